@@ -1,0 +1,34 @@
+"""Fronts: the non-dominated trials of a study, what they are worth, and picks from them.
+
+The array functions minimise all objectives and know nothing of studies; :func:`pareto_front`,
+:func:`hypervolume_history` and :func:`generalisation` take a study in its own directions.
+"""
+
+from __future__ import annotations
+
+from optuna_mofs.fronts.attainment import attainment_surfaces
+from optuna_mofs.fronts.dominance import nondominated_mask, pareto_rank
+from optuna_mofs.fronts.front import Front, pareto_front
+from optuna_mofs.fronts.generalise import Generalisation, generalisation
+from optuna_mofs.fronts.knees import knee_index
+from optuna_mofs.fronts.lexicographic import lexicographic_index, lexicographic_targets
+from optuna_mofs.fronts.parsimony import one_standard_error_index
+from optuna_mofs.fronts.progress import hypervolume_history
+from optuna_mofs.fronts.volume import hypervolume, hypervolume_over_time
+
+__all__ = [
+    "Front",
+    "Generalisation",
+    "attainment_surfaces",
+    "generalisation",
+    "hypervolume",
+    "hypervolume_history",
+    "hypervolume_over_time",
+    "knee_index",
+    "lexicographic_index",
+    "lexicographic_targets",
+    "nondominated_mask",
+    "one_standard_error_index",
+    "pareto_front",
+    "pareto_rank",
+]

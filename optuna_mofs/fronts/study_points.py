@@ -1,0 +1,201 @@
+"""Where a study becomes arrays: the only place that flips directions.
+
+Everything inside is minimised ("losses"); what the user gives and gets is in the study's own
+directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+if TYPE_CHECKING:
+    from optuna_mofs.description import StudyDescription
+
+
+@dataclass(frozen=True)
+class StudyPoints:
+    """The finished trials of a study as losses, with what is needed to speak of them.
+
+    Attributes:
+        study: The study read.
+        trials: Its finished trials in order of their number.
+        losses: One row a trial, one column a chosen metric; all minimised.
+        feasible: Which trials keep all their constraints.
+        signs: 1 for a minimised metric, -1 for a maximised one.
+        metric_names: Names of the chosen metrics.
+        measure_names: The names under which the objective wrote values of single folds.
+        worst: The worst loss possible, as the description says; NaN where it does not.
+    """
+
+    study: Study
+    trials: tuple[FrozenTrial, ...]
+    losses: NDArray[np.float64]
+    feasible: NDArray[np.bool_]
+    signs: NDArray[np.float64]
+    metric_names: tuple[str, ...]
+    measure_names: tuple[str, ...]
+    worst: NDArray[np.float64]
+
+    def flip(self, values: Any) -> NDArray[np.float64]:
+        """Turn the user's values into losses, and back: the last axis is the metrics."""
+        # Adding 0.0 turns -0.0 into 0.0.
+        return np.asarray(values, dtype=np.float64) * self.signs + 0.0
+
+    def column(self, metric: str | int) -> int:
+        """Return the column of a metric, given by name or position."""
+        if isinstance(metric, str):
+            if metric in self.metric_names:
+                return self.metric_names.index(metric)
+        elif isinstance(metric, int | np.integer) and 0 <= metric < len(self.metric_names):
+            return int(metric)
+        raise ValueError(f"No metric {metric!r}; the metrics are {list(self.metric_names)}.")
+
+    def per_metric(self, what: str, given: Any, default: Any) -> list[Any]:
+        """Spread an argument given by metric name, or as a sequence, over all metrics."""
+        if isinstance(given, Mapping):
+            spread = [default] * len(self.metric_names)
+            for metric, value in given.items():
+                spread[self.column(metric)] = value
+            return spread
+        if given is None:
+            return [default] * len(self.metric_names)
+        spread = [given] if np.ndim(given) == 0 else list(given)
+        if len(spread) != len(self.metric_names):
+            raise ValueError(
+                f"{what} needs one value for each of {list(self.metric_names)}, got {given!r}. "
+                "A mapping from metric names may name some of them."
+            )
+        return spread
+
+    def reference_losses(
+        self, reference: Mapping[str, float] | Sequence[float] | None
+    ) -> NDArray[np.float64]:
+        """Return the reference point of the hypervolume, as losses.
+
+        A value comes from ``reference`` if that gives one, else from the description of the
+        study, else it is the worst finite value of any finished trial.
+        """
+        given = [
+            np.nan if value is None else float(value)
+            for value in self.per_metric("reference", reference, None)
+        ]
+        wanted = self.flip(given)
+        unset = np.array([np.isnan(value) for value in given])
+        wanted[unset] = self.worst[unset]
+        for column in np.flatnonzero(np.isnan(wanted)):
+            losses = self.losses[:, column]
+            losses = losses[np.isfinite(losses)]
+            if len(losses) == 0:
+                raise ValueError(
+                    f"No reference for metric {self.metric_names[column]!r}: no finished trial "
+                    "has a finite value. Give one with reference={...}."
+                )
+            wanted[column] = losses.max()
+        return wanted
+
+
+def read_points(study: Study, *, targets: Sequence[str | int] | None = None) -> StudyPoints:
+    """Read the finished trials of ``study``.
+
+    Args:
+        study: Any Optuna study.
+        targets: Names or positions of the metrics to look at. Default: all.
+    """
+    signs = np.array([-1.0 if d == StudyDirection.MAXIMIZE else 1.0 for d in study.directions])
+    description = read_description(study)
+    measures = tuple(description.measures) if description is not None else ()
+    if len(measures) != len(signs):
+        # Not the description of these values, for example of a study copied by hand.
+        measures = ()
+    names = study.metric_names or [measure.name for measure in measures]
+    names = _distinct(names or [f"value_{i}" for i in range(len(signs))])
+    worst = np.array(
+        [np.nan if measure.worst is None else float(measure.worst) for measure in measures]
+        or [np.nan] * len(signs)
+    )
+    trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    # A trial that exists is read as it is: its values are there, one a direction.
+    values = np.array([trial.values for trial in trials], dtype=np.float64)
+    values = values.reshape(len(trials), len(signs))
+    everything = StudyPoints(
+        study=study,
+        trials=tuple(trials),
+        losses=values * signs + 0.0,
+        feasible=np.array([is_feasible(trial) for trial in trials], dtype=np.bool_),
+        signs=signs,
+        metric_names=tuple(names),
+        measure_names=tuple(measure.name for measure in measures) or tuple(names),
+        # An infinite worst value bounds no volume: as good as unknown.
+        worst=np.where(np.isfinite(worst), worst * signs + 0.0, np.nan),
+    )
+    return everything if targets is None else _choose(everything, targets)
+
+
+def _choose(points: StudyPoints, targets: Sequence[str | int]) -> StudyPoints:
+    """Keep only some metrics."""
+    if isinstance(targets, str) or not isinstance(targets, Sequence):
+        raise ValueError(
+            "targets must be a sequence of metric names or positions, got "
+            f"{targets!r}; the metrics are {list(points.metric_names)}."
+        )
+    columns = [points.column(target) for target in targets]
+    if not columns or len(set(columns)) < len(columns):
+        raise ValueError(f"targets must name at least one metric and none twice, got {targets!r}.")
+    return StudyPoints(
+        study=points.study,
+        trials=points.trials,
+        losses=points.losses[:, columns],
+        feasible=points.feasible,
+        signs=points.signs[columns],
+        metric_names=tuple(points.metric_names[column] for column in columns),
+        measure_names=tuple(points.measure_names[column] for column in columns),
+        worst=points.worst[columns],
+    )
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Number the names that occur twice, so that a name means one metric."""
+    return [
+        name if list(names).count(name) == 1 else f"{name}_{i}" for i, name in enumerate(names)
+    ]
+
+
+def is_feasible(trial: FrozenTrial) -> bool:
+    """Say whether a trial keeps its constraints; one without constraints does."""
+    return all(value <= 0.0 for value in trial.constraints.values())
+
+
+def read_description(study: Study) -> StudyDescription | None:
+    """Return what the objective wrote into the study, if it is one of ours."""
+    from optuna_mofs.description import StudyDescription
+
+    return StudyDescription.read(study)
+
+
+def feature_count(study: Study, trial: FrozenTrial) -> int | None:
+    """Return how many features a trial used, or None where nothing says so."""
+    noted = trial.user_attrs.get("n_features")
+    if noted is not None:
+        return int(noted)
+    from optuna_mofs.selection import selected_mask
+
+    mask = selected_mask(study, trial)
+    return None if mask is None else int(np.count_nonzero(mask))
+
+
+def feature_text(study: Study, trial: FrozenTrial) -> str | None:
+    """Return the names of a trial's features as one string, or None."""
+    noted = trial.user_attrs.get("features")
+    if noted is not None:
+        return noted if isinstance(noted, str) else ", ".join(str(name) for name in noted)
+    from optuna_mofs.selection import selected_features
+
+    names = selected_features(study, trial)
+    return None if names is None else ", ".join(names)

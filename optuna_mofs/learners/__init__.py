@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from optuna_mofs.learners.early_stopping import EarlyStoppingClassifier, EarlyStoppingRegressor
 from optuna_mofs.learners.kernel_knn import KernelKNeighborsClassifier, KernelKNeighborsRegressor
+from optuna_mofs.learners.mlp import LayeredMLPClassifier, LayeredMLPRegressor
 
-__all__ = ["KernelKNeighborsClassifier", "KernelKNeighborsRegressor"]
+__all__ = [
+    "EarlyStoppingClassifier",
+    "EarlyStoppingRegressor",
+    "KernelKNeighborsClassifier",
+    "KernelKNeighborsRegressor",
+    "LayeredMLPClassifier",
+    "LayeredMLPRegressor",
+]

@@ -2,9 +2,9 @@
 
 Arrays in, arrays out. Two things are special here:
 
-* **Any exponent, stably and fast.** ``sum |d|^p`` under- and overflows for ``p`` near 100 and costs
-  a ``pow`` for each coordinate of each pair. The powers are therefore taken after division by the
-  largest coordinate, and only for the pairs that two cheap distances cannot rule out.
+* **Any exponent, stably and fast.** ``sum |d|^p`` under- and overflows for ``p`` near 100, and
+  costs a ``pow`` for each coordinate of each pair. The powers are therefore taken after division
+  by the largest coordinate, and only for the pairs that two cheap distances cannot rule out.
 * **Ties.** Rows at exactly the distance of the k-th neighbour share the weight of the last places
   equally, so a prediction does not depend on the order of the training rows. That matters once a
   feature set is down to one binary column, where nearly every row is tied.
@@ -82,7 +82,7 @@ def paired_distances(a: Floats, b: Floats, p: float) -> Floats:
         1.006956
     """
     difference = np.abs(a - b)
-    largest = difference.max(axis=1)
+    largest: Floats = difference.max(axis=1)
     if math.isinf(p):
         return largest
     safe = np.where(largest > 0, largest, 1.0)
@@ -94,8 +94,8 @@ def paired_distances(a: Floats, b: Floats, p: float) -> Floats:
 def _minkowski_block(query: Floats, train: Floats, k: int, p: float) -> Floats:
     """Distances for general ``p``; infinite where a pair cannot be among the ``k + 1`` nearest.
 
-    For ``a < p < b`` norms interpolate: ``D_p <= D_a^t D_b^(1-t)`` with ``1/p = t/a + (1-t)/b``, and
-    ``D_p >= max(D_b, D_a d^(1/p-1/a))``. What the bounds leave open is computed exactly.
+    For ``a < p < b`` norms interpolate: ``D_p <= D_a^t D_b^(1-t)`` with ``1/p = t/a + (1-t)/b``,
+    and ``D_p >= max(D_b, D_a d^(1/p-1/a))``. What the bounds leave open is computed exactly.
     """
     a, b = (1.0, 2.0) if p < 2 else (2.0, math.inf)
     names = ("cityblock", "euclidean") if p < 2 else ("euclidean", "chebyshev")

@@ -70,9 +70,9 @@ class _KernelKNeighbors(BaseEstimator):  # type: ignore[misc]
 class KernelKNeighborsClassifier(ClassifierMixin, _KernelKNeighbors):  # type: ignore[misc]
     """Kernel-weighted k-nearest-neighbour classifier (Hechenbichler & Schliep 2004).
 
-    One of the three learners of Binder et al. (2020), Table 3, where it is called kknn. Distances are
-    divided by that of the (k+1)-th neighbour, a kernel turns them into weights, and the weights
-    of a class, normalised, are its probability. Training rows at exactly the same distance share
+    One of the three learners of Binder et al. (2020), Table 3, where it is called kknn. Distances
+    are divided by that of the (k+1)-th neighbour, a kernel turns them into weights, and the
+    weights of a class, normalised, are its probability. Training rows at exactly the same distance share
     their weight, so the order of the rows is irrelevant (kknn takes the first ones).
 
     Args:

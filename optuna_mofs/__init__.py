@@ -2,4 +2,40 @@
 
 from __future__ import annotations
 
+from optuna_mofs.features import (
+    FeatureTable,
+    FilterEnsembleFeatures,
+    MaskFeatures,
+    SingleFilterFeatures,
+)
+from optuna_mofs.filters import FilterEnsemble
+from optuna_mofs.fronts import Front, generalisation, hypervolume_history, pareto_front
+from optuna_mofs.measures import Measure
+from optuna_mofs.objectives import FeatureSelectionObjective
+from optuna_mofs.selection import (
+    enqueue_features,
+    selected_features,
+    selected_mask,
+    suggest_features,
+)
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "FeatureSelectionObjective",
+    "FeatureTable",
+    "FilterEnsemble",
+    "FilterEnsembleFeatures",
+    "Front",
+    "MaskFeatures",
+    "Measure",
+    "SingleFilterFeatures",
+    "__version__",
+    "enqueue_features",
+    "generalisation",
+    "hypervolume_history",
+    "pareto_front",
+    "selected_features",
+    "selected_mask",
+    "suggest_features",
+]

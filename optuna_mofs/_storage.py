@@ -1,0 +1,64 @@
+"""The one place that writes Optuna's system attributes.
+
+Optuna 5 has no public call for them; its own samplers and the dashboard go through
+``study._storage`` as we do here. Long values are cut into pieces, because an attribute is a TEXT
+column of 64 KB on MySQL.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container
+from typing import Any
+
+from optuna.study import Study
+from optuna.trial import FrozenTrial, Trial, TrialState
+
+#: Every key this package writes into a storage starts with this.
+PREFIX = "mofs:"
+
+_PIECE = 32_000
+
+
+def trials_of(study: Study, states: Container[TrialState] | None = None) -> list[FrozenTrial]:
+    """All trials of a study by number, not copied (do not change them).
+
+    Goes through the storage, so that it also sees the whole study from a pruner's bracket.
+    """
+    return study._storage.get_all_trials(study._study_id, deepcopy=False, states=states)
+
+
+def write_trial_attr(study: Study, trial: Trial | FrozenTrial, key: str, value: Any) -> None:
+    """Store a JSON value on a trial."""
+    study._storage.set_trial_system_attr(trial._trial_id, PREFIX + key, value)
+
+
+def read_trial_attr(study: Study, trial: Trial | FrozenTrial, key: str) -> Any:
+    """Read a trial's value as it is in the storage now, or None."""
+    return study._storage.get_trial_system_attrs(trial._trial_id).get(PREFIX + key)
+
+
+def frozen_attr(trial: FrozenTrial, key: str) -> Any:
+    """Read a value of a trial already at hand, or None."""
+    return trial.system_attrs.get(PREFIX + key)
+
+
+def write_study_attr(study: Study, key: str, value: Any) -> None:
+    """Store a JSON value of any length on a study.
+
+    The head is written last: who finds it finds all its pieces.
+    """
+    text = json.dumps(value, separators=(",", ":"))
+    pieces = [text[i : i + _PIECE] for i in range(0, len(text), _PIECE)]
+    for i, piece in enumerate(pieces):
+        study._storage.set_study_system_attr(study._study_id, f"{PREFIX}{key}:{i}", piece)
+    study._storage.set_study_system_attr(study._study_id, PREFIX + key, len(pieces))
+
+
+def read_study_attr(study: Study, key: str) -> Any:
+    """Read what :func:`write_study_attr` stored, or None."""
+    attrs = study._storage.get_study_system_attrs(study._study_id)
+    count = attrs.get(PREFIX + key)
+    if count is None:
+        return None
+    return json.loads("".join(attrs[f"{PREFIX}{key}:{i}"] for i in range(count)))

@@ -1,0 +1,185 @@
+"""What an objective writes into a study, so that samplers, fronts and plots can read it.
+
+Objectives and samplers never import each other: they meet here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from optuna.distributions import BaseDistribution, distribution_to_json, json_to_distribution
+from optuna.study import Study
+
+from optuna_mofs._storage import read_study_attr, write_study_attr
+from optuna_mofs.features.representation import Representation, representation
+from optuna_mofs.features.table import FeatureTable
+
+_KEY = "description"
+_READ: WeakKeyDictionary[Study, StudyDescription] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class MeasureDescription:
+    """Name, direction and worst sensible value of one objective value."""
+
+    name: str
+    direction: str = "minimize"
+    worst: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class StudyDescription:
+    """The meaning of a study's parameters and values.
+
+    Args:
+        features: The features, or None for a study without feature selection.
+        representation: How a feature set is suggested; None without features.
+        space: Distributions of the hyperparameters known in advance (a conditional space given as
+            a function is not).
+        measures: One a value, in order; empty if unknown (a user's own objective function).
+    """
+
+    features: FeatureTable | None = None
+    representation: Representation | None = None
+    space: Mapping[str, BaseDistribution] | None = None
+    measures: tuple[MeasureDescription, ...] = ()
+
+    @property
+    def mask_parameters(self) -> tuple[str, ...]:
+        """Names of the suggestions that together form the mask."""
+        return () if self.representation is None else self.representation.mask_parameters
+
+    @property
+    def distributions(self) -> dict[str, BaseDistribution]:
+        """All suggestions known in advance, features first."""
+        features = {} if self.representation is None else self.representation.distributions
+        return {**features, **(self.space or {})}
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON values."""
+        return {
+            "features": None if self.features is None else self.features.to_json(),
+            "representation": (
+                None if self.representation is None else self.representation.to_json()
+            ),
+            "space": {k: distribution_to_json(d) for k, d in (self.space or {}).items()},
+            "measures": [[m.name, m.direction, m.worst] for m in self.measures],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> StudyDescription:
+        """The inverse of :meth:`to_json`."""
+        table = None if data["features"] is None else FeatureTable.from_json(data["features"])
+        bound = None
+        if data["representation"] is not None and table is not None:
+            bound = representation(data["representation"]).bind(table)
+        return cls(
+            features=table,
+            representation=bound,
+            space={k: json_to_distribution(d) for k, d in data["space"].items()},
+            measures=tuple(MeasureDescription(*m) for m in data["measures"]),
+        )
+
+    @classmethod
+    def read(cls, study: Study) -> StudyDescription | None:
+        """The description in a study, or None. Read once for each study object."""
+        if study not in _READ:
+            data = read_study_attr(study, _KEY)
+            if data is None:
+                return None
+            _READ[study] = cls.from_json(data)
+        return _READ[study]
+
+    def write(self, study: Study) -> None:
+        """Put the description into a study that has none, or check that it fits the one there.
+
+        Raises:
+            ValueError: If the study was made with other features, parameters or measures.
+        """
+        found = StudyDescription.read(study)
+        if found is None:
+            write_study_attr(study, _KEY, self.to_json())
+            return
+        differences = found.differences(self)
+        if differences:
+            raise ValueError(
+                f"Study {study.study_name!r} does not fit this objective: "
+                + "; ".join(differences)
+                + ". Reopen it with the data and space it was made with, or use a new study_name."
+            )
+
+    def differences(self, new: StudyDescription) -> list[str]:
+        """What ``new`` says differently, in words; empty if both describe the same search."""
+        found = _feature_differences(self.features, new.features)
+        mine = None if self.representation is None else self.representation.to_json()
+        theirs = None if new.representation is None else new.representation.to_json()
+        if mine != theirs:
+            found.append(f"feature representation {mine} in the study, {theirs} now")
+        found += _space_differences(self.space or {}, new.space or {})
+        if [(m.name, m.direction) for m in self.measures] != [
+            (m.name, m.direction) for m in new.measures
+        ]:
+            found.append(
+                f"measures {[m.name for m in self.measures]} in the study, "
+                f"{[m.name for m in new.measures]} now"
+            )
+        return found
+
+
+def _feature_differences(old: FeatureTable | None, new: FeatureTable | None) -> list[str]:
+    if old is None or new is None:
+        return [] if old is new else ["features are selected in only one of the two"]
+    found = []
+    gone = [n for n in old.names if n not in set(new.names)]
+    come = [n for n in new.names if n not in set(old.names)]
+    if gone or come:
+        found.append(
+            f"{len(old)} features in the study, {len(new)} now"
+            + (f", no longer there: {_some(gone)}" if gone else "")
+            + (f", new: {_some(come)}" if come else "")
+        )
+    elif old.names != new.names:
+        first = next(a for a, b in zip(old.names, new.names) if a != b)
+        found.append(f"features are in another order, from {first!r} on")
+    elif (old.columns or ()) != (new.columns or ()):
+        found.append("feature groups hold other columns")
+    if not found:
+        if old.fixed != new.fixed:
+            found.append(
+                f"fixed features {[old.names[j] for j in old.fixed]} in the study, "
+                f"{[new.names[j] for j in new.fixed]} now"
+            )
+        ones = np.ones(len(old))
+        before = ones if old.costs is None else old.costs
+        after = ones if new.costs is None else new.costs
+        if not np.array_equal(before, after):
+            j = int(np.flatnonzero(before != after)[0])
+            found.append(
+                f"feature {old.names[j]!r} costs {before[j]} in the study, {after[j]} now"
+            )
+    return found
+
+
+def _space_differences(
+    old: Mapping[str, BaseDistribution], new: Mapping[str, BaseDistribution]
+) -> list[str]:
+    found = []
+    if set(old) - set(new):
+        found.append(f"parameters no longer there: {_some(sorted(set(old) - set(new)))}")
+    if set(new) - set(old):
+        found.append(f"new parameters: {_some(sorted(set(new) - set(old)))}")
+    found += [
+        f"parameter {name!r} is {old[name]} in the study, {new[name]} now"
+        for name in sorted(set(old) & set(new))
+        if old[name] != new[name]
+    ]
+    return found
+
+
+def _some(names: list[str], limit: int = 5) -> str:
+    shown = ", ".join(repr(n) for n in names[:limit])
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"

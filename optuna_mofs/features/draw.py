@@ -1,0 +1,84 @@
+"""Random masks: geometric sizes, and bits that follow the filters.
+
+Binder, Moosbauer, Thomas, Bischl (2020), section 4.3.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optuna_mofs.features.table import Array, FeatureTable
+
+
+def geometric_size(rng: np.random.Generator, mean: float, p: int) -> int:
+    """Number of features, geometric with the given mean, truncated to 0..p (section 4.3.1).
+
+    Example:
+        >>> geometric_size(np.random.default_rng(0), mean=5.0, p=60)
+        6
+    """
+    stop = 1.0 / (1.0 + mean)
+    if stop >= 1.0:
+        return 0
+    # Inverse of the truncated distribution function: exact, one draw, no rejection.
+    inside = -np.expm1((p + 1) * np.log1p(-stop))
+    size = np.log1p(-rng.random() * inside) / np.log1p(-stop)
+    return min(int(size), p)
+
+
+def simplex_weights(rng: np.random.Generator, count: int) -> Array:
+    """Filter weights, uniform on the simplex."""
+    raw = rng.exponential(size=count)
+    weights: Array = raw / raw.sum()
+    return weights
+
+
+def ensemble_probability(score: Array, size: float, p: int) -> Array:
+    """Probability of each bit given its ensemble score (eq. 2), of expected total about ``size``.
+
+    Without filters a score of 1/2 for all gives the Hamming-weight preserving probability
+    ``(size + 1) / (p + 2)`` of section 4.3.3.
+    """
+    probability: Array = score * (size + 1) / (score * size + (1 - score) * (p - size) + 1)
+    return probability
+
+
+def cheap_first(probability: Array, costs: Array | None) -> Array:
+    """Divide the odds of each bit by its relative cost, so that dear features must earn it."""
+    if costs is None or np.ptp(costs) == 0:
+        return probability
+    relative = np.maximum(costs, 1e-3 * costs.mean()) / costs.mean()
+    tilted: Array = probability / (probability + (1 - probability) * relative)
+    return tilted
+
+
+def subset_of_size(rng: np.random.Generator, size: int, p: int) -> Array:
+    """A mask drawn uniformly among those with ``size`` bits."""
+    mask = np.zeros(p, dtype=bool)
+    mask[rng.choice(p, size=size, replace=False)] = True
+    return mask
+
+
+def ensemble_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
+    """Filter-ensemble initialisation (section 4.3.2): a size, then bits by eq. 2."""
+    p = len(table.free)
+    size = geometric_size(rng, table.start_size, p)
+    assert table.free_ranks is not None
+    probability = ensemble_probability(weights @ table.free_ranks, size, p)
+    mask: Array = rng.random(p) < cheap_first(probability, table.free_costs)
+    return mask
+
+
+def mask_from_seed(table: FeatureTable, seed: int) -> Array:
+    """The mask that a bare integer stands for, when no sampler said otherwise.
+
+    Example:
+        >>> table = FeatureTable(names=tuple("abcdef"))
+        >>> bool((mask_from_seed(table, 7) == mask_from_seed(table, 7)).all())
+        True
+    """
+    rng = np.random.default_rng(seed)
+    p = len(table.free)
+    if table.ranks is None:
+        return subset_of_size(rng, geometric_size(rng, table.start_size, p), p)
+    return ensemble_mask(rng, table, simplex_weights(rng, len(table.filters)))

@@ -1,0 +1,258 @@
+"""How a feature set becomes trial suggestions: a mask, a filter ensemble, or one filter.
+
+Binder et al. (2020), sections 4.2.1, 4.2.2 and 4.3, and Figure 1.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+
+from optuna_mofs.features.codec import MaskCodec, mask_id, pack_attribute
+from optuna_mofs.features.table import Array, FeatureTable
+
+Ranks = Literal["fold", "all"]
+
+
+class Representation(ABC):
+    """Turns suggestions into masks over the free features of a table.
+
+    A representation is made by the user without data and bound to a table by the objective.
+    """
+
+    #: Name under which users ask for it and studies remember it.
+    kind: ClassVar[str]
+    #: Names of the suggestions that form a mask which a sampler may set as a whole.
+    mask_parameters: tuple[str, ...] = ()
+    #: Whether masks are computed of filter ranks, and of which: of each training fold, or once.
+    ranks: Ranks | None = None
+    table: FeatureTable
+
+    def bind(self, table: FeatureTable) -> Self:
+        """A copy with the features attached."""
+        bound = copy.copy(self)
+        bound.table = table
+        return bound
+
+    @property
+    @abstractmethod
+    def distributions(self) -> dict[str, BaseDistribution]:
+        """The suggestions by name."""
+
+    @abstractmethod
+    def choose(
+        self,
+        params: Mapping[str, Any],
+        *,
+        ranks: Array | None = None,
+        attr: list[Any] | None = None,
+        others: Iterable[list[Any]] = (),
+    ) -> Array:
+        """The mask over the free features that a trial's parameters stand for.
+
+        Args:
+            params: The trial's parameters.
+            ranks: Filter ranks, filters × features; by default those of the table.
+            attr: The trial's mask attribute, if any.
+            others: Mask attributes of other trials.
+        """
+
+    @abstractmethod
+    def attribute(self, params: Mapping[str, Any], mask: Array) -> list[Any] | None:
+        """The trial attribute that remembers the mask, or None where parameters say it all."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Kind and options as JSON values."""
+        return {"kind": self.kind}
+
+
+class MaskFeatures(Representation):
+    """One bit a feature: the wrapper approach.
+
+    Args:
+        form: ``"bits"`` (a boolean suggestion a feature), ``"packed"`` (one integer and one
+            attribute), or ``"auto"``: bits up to 32 free features.
+        name: Name of the integer suggestion.
+    """
+
+    kind = "mask"
+    codec: MaskCodec
+
+    def __init__(
+        self, *, form: Literal["auto", "bits", "packed"] = "auto", name: str = "mask"
+    ) -> None:
+        self.form = form
+        self.name = name
+
+    def bind(self, table: FeatureTable) -> Self:
+        """A copy with the features attached."""
+        bound = super().bind(table)
+        bound.codec = MaskCodec(table, form=self.form, name=self.name)
+        bound.mask_parameters = bound.codec.parameters
+        return bound
+
+    @property
+    def distributions(self) -> dict[str, BaseDistribution]:
+        """The suggestions by name."""
+        return self.codec.distributions
+
+    def choose(
+        self,
+        params: Mapping[str, Any],
+        *,
+        ranks: Array | None = None,
+        attr: list[Any] | None = None,
+        others: Iterable[list[Any]] = (),
+    ) -> Array:
+        """The mask over the free features; ``ranks`` only guide the search and are not used."""
+        mask = self.codec.decode(params, attr, others)
+        if mask is None:
+            raise ValueError(f"The trial lacks suggestions of its mask: it has {sorted(params)}.")
+        return mask
+
+    def attribute(self, params: Mapping[str, Any], mask: Array) -> list[Any] | None:
+        """The trial attribute that remembers the mask."""
+        return self.codec.attribute(params, mask)
+
+    def to_json(self) -> dict[str, Any]:
+        """Kind and options as JSON values."""
+        return {"kind": self.kind, "form": self.codec.form, "name": self.name}
+
+
+class _FilterFeatures(Representation):
+    """What both filter representations share: a fraction, and ranks by fold or once."""
+
+    def __init__(self, *, ranks: Ranks = "fold") -> None:
+        if ranks not in ("fold", "all"):
+            raise ValueError(f"ranks must be 'fold' or 'all', but is {ranks!r}.")
+        self.ranks: Ranks = ranks
+
+    def bind(self, table: FeatureTable) -> Self:
+        """A copy with the features attached, which must have filter ranks."""
+        if table.ranks is None:
+            raise ValueError(
+                f"The {self.kind!r} representation needs filter ranks, but no filters were given."
+            )
+        return super().bind(table)
+
+    def attribute(self, params: Mapping[str, Any], mask: Array) -> list[Any] | None:
+        """The trial attribute that remembers the mask (of all data)."""
+        return pack_attribute(mask_id(mask), mask)
+
+    def choose(
+        self,
+        params: Mapping[str, Any],
+        *,
+        ranks: Array | None = None,
+        attr: list[Any] | None = None,
+        others: Iterable[list[Any]] = (),
+    ) -> Array:
+        """The top ⌈p · fraction⌉ free features by score, ties by position."""
+        table_ranks = self.table.ranks if ranks is None else ranks
+        assert table_ranks is not None
+        score = self._score(params, table_ranks[:, self.table.free])
+        count = int(np.ceil(len(score) * params["fraction"] - 1e-9))
+        mask = np.zeros(len(score), dtype=bool)
+        mask[np.argsort(-score, kind="stable")[:count]] = True
+        return mask
+
+    @abstractmethod
+    def _score(self, params: Mapping[str, Any], ranks: Array) -> Array:
+        """Score of each free feature, the highest best."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Kind and options as JSON values."""
+        return {"kind": self.kind, "ranks": self.ranks}
+
+
+class FilterEnsembleFeatures(_FilterFeatures):
+    """A fraction and the weights of the filters (section 4.2.2).
+
+    Each weight is a raw suggestion ``u`` in [0, 1]; ``-log(1 - u)``, normalised, so that uniform
+    suggestions are uniform on the simplex.
+
+    Args:
+        ranks: ``"fold"``: filters see only each training fold, so that nothing leaks from the
+            test fold; ``"all"``: once on all data, as the paper did.
+    """
+
+    kind = "filter_ensemble"
+
+    @property
+    def distributions(self) -> dict[str, BaseDistribution]:
+        """The suggestions by name."""
+        names = [weight_parameter(name) for name in self.table.filters]
+        return {
+            "fraction": FloatDistribution(0.0, 1.0),
+            **{name: FloatDistribution(0.0, 1.0) for name in names},
+        }
+
+    def _score(self, params: Mapping[str, Any], ranks: Array) -> Array:
+        raw = [params[weight_parameter(name)] for name in self.table.filters]
+        score: Array = weights_from_raw(np.array(raw)) @ ranks
+        return score
+
+
+class SingleFilterFeatures(_FilterFeatures):
+    """The name of a filter and a fraction (section 4.2.1).
+
+    Args:
+        ranks: As for :class:`FilterEnsembleFeatures`.
+    """
+
+    kind = "single_filter"
+
+    @property
+    def distributions(self) -> dict[str, BaseDistribution]:
+        """The suggestions by name."""
+        return {
+            "fraction": FloatDistribution(0.0, 1.0),
+            "filter": CategoricalDistribution(self.table.filters),
+        }
+
+    def _score(self, params: Mapping[str, Any], ranks: Array) -> Array:
+        row: Array = ranks[self.table.filters.index(params["filter"])]
+        return row
+
+
+_KINDS: dict[str, type[Representation]] = {
+    cls.kind: cls for cls in (MaskFeatures, FilterEnsembleFeatures, SingleFilterFeatures)
+}
+
+
+def representation(what: str | Representation | Mapping[str, Any]) -> Representation:
+    """A representation by its name, from JSON, or the user's own object as it is.
+
+    Example:
+        >>> representation("filter_ensemble").kind
+        'filter_ensemble'
+    """
+    if isinstance(what, Representation):
+        return what
+    options = {"kind": what} if isinstance(what, str) else dict(what)
+    kind = options.pop("kind")
+    if kind not in _KINDS:
+        raise ValueError(f"features must be one of {sorted(_KINDS)}, but is {kind!r}.")
+    return _KINDS[kind](**options)
+
+
+def weight_parameter(filter_name: str) -> str:
+    """Name of the suggestion that holds a filter's raw weight."""
+    return f"weight_{filter_name}"
+
+
+def weights_from_raw(raw: Array) -> Array:
+    """Weights on the simplex from raw suggestions in [0, 1].
+
+    Example:
+        >>> weights_from_raw(np.array([0.5, 0.5])).tolist()
+        [0.5, 0.5]
+    """
+    pull = -np.log1p(-np.minimum(raw, 1 - 1e-12))
+    total = pull.sum()
+    return np.full(len(raw), 1 / len(raw)) if total == 0 else pull / total

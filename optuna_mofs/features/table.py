@@ -1,0 +1,230 @@
+"""What a study knows of its features: names, columns, costs, which are fixed, filter ranks."""
+
+from __future__ import annotations
+
+import base64
+import difflib
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureTable:
+    """The features a search may choose from, one row each.
+
+    A feature is what switches as one: usually a column of ``X``, or a group of columns such as
+    the one-hot columns of a category. A *mask* is a boolean array over the *free* features, those
+    that are not fixed; :meth:`full_mask` adds the fixed ones, :meth:`columns_of` gives the columns
+    of ``X``.
+
+    Args:
+        names: Name of each feature, unique.
+        columns: Columns of ``X`` of each feature; by default feature ``j`` is column ``j``.
+        costs: Cost of each feature; by default 1.
+        fixed: Positions of the features that are always in.
+        filters: Names of the filters behind ``ranks``.
+        ranks: Filter ranks in [0, 1], filters × features, 1 the most relevant; None if unknown.
+        mean_size: Expected number of chosen free features at the start of a search (the geometric
+            prior of Binder et al. 2020, section 4.3.1); None for a default of about ``sqrt(p)``.
+
+    Example:
+        >>> table = FeatureTable(names=("age", "city", "pay"), columns=((0,), (1, 2), (3,)))
+        >>> table.columns_of(np.array([True, True, False]))
+        array([0, 1, 2])
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[tuple[int, ...], ...] | None = None
+    costs: Array | None = None
+    fixed: tuple[int, ...] = ()
+    filters: tuple[str, ...] = ()
+    ranks: Array | None = field(default=None, repr=False)
+    mean_size: float | None = None
+
+    def __post_init__(self) -> None:
+        p = len(self.names)
+        if p == 0:
+            raise ValueError("There are no features: X has 0 columns. Pass at least one.")
+        if len(set(self.names)) != p:
+            twice = next(n for n in self.names if self.names.count(n) > 1)
+            raise ValueError(f"Feature names must be unique, but {twice!r} occurs twice.")
+        if self.columns is not None and len(self.columns) != p:
+            raise ValueError(f"There are {p} features but columns for {len(self.columns)}.")
+        if self.costs is not None:
+            costs = np.asarray(self.costs, dtype=float)
+            if costs.shape != (p,):
+                raise ValueError(
+                    f"costs must hold one number for each of the {p} features, "
+                    f"but has shape {costs.shape}."
+                )
+            if not np.all(np.isfinite(costs)) or np.any(costs < 0):
+                bad = int(np.argmin(np.where(np.isfinite(costs), costs, -np.inf)))
+                raise ValueError(
+                    f"costs must be finite and at least 0, but feature {self.names[bad]!r} "
+                    f"costs {costs[bad]}."
+                )
+            object.__setattr__(self, "costs", costs)
+        if self.ranks is not None:
+            ranks = np.asarray(self.ranks, dtype=float)
+            if ranks.shape != (len(self.filters), p):
+                raise ValueError(
+                    f"ranks must have shape (filters, features) = {(len(self.filters), p)}, "
+                    f"but has {ranks.shape}."
+                )
+            object.__setattr__(self, "ranks", ranks)
+        if self.mean_size is not None and not self.mean_size >= 0:
+            raise ValueError(f"mean_size must be at least 0, but is {self.mean_size}.")
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def free(self) -> Array:
+        """Positions of the features that may be switched."""
+        return np.setdiff1d(np.arange(len(self)), np.asarray(self.fixed, dtype=int))
+
+    @cached_property
+    def free_ranks(self) -> Array | None:
+        """Filter ranks of the free features."""
+        return None if self.ranks is None else self.ranks[:, self.free]
+
+    @cached_property
+    def free_costs(self) -> Array | None:
+        """Costs of the free features, or None if all cost the same."""
+        return None if self.costs is None else self.costs[self.free]
+
+    @property
+    def start_size(self) -> float:
+        """Expected number of free features at the start of a search."""
+        return float(np.sqrt(len(self.free))) if self.mean_size is None else self.mean_size
+
+    def full_mask(self, mask: Array) -> Array:
+        """Turn a mask over the free features into one over all features."""
+        full = np.zeros(len(self), dtype=bool)
+        full[list(self.fixed)] = True
+        full[self.free] = mask
+        return full
+
+    def columns_of(self, full_mask: Array) -> Array:
+        """Columns of ``X`` that a mask over all features stands for, ascending."""
+        chosen = np.flatnonzero(full_mask)
+        if self.columns is None:
+            return chosen
+        return np.sort(np.array([c for j in chosen for c in self.columns[j]], dtype=int))
+
+    def cost(self, full_mask: Array) -> float:
+        """Total cost of a mask over all features."""
+        if self.costs is None:
+            return float(np.count_nonzero(full_mask))
+        return float(self.costs[full_mask].sum())
+
+    @property
+    def total_cost(self) -> float:
+        """Cost of all features together."""
+        return self.cost(np.ones(len(self), dtype=bool))
+
+    def names_of(self, full_mask: Array) -> list[str]:
+        """Names of the features in a mask over all features."""
+        return [self.names[j] for j in np.flatnonzero(full_mask)]
+
+    def mask_of(self, names: Iterable[str]) -> Array:
+        """The mask over the free features that holds the named ones (fixed ones may be named)."""
+        full = np.zeros(len(self), dtype=bool)
+        full[self.positions(names)] = True
+        return full[self.free]
+
+    def positions(self, names: Iterable[str]) -> list[int]:
+        """Positions of features by name, with a helpful error for an unknown one."""
+        place = {name: j for j, name in enumerate(self.names)}
+        found = []
+        for name in names:
+            if name not in place:
+                near = difflib.get_close_matches(str(name), self.names, n=1)
+                hint = f" Did you mean {near[0]!r}?" if near else ""
+                raise ValueError(f"There is no feature {name!r} among {len(self)}.{hint}")
+            found.append(place[name])
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON values; the ranks as compressed half-ranks."""
+        return {
+            "names": list(self.names),
+            "columns": None if self.columns is None else [list(c) for c in self.columns],
+            "costs": None if self.costs is None else self.costs.tolist(),
+            "fixed": list(self.fixed),
+            "filters": list(self.filters),
+            "ranks": None if self.ranks is None else _pack_ranks(self.ranks),
+            "mean_size": self.mean_size,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> FeatureTable:
+        """The inverse of :meth:`to_json`."""
+        filters = tuple(data["filters"])
+        shape = (len(filters), len(data["names"]))
+        return cls(
+            names=tuple(data["names"]),
+            columns=None if data["columns"] is None else tuple(map(tuple, data["columns"])),
+            costs=None if data["costs"] is None else np.asarray(data["costs"], dtype=float),
+            fixed=tuple(data["fixed"]),
+            filters=filters,
+            ranks=None if data["ranks"] is None else _unpack_ranks(data["ranks"], shape),
+            mean_size=data["mean_size"],
+        )
+
+
+def group_columns(
+    column_names: Sequence[str], groups: Mapping[str, Sequence[str]] | None
+) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...] | None]:
+    """Names and columns of features when some columns belong together.
+
+    A group stands where its first column stood.
+
+    Args:
+        column_names: Names of the columns of ``X``.
+        groups: Name of a group to the names of its columns; other columns stand alone.
+
+    Example:
+        >>> group_columns(["age", "city=Rome", "city=Oslo"], {"city": ["city=Rome", "city=Oslo"]})
+        (('age', 'city'), ((0,), (1, 2)))
+    """
+    if not groups:
+        return tuple(column_names), None
+    place = {name: j for j, name in enumerate(column_names)}
+    owner: dict[int, str] = {}
+    for group, members in groups.items():
+        if len(members) == 0:
+            raise ValueError(f"Feature group {group!r} has no columns.")
+        for member in members:
+            if member not in place:
+                near = difflib.get_close_matches(str(member), column_names, n=1)
+                hint = f" Did you mean {near[0]!r}?" if near else ""
+                raise ValueError(f"Feature group {group!r} names no column {member!r}.{hint}")
+            if place[member] in owner:
+                raise ValueError(
+                    f"Column {member!r} is in two feature groups: "
+                    f"{owner[place[member]]!r} and {group!r}."
+                )
+            owner[place[member]] = group
+    members_of: dict[str, list[int]] = {}
+    for j, name in enumerate(column_names):
+        members_of.setdefault(owner.get(j, name), []).append(j)
+    return tuple(members_of), tuple(map(tuple, members_of.values()))
+
+
+# Ranks are equidistant with averaged ties, that is multiples of half a step: integers pack well.
+def _pack_ranks(ranks: Array) -> str:
+    halves = np.rint(ranks * 2 * max(1, ranks.shape[1] - 1)).astype("<u4")
+    return base64.b64encode(zlib.compress(halves.tobytes(), 6)).decode("ascii")
+
+
+def _unpack_ranks(text: str, shape: tuple[int, int]) -> Array:
+    halves = np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype="<u4")
+    return halves.reshape(shape) / (2 * max(1, shape[1] - 1))

@@ -1,0 +1,6 @@
+"""Numbers computed of a configuration: what a study minimises or maximises."""
+
+from optuna_mofs.measures.base import Evaluation, Fold, Measure
+from optuna_mofs.measures.registry import measure, measure_names
+
+__all__ = ["Evaluation", "Fold", "Measure", "measure", "measure_names"]

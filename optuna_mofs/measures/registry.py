@@ -1,0 +1,62 @@
+"""Measures by name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+
+from optuna_mofs.measures.base import Fold, Measure
+from optuna_mofs.measures.feature import COST, COUNT, FRACTION, INSTABILITY
+from optuna_mofs.measures.model import (
+    error_measure,
+    false_negative_rate,
+    false_positive_rate,
+    training_error_measure,
+)
+
+# Some measures depend on the objective's scorer, so each entry is a function of it.
+_MEASURES: dict[str, Callable[[object], Measure]] = {
+    "error": error_measure,
+    "training_error": training_error_measure,
+    "fnr": lambda _: Measure("fnr", fold=false_negative_rate, worst=1.0),
+    "fpr": lambda _: Measure("fpr", fold=false_positive_rate, worst=1.0),
+    "fraction": lambda _: FRACTION,
+    "count": lambda _: COUNT,
+    "cost": lambda _: COST,
+    "instability": lambda _: INSTABILITY,
+}
+
+_ALIASES = {"false_negative_rate": "fnr", "false_positive_rate": "fpr", "n_features": "count"}
+
+#: Measures that only make sense for classifiers.
+CLASSIFIER_ONLY = frozenset({"fnr", "fpr"})
+
+
+def measure_names() -> list[str]:
+    """Names that :func:`measure` knows."""
+    return sorted(_MEASURES)
+
+
+def measure(what: str | Measure | Callable[[Fold], float], scorer: object = None) -> Measure:
+    """A measure by name, the user's own :class:`Measure`, or a function of a fold.
+
+    Args:
+        what: Name, measure, or function ``f(fold) -> float`` to minimise.
+        scorer: The objective's scorer, which ``error`` and ``training_error`` go by.
+
+    Example:
+        >>> measure("fraction").name
+        'fraction'
+    """
+    if isinstance(what, Measure):
+        return what
+    if isinstance(what, str):
+        name = _ALIASES.get(what, what)
+        if name not in _MEASURES:
+            near = difflib.get_close_matches(name, _MEASURES, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"Unknown measure {what!r}.{hint} Known: {measure_names()}.")
+        return _MEASURES[name](scorer)
+    if callable(what):
+        return Measure(getattr(what, "__name__", "measure"), fold=what)
+    raise ValueError(f"A measure is a name, a Measure or a function of a fold, not {what!r}.")

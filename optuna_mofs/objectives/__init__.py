@@ -1,0 +1,5 @@
+"""Objective factories."""
+
+from optuna_mofs.objectives.feature_selection import FeatureSelectionObjective
+
+__all__ = ["FeatureSelectionObjective"]

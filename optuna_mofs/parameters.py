@@ -1,0 +1,172 @@
+"""Named parameters ↔ rows of numbers, both ways."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+
+from optuna_mofs.features.table import Array
+
+
+class ParameterSpace:
+    """Maps hyperparameters to a row in the unit cube, one column each.
+
+    Numbers go to [0, 1], logarithmic scales through the logarithm; a value on a grid (integers,
+    steps) goes to the middle of its cell, so that a uniform draw hits all values equally often.
+    A categorical goes to the position of its choice. A missing parameter is NaN.
+
+    Args:
+        distributions: By name; those of a single value are left out.
+
+    Example:
+        >>> space = ParameterSpace({"C": FloatDistribution(0.01, 100, log=True)})
+        >>> space.encode({"C": 1.0}).tolist()
+        [0.5]
+        >>> space.decode(np.array([0.5]))
+        {'C': 1.0}
+    """
+
+    def __init__(self, distributions: Mapping[str, BaseDistribution]) -> None:
+        self.distributions = {n: d for n, d in distributions.items() if not d.single()}
+        self.names = list(self.distributions)
+        self._axes = [_axis(d) for d in self.distributions.values()]
+        self.categorical = np.array([a.choices is not None for a in self._axes], dtype=bool)
+        #: Number of distinct values of each parameter, infinite for a continuous one.
+        self.cells = np.array([a.cells for a in self._axes], dtype=float)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def encode(self, params: Mapping[str, Any]) -> Array:
+        """A row from parameter values."""
+        return np.array(
+            [
+                axis.encode(params[name]) if name in params else np.nan
+                for name, axis in zip(self.names, self._axes)
+            ],
+            dtype=float,
+        )
+
+    def decode(self, row: Array) -> dict[str, Any]:
+        """Parameter values from a row; columns that are NaN are left out."""
+        return {
+            name: axis.decode(value)
+            for name, axis, value in zip(self.names, self._axes, row.tolist())
+            if value == value
+        }
+
+    def sample(self, rng: np.random.Generator, count: int = 1) -> Array:
+        """Random rows, uniform in every parameter."""
+        return self.from_unit(rng.random((count, len(self))))
+
+    def from_unit(self, unit: Array) -> Array:
+        """Rows from points of the unit cube (a design): categoricals become choices."""
+        rows = unit.copy()
+        which = self.categorical
+        rows[:, which] = np.floor(unit[:, which] * self.cells[which])
+        return rows
+
+    def size(self) -> float:
+        """Number of different configurations, infinite if any parameter is continuous."""
+        return float(np.prod(self.cells)) if len(self) else 1.0
+
+
+class _Axis:
+    """One parameter; the base is a continuous float."""
+
+    choices: tuple[Any, ...] | None = None
+    cells: float = math.inf
+
+    def encode(self, value: Any) -> float:
+        raise NotImplementedError
+
+    def decode(self, value: float) -> Any:
+        raise NotImplementedError
+
+
+class _Continuous(_Axis):
+    def __init__(self, d: FloatDistribution) -> None:
+        self.low, self.high, self.log = d.low, d.high, d.log
+        self.start = math.log(d.low) if d.log else d.low
+        self.width = (math.log(d.high) if d.log else d.high) - self.start
+
+    def encode(self, value: Any) -> float:
+        place = (math.log(value) if self.log else value) - self.start
+        return min(1.0, max(0.0, place / self.width))
+
+    def decode(self, value: float) -> float:
+        place = self.start + min(1.0, max(0.0, value)) * self.width
+        return min(self.high, max(self.low, math.exp(place) if self.log else place))
+
+
+class _Grid(_Axis):
+    """Integers and stepped floats: value k of the grid owns the k-th cell."""
+
+    def __init__(self, d: IntDistribution | FloatDistribution) -> None:
+        self.low, self.step = d.low, d.step or 1
+        self.integer = isinstance(d, IntDistribution)
+        self.log = d.log
+        self.last = round((d.high - d.low) / self.step)
+        self.cells = self.last + 1
+        self.start = self._scale(-0.5)
+        self.width = self._scale(self.last + 0.5) - self.start
+
+    def _scale(self, k: float) -> float:
+        return math.log(self.low + k * self.step) if self.log else k
+
+    def encode(self, value: Any) -> float:
+        k = min(self.last, max(0, (value - self.low) / self.step))
+        return (self._scale(k) - self.start) / self.width
+
+    def decode(self, value: float) -> Any:
+        place = self.start + min(1.0, max(0.0, value)) * self.width
+        k = (math.exp(place) - self.low) / self.step if self.log else place
+        found = self.low + min(self.last, max(0, round(k))) * self.step
+        return int(found) if self.integer else found
+
+
+class _Choice(_Axis):
+    def __init__(self, d: CategoricalDistribution) -> None:
+        self.choices = d.choices
+        self.cells = len(d.choices)
+        self.place = d.to_internal_repr
+
+    def encode(self, value: Any) -> float:
+        return float(self.place(value))
+
+    def decode(self, value: float) -> Any:
+        assert self.choices is not None
+        return self.choices[min(len(self.choices) - 1, max(0, int(value)))]
+
+
+def _axis(distribution: BaseDistribution) -> _Axis:
+    if isinstance(distribution, CategoricalDistribution):
+        return _Choice(distribution)
+    if isinstance(distribution, IntDistribution):
+        return _Grid(distribution)
+    assert isinstance(distribution, FloatDistribution)
+    return _Continuous(distribution) if distribution.step is None else _Grid(distribution)
+
+
+def widened(old: BaseDistribution, new: BaseDistribution) -> BaseDistribution:
+    """One distribution for a parameter whose range changes from trial to trial.
+
+    Covers both ranges, so that it settles; falls back to the newer one if they differ in kind.
+    """
+    if old == new or type(old) is not type(new) or isinstance(new, CategoricalDistribution):
+        return new
+    assert isinstance(new, FloatDistribution | IntDistribution)
+    assert isinstance(old, FloatDistribution | IntDistribution)
+    if (old.log, old.step) != (new.log, new.step):
+        return new
+    low, high = min(old.low, new.low), max(old.high, new.high)
+    return type(new)(low, high, log=new.log, step=new.step)  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""Samplers for feature selection and tuning."""

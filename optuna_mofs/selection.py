@@ -1,0 +1,226 @@
+"""Feature sets of a study: suggest one in an objective function, read those that trials chose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.study import Study
+from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+
+from optuna_mofs._storage import PREFIX, frozen_attr, read_trial_attr, trials_of, write_trial_attr
+from optuna_mofs.description import StudyDescription
+from optuna_mofs.features.codec import unpack_attribute
+from optuna_mofs.features.representation import MaskFeatures, Representation
+from optuna_mofs.features.table import Array, FeatureTable
+
+#: Key of the trial attribute that holds the packed mask.
+MASK = "mask"
+
+#: Longest text of the ``features`` user attribute: what fits a dashboard cell.
+_SHOWN = 400
+
+
+def suggest(trial: Trial, name: str, distribution: BaseDistribution) -> Any:
+    """Suggest a value of any distribution by its public call."""
+    if isinstance(distribution, FloatDistribution):
+        return trial.suggest_float(
+            name,
+            distribution.low,
+            distribution.high,
+            step=distribution.step,
+            log=distribution.log,
+        )
+    if isinstance(distribution, IntDistribution):
+        return trial.suggest_int(
+            name,
+            distribution.low,
+            distribution.high,
+            step=distribution.step,
+            log=distribution.log,
+        )
+    if isinstance(distribution, CategoricalDistribution):
+        return trial.suggest_categorical(name, distribution.choices)
+    raise ValueError(f"Parameter {name!r} has an unknown distribution: {distribution!r}.")
+
+
+def suggest_mask(trial: Trial, representation: Representation) -> Array:
+    """Suggest a feature set and remember it on the trial.
+
+    Returns:
+        The mask over the free features (for filter representations: of all data).
+    """
+    params = {n: suggest(trial, n, d) for n, d in representation.distributions.items()}
+    study = trial.study
+    attr = read_trial_attr(study, trial, MASK)
+    mask = representation.choose(params, attr=attr, others=_masks_of_others(study))
+    meant = representation.attribute(params, mask)
+    # The sampler that chose the mask wrote the attribute; here are those that know no masks.
+    if meant is not None and (attr is None or attr[0] != meant[0]):
+        write_trial_attr(study, trial, MASK, meant)
+    return mask
+
+
+def suggest_features(
+    trial: Trial,
+    features: FeatureTable | Sequence[str] | int,
+    *,
+    form: str = "auto",
+) -> Array:
+    """Suggest a feature set in your own objective function.
+
+    What it means is written into the study before the first suggestion, so that every sampler of
+    this package knows it from the first trial on.
+
+    Args:
+        trial: The running trial.
+        features: A :class:`FeatureTable` (with filter ranks, costs, groups, fixed features: make
+            it once, see :func:`optuna_mofs.feature_table`), or names, or a number of features.
+        form: ``"bits"``, ``"packed"`` or ``"auto"``, see :class:`MaskFeatures`.
+
+    Returns:
+        A boolean array over all features of the table, fixed ones always in.
+
+    Example:
+        >>> import optuna
+        >>> def objective(trial):
+        ...     chosen = suggest_features(trial, ["age", "city", "pay"])
+        ...     return abs(int(chosen.sum()) - 2)
+        >>> optuna.logging.set_verbosity(optuna.logging.ERROR)
+        >>> study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
+        >>> study.optimize(objective, n_trials=10)
+        >>> selected_features(study, study.best_trial)
+        ['city', 'pay']
+    """
+    study = trial.study
+    described = StudyDescription.read(study)
+    if isinstance(features, int):
+        features = [f"x{j}" for j in range(features)]
+    table = features if isinstance(features, FeatureTable) else FeatureTable(tuple(features))
+    if described is None:
+        new = StudyDescription(table, MaskFeatures(form=form).bind(table))  # type: ignore[arg-type]
+        new.write(study)
+        described = new
+    elif described.features is None or described.features.names != table.names:
+        new = StudyDescription(table, MaskFeatures(form=form).bind(table))  # type: ignore[arg-type]
+        raise ValueError(
+            f"Study {study.study_name!r} has other features: "
+            + "; ".join(described.differences(new))
+        )
+    assert described.representation is not None
+    full = table.full_mask(suggest_mask(trial, described.representation))
+    note_features(trial, table, full)
+    return full
+
+
+def note_features(trial: Trial, table: FeatureTable, full_mask: Array) -> None:
+    """Write the selected features where optuna-dashboard shows them."""
+    trial.set_user_attr("n_features", int(np.count_nonzero(full_mask)))
+    trial.set_user_attr("features", shorten(table.names_of(full_mask)))
+
+
+def shorten(names: Sequence[str], limit: int = _SHOWN) -> str:
+    """Names in one text of bounded length.
+
+    Example:
+        >>> shorten(["age", "city", "pay"], limit=12)
+        'age, city and 1 more'
+    """
+    text = ", ".join(names)
+    if len(text) <= limit:
+        return text
+    shown = 0
+    length = 0
+    while shown < len(names) and length + len(names[shown]) + 2 <= limit:
+        length += len(names[shown]) + 2
+        shown += 1
+    rest = f"{len(names) - shown} more"
+    return f"{', '.join(names[:shown])} and {rest}" if shown else rest
+
+
+def selected_mask(study: Study, trial: FrozenTrial) -> Array | None:
+    """The mask over all features that a trial chose, or None where it is not known.
+
+    Args:
+        study: The trial's study.
+        trial: Any trial of it.
+    """
+    described = StudyDescription.read(study)
+    if described is None or described.features is None or described.representation is None:
+        return None
+    table = described.features
+    attr = frozen_attr(trial, MASK)
+    if described.mask_parameters:
+        if not all(name in trial.params for name in described.mask_parameters):
+            return None
+        mask = described.representation.choose(trial.params, attr=attr)
+    elif attr is not None:
+        mask = unpack_attribute(attr, len(table.free))
+    else:
+        return None
+    return table.full_mask(mask)
+
+
+def selected_features(study: Study, trial: FrozenTrial) -> list[str] | None:
+    """Names of the features that a trial chose, or None where they are not known."""
+    mask = selected_mask(study, trial)
+    if mask is None:
+        return None
+    described = StudyDescription.read(study)
+    assert described is not None
+    assert described.features is not None
+    return described.features.names_of(mask)
+
+
+def enqueue_features(
+    study: Study,
+    features: Iterable[str],
+    params: Mapping[str, Any] | None = None,
+    *,
+    user_attrs: Mapping[str, Any] | None = None,
+) -> None:
+    """Put a feature set by names, and hyperparameters, into the queue of a study.
+
+    Args:
+        study: A study whose objective has been attached to it (or has run a trial).
+        features: Names of the features; fixed ones need not be named.
+        params: Hyperparameters to fix as well; the sampler chooses the others.
+        user_attrs: User attributes of the trial.
+    """
+    described = StudyDescription.read(study)
+    if described is None or described.features is None:
+        raise ValueError(
+            f"Study {study.study_name!r} knows no features yet. "
+            "Call objective.attach(study) first, or run one trial."
+        )
+    if not isinstance(described.representation, MaskFeatures):
+        raise ValueError(
+            "Only studies of the 'mask' representation can queue a feature set by names; this one "
+            f"uses {described.to_json()['representation']}."
+        )
+    chosen, attr = described.representation.codec.encode(described.features.mask_of(features))
+    system_attrs: dict[str, Any] = {"fixed_params": {**chosen, **(params or {})}}
+    if attr is not None:
+        system_attrs[PREFIX + MASK] = attr
+    study.add_trial(
+        create_trial(
+            state=TrialState.WAITING,
+            system_attrs=system_attrs,
+            user_attrs=dict(user_attrs or {}),
+        )
+    )
+
+
+def _masks_of_others(study: Study) -> Iterable[list[Any]]:
+    # A generator: only an integer without an attribute of its own looks at other trials.
+    for other in trials_of(study):
+        attr = frozen_attr(other, MASK)
+        if attr is not None:
+            yield attr

@@ -38,3 +38,15 @@ def as_reference(reference: ArrayLike, n_objectives: int) -> NDArray[np.float64]
 def has_no_nan(points: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Mark the rows that hold no NaN."""
     return np.asarray(~np.isnan(points).any(axis=1), dtype=np.bool_)
+
+
+def finite_order(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ``points``, or finite numbers in the same order if there are infinities.
+
+    Dominance asks only for the order of values, and moocore keeps infinity as a sentinel: with
+    four objectives it loses points at plus infinity.
+    """
+    if np.isfinite(points).all():
+        return points
+    places = [np.unique(column, return_inverse=True)[1] for column in points.T]
+    return np.column_stack(places).astype(np.float64)

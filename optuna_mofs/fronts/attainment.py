@@ -47,19 +47,27 @@ def attainment_surfaces(
     for level in levels:
         if not 0.0 < level <= 1.0:
             raise ValueError(f"A level is a share of the runs above 0 and up to 1, got {level!r}.")
-    n_objectives = widths.pop()
     usable = [array[has_no_nan(array) & ~np.isposinf(array).any(axis=1)] for array in arrays]
-    # A run that attained nothing still counts: as a point that is worse than every other.
-    nothing = np.full((1, n_objectives), np.inf)
-    usable = [array if len(array) else nothing for array in usable]
     labels = np.repeat(np.arange(len(usable)), [len(array) for array in usable])
-    table = moocore.eaf(np.vstack(usable), labels)
+    stacked = np.vstack(usable)
+    # Places in the order of each objective stand for the values: infinities are safe with them.
+    scales = [np.unique(column) for column in stacked.T]
+    places = np.column_stack([np.searchsorted(s, c) for s, c in zip(scales, stacked.T)])
+    # A run that attained nothing still counts: as a point that is worse than every other.
+    idle = np.setdiff1d(np.arange(len(usable)), labels)
+    nothing = np.tile([len(scale) for scale in scales], (len(idle), 1))
+    # moocore takes the rows run by run and only counts the labels.
+    labels = np.concatenate([labels, idle])
+    by_run = np.argsort(labels, kind="stable")
+    stacked = np.vstack([places, nothing]).astype(np.float64)
+    table = moocore.eaf(stacked[by_run], labels[by_run])
     attained_by = np.rint(table[:, -1] * len(usable) / 100.0)
     surfaces = {}
     for level in levels:
         # Rounding must not ask for one run more: 0.1 + 0.2 of ten runs are three.
         n_runs = max(1, math.ceil(level * len(usable) - 1e-9))
-        corners = table[attained_by == n_runs, :-1]
-        corners = corners[~np.isposinf(corners).any(axis=1)]
+        rows = table[attained_by == n_runs, :-1].astype(np.intp)
+        rows = rows[(rows < [len(scale) for scale in scales]).all(axis=1)]
+        corners = np.column_stack([scale[column] for scale, column in zip(scales, rows.T)])
         surfaces[float(level)] = corners[np.lexsort(corners.T[::-1])]
     return surfaces

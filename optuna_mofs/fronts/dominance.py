@@ -10,7 +10,7 @@ import moocore
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from optuna_mofs.fronts._arrays import as_points, has_no_nan
+from optuna_mofs.fronts._arrays import as_points, finite_order, has_no_nan
 
 
 def nondominated_mask(points: ArrayLike, *, duplicates: bool = True) -> NDArray[np.bool_]:
@@ -31,7 +31,9 @@ def nondominated_mask(points: ArrayLike, *, duplicates: bool = True) -> NDArray[
     measured = has_no_nan(array)
     mask = np.zeros(len(array), dtype=np.bool_)
     if measured.any():
-        mask[measured] = moocore.is_nondominated(array[measured], keep_weakly=duplicates)
+        mask[measured] = moocore.is_nondominated(
+            finite_order(array[measured]), keep_weakly=duplicates
+        )
     return mask
 
 
@@ -51,6 +53,6 @@ def pareto_rank(points: ArrayLike) -> NDArray[np.int64]:
     measured = has_no_nan(array)
     ranks = np.zeros(len(array), dtype=np.int64)
     if measured.any():
-        ranks[measured] = moocore.pareto_rank(array[measured])
+        ranks[measured] = moocore.pareto_rank(finite_order(array[measured]))
         ranks[~measured] = ranks[measured].max() + 1
     return ranks

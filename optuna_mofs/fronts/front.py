@@ -68,12 +68,13 @@ class Front(Sequence[FrozenTrial]):
 
     Attributes:
         study: The study it was made from.
+        points: All finished trials of the study as arrays, from which the front was taken.
         metric_names: From ``study.metric_names``, or from what the objective wrote down, or
             ``value_0``, ``value_1``, ...
     """
 
     def __init__(self, points: StudyPoints, rows: NDArray[np.intp]) -> None:
-        self._points = points
+        self.points = points
         self._rows = rows
         self._losses = points.losses[rows]
         self.study = points.study
@@ -88,30 +89,30 @@ class Front(Sequence[FrozenTrial]):
     def __getitem__(self, index: slice) -> Front: ...
     def __getitem__(self, index: int | slice) -> FrozenTrial | Front:
         if isinstance(index, slice):
-            return Front(self._points, self._rows[index])
-        return self._points.trials[int(self._rows[index])]
+            return Front(self.points, self._rows[index])
+        return self.points.trials[int(self._rows[index])]
 
     @property
     def values(self) -> NDArray[np.float64]:
         """Values of the metrics, one row a trial."""
-        return self._points.flip(self._losses)
+        return self.points.flip(self._losses)
 
     @property
     def directions(self) -> tuple[str, ...]:
         """``"minimize"`` or ``"maximize"`` for each metric."""
-        return tuple("minimize" if sign > 0 else "maximize" for sign in self._points.signs)
+        return tuple("minimize" if sign > 0 else "maximize" for sign in self.points.signs)
 
     @property
     def ideal(self) -> NDArray[np.float64]:
         """The best value of each metric on the front."""
         self._refuse_empty()
-        return self._points.flip(self._losses.min(axis=0))
+        return self.points.flip(self._losses.min(axis=0))
 
     @property
     def nadir(self) -> NDArray[np.float64]:
         """The worst value of each metric on the front."""
         self._refuse_empty()
-        return self._points.flip(self._losses.max(axis=0))
+        return self.points.flip(self._losses.max(axis=0))
 
     def to_frame(self) -> pd.DataFrame:
         """Return the front as a table, one row a trial, indexed by trial number.
@@ -134,7 +135,7 @@ class Front(Sequence[FrozenTrial]):
         """
         if not len(self):
             return 0.0
-        return hypervolume(self._losses, self._points.reference_losses(reference))
+        return hypervolume(self._losses, self.points.reference_losses(reference))
 
     def knee(self) -> FrozenTrial:
         """Return the trial where giving up on one metric stops paying in the others.
@@ -167,11 +168,11 @@ class Front(Sequence[FrozenTrial]):
             ValueError: If the front is empty or no trial of it keeps the caps.
         """
         self._refuse_empty()
-        column = 0 if metric is None else self._points.column(metric)
+        column = 0 if metric is None else self.points.column(metric)
         allowed = np.ones(len(self), dtype=np.bool_)
         for name, cap in caps.items():
-            limited = self._points.column(name)
-            allowed &= self._losses[:, limited] <= cap * self._points.signs[limited]
+            limited = self.points.column(name)
+            allowed &= self._losses[:, limited] <= cap * self.points.signs[limited]
         if max_features is not None:
             allowed &= self._feature_counts("max_features") <= max_features
         rows = np.flatnonzero(allowed)
@@ -202,11 +203,11 @@ class Front(Sequence[FrozenTrial]):
                 nothing says how many features the trials have.
         """
         self._refuse_empty()
-        column = 0 if metric is None else self._points.column(metric)
+        column = 0 if metric is None else self.points.column(metric)
         if sparsity is None:
             sizes = self._feature_counts("one_standard_error (or give sparsity='<metric>')")
         else:
-            sizes = self._losses[:, self._points.column(sparsity)]
+            sizes = self._losses[:, self.points.column(sparsity)]
         errors = self._losses[:, column]
         best = int(np.lexsort((sizes, errors))[0])
         spread = self._standard_error(self[best], column)
@@ -245,17 +246,15 @@ class Front(Sequence[FrozenTrial]):
         self._refuse_empty()
         wanted = [
             None if goal is None else float(goal) * sign
-            for goal, sign in zip(
-                self._points.per_metric("goals", goals, None), self._points.signs
-            )
+            for goal, sign in zip(self.points.per_metric("goals", goals, None), self.points.signs)
         ]
         return self[
             lexicographic_index(
                 self._losses,
-                tolerances=self._points.per_metric("tolerances", tolerances, 0.0),
+                tolerances=self.points.per_metric("tolerances", tolerances, 0.0),
                 goals=wanted,
                 priorities=(
-                    None if priorities is None else [self._points.column(p) for p in priorities]
+                    None if priorities is None else [self.points.column(p) for p in priorities]
                 ),
             )
         ]
@@ -263,7 +262,7 @@ class Front(Sequence[FrozenTrial]):
     def _standard_error(self, trial: FrozenTrial, column: int) -> float:
         """Return the standard error of a trial's mean over its folds."""
         scores = trial.user_attrs.get("fold_scores") or {}
-        names = (self._points.measure_names[column], self.metric_names[column])
+        names = (self.points.measure_names[column], self.metric_names[column])
         folds = next((scores[name] for name in names if name in scores), None)
         if folds is None or len(folds) < 2:
             raise ValueError(
@@ -289,7 +288,7 @@ class Front(Sequence[FrozenTrial]):
         if not len(self):
             raise ValueError(
                 f"The front of study {self.study.study_name!r} is empty: of "
-                f"{len(self._points.trials)} finished trials none can be on it. Run more trials, "
+                f"{len(self.points.trials)} finished trials none can be on it. Run more trials, "
                 "or pass include_infeasible=True if all of them break a constraint."
             )
 

@@ -11,7 +11,6 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from optuna_mofs.fronts.front import Front, pareto_front
-from optuna_mofs.fronts.study_points import read_points
 from optuna_mofs.fronts.volume import hypervolume
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ def generalisation(
         raise ValueError(
             f"Nothing to test: the front of study {study.study_name!r} is empty. Run trials first."
         )
-    points = read_points(study)
+    points = front.points
     rows = []
     for trial in front:
         values = objective.test_values(objective.refit(trial), trial, X_test, y_test)

@@ -65,7 +65,8 @@ def knee_index(points: ArrayLike) -> int:
 def normalised(points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Map each objective of finite points to [0, 1]; a constant objective maps to 0."""
     best = points.min(axis=0)
-    span = points.max(axis=0) - best
+    with np.errstate(over="ignore"):
+        span = points.max(axis=0) - best
     # The span of huge values may overflow; a quarter of them has the same shape.
     wide = np.isinf(span)
     if wide.any():

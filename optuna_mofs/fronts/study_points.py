@@ -82,14 +82,11 @@ class StudyPoints:
         A value comes from ``reference`` if that gives one, else from the description of the
         study, else it is the worst finite value of any finished trial.
         """
-        given = [
-            np.nan if value is None else float(value)
-            for value in self.per_metric("reference", reference, None)
-        ]
-        wanted = self.flip(given)
-        unset = np.array([np.isnan(value) for value in given])
+        given = self.per_metric("reference", reference, None)
+        unset = np.array([value is None for value in given])
+        wanted = self.flip([np.nan if value is None else float(value) for value in given])
         wanted[unset] = self.worst[unset]
-        for column in np.flatnonzero(np.isnan(wanted)):
+        for column in np.flatnonzero(unset & np.isnan(wanted)):
             losses = self.losses[:, column]
             losses = losses[np.isfinite(losses)]
             if len(losses) == 0:

@@ -1,0 +1,359 @@
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import optuna
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from optuna_mofs.fronts import Front, hypervolume, pareto_front
+
+from .helpers import coarse, make_study, point_arrays, quick, slow_front
+
+sides = st.sampled_from(["minimize", "maximize"])
+infinite = st.one_of(coarse, st.sampled_from([np.inf, -np.inf]))
+
+
+@st.composite
+def studies(draw, values=infinite):
+    points = draw(point_arrays(values, max_points=10))
+    directions = draw(st.lists(sides, min_size=points.shape[1], max_size=points.shape[1]))
+    return points, directions
+
+
+def errors_and_sizes() -> optuna.Study:
+    """Errors 0.10 to 0.30 with 20 down to 1 features; trial 4 is dominated."""
+    rows = [(0.10, 20), (0.12, 8), (0.18, 3), (0.30, 1), (0.25, 9)]
+    return make_study(
+        [(error, n / 20) for error, n in rows],
+        names=["error", "fraction"],
+        user_attrs=[
+            {
+                "n_features": n,
+                "features": ", ".join(f"x{j}" for j in range(n)),
+                "fold_scores": {"error": [error - 0.05, error, error + 0.05]},
+            }
+            for error, n in rows
+        ],
+    )
+
+
+@quick
+@given(studies())
+def test_same_trials_as_best_trials(case):
+    study = make_study(*case)
+    expected = {trial.number for trial in study.best_trials} if len(case[1]) > 1 else None
+    found = [trial.number for trial in pareto_front(study)]
+    if expected is None:
+        signed = case[0] * (1 if case[1] == ["minimize"] else -1)
+        expected = set(slow_front(signed))
+    assert set(found) == expected
+    assert len(found) == len(expected)
+
+
+@quick
+@given(studies(), st.data())
+def test_constraints_are_respected_as_best_trials_does(case, data):
+    points, directions = case
+    marks = st.lists(st.sampled_from([-1.0, 0.0, 1.0]), min_size=len(points), max_size=len(points))
+    study = make_study(
+        points, directions, constraints=[{"limit": mark} for mark in data.draw(marks)]
+    )
+    front = pareto_front(study)
+    if len(directions) > 1:
+        assert {t.number for t in front} == {t.number for t in study.best_trials}
+    assert all(trial.constraints["limit"] <= 0 for trial in front)
+    free = make_study(points, directions)
+    ignoring = pareto_front(study, include_infeasible=True)
+    assert [t.number for t in ignoring] == [t.number for t in pareto_front(free)]
+
+
+@quick
+@given(studies(coarse))
+def test_maximising_mirrors_minimising(case):
+    points, directions = case
+    signs = np.array([1.0 if d == "minimize" else -1.0 for d in directions])
+    given_way = pareto_front(make_study(points, directions))
+    minimised = pareto_front(make_study(points * signs))
+    reference = np.full(len(signs), 10.0) * signs
+    assert [t.number for t in given_way] == [t.number for t in minimised]
+    assert given_way.knee().number == minimised.knee().number
+    assert given_way.best().number == minimised.best().number
+    tolerances, goals = ["20%"] * len(signs), np.full(len(signs), 2.0)
+    assert (
+        given_way.lexicographic(tolerances=tolerances, goals=list(goals * signs)).number
+        == minimised.lexicographic(tolerances=tolerances, goals=list(goals)).number
+    )
+    assert given_way.hypervolume(reference) == pytest.approx(
+        minimised.hypervolume(np.abs(reference))
+    )
+    assert given_way.hypervolume() == pytest.approx(minimised.hypervolume())
+    np.testing.assert_array_equal(given_way.ideal, minimised.ideal * signs)
+    np.testing.assert_array_equal(given_way.nadir, minimised.nadir * signs)
+
+
+@quick
+@given(studies(coarse))
+def test_sorted_by_the_first_metric_and_values_are_the_users(case):
+    points, directions = case
+    front = pareto_front(make_study(points, directions))
+    assert front.values.tolist() == [trial.values for trial in front]
+    first = front.values[:, 0] * (1 if directions[0] == "minimize" else -1)
+    assert (np.diff(first) >= 0).all()
+    for trial in front:
+        assert trial.values == points[trial.number].tolist()
+
+
+@quick
+@given(studies(coarse))
+def test_picks_are_members(case):
+    front = pareto_front(make_study(*case))
+    numbers = {trial.number for trial in front}
+    for pick in (
+        front.knee(),
+        front.best(),
+        front.lexicographic(tolerances=["50%"] * len(case[1])),
+    ):
+        assert isinstance(pick, optuna.trial.FrozenTrial)
+        assert pick.number in numbers
+
+
+def test_duplicates_can_be_dropped():
+    study = make_study([[1.0, 2.0], [1.0, 2.0], [2.0, 1.0]])
+    assert [trial.number for trial in pareto_front(study)] == [0, 1, 2]
+    assert [trial.number for trial in pareto_front(study, duplicates=False)] == [0, 2]
+
+
+def test_targets_look_at_some_metrics_only():
+    study = make_study([[1.0, 5.0, 1.0], [2.0, 1.0, 2.0]], names=["a", "b", "c"])
+    assert len(pareto_front(study)) == 2
+    front = pareto_front(study, targets=["a", "c"])
+    assert [trial.number for trial in front] == [0]
+    assert front.metric_names == ("a", "c")
+    assert front.values.tolist() == [[1.0, 1.0]]
+
+
+def test_a_front_is_a_sequence():
+    front = pareto_front(errors_and_sizes())
+    assert len(front) == 4
+    assert [trial.number for trial in front] == [0, 1, 2, 3]
+    assert front[0].number == 0
+    assert front[-1].number == 3
+    assert front[1] in front
+    with pytest.raises(IndexError):
+        front[4]
+    part = front[1:3]
+    assert isinstance(part, Front)
+    assert [trial.number for trial in part] == [1, 2]
+    assert part.ideal.tolist() == [0.12, 0.15]
+
+
+def test_reading_does_not_deep_copy():
+    study = errors_and_sizes()
+    stored = study.get_trials(deepcopy=False)
+    assert all(trial is stored[trial.number] for trial in pareto_front(study))
+
+
+def test_it_is_a_snapshot():
+    study = errors_and_sizes()
+    front = pareto_front(study)
+    study.add_trial(optuna.trial.create_trial(values=[0.0, 0.0]))
+    assert len(front) == 4
+    assert len(pareto_front(study)) == 1
+
+
+def test_best_under_caps():
+    front = pareto_front(errors_and_sizes())
+    assert front.best().number == 0
+    assert front.best("fraction").number == 3
+    assert front.best(1).number == 3
+    assert front.best(max_features=8).number == 1
+    assert front.best(max_features=7).number == 2
+    assert front.best("fraction", error=0.2).number == 2
+    assert front.best(fraction=0.4, max_features=3).number == 2
+
+
+def test_a_cap_on_a_maximised_metric_is_a_floor():
+    study = make_study(
+        [(0.9, 10), (0.8, 5), (0.6, 1)], ["maximize", "minimize"], names=["accuracy", "size"]
+    )
+    front = pareto_front(study)
+    assert front.best("size", accuracy=0.75).number == 1
+    assert front.best("accuracy", size=4).number == 2
+
+
+def test_best_of_several_is_better_in_the_other_metrics():
+    study = make_study([[1.0, 3.0, 9.0], [1.0, 2.0, 10.0], [5.0, 5.0, 1.0]])
+    assert pareto_front(study).best("value_0").number == 1
+
+
+def test_caps_that_cannot_be_kept():
+    front = pareto_front(errors_and_sizes())
+    with pytest.raises(ValueError, match=r"None of the 4 trials.*'error': 0.01.*Loosen"):
+        front.best(error=0.01)
+    with pytest.raises(ValueError, match="No metric 'eror'"):
+        front.best(eror=0.01)
+    with pytest.raises(ValueError, match=r"set_user_attr\('n_features'"):
+        pareto_front(make_study([[1.0, 2.0]])).best(max_features=3)
+
+
+def test_one_standard_error():
+    # Folds of the best trial: 0.05, 0.10, 0.15, so its standard error is 0.05 / sqrt(3) = 0.029.
+    front = pareto_front(errors_and_sizes())
+    assert front.one_standard_error().number == 1
+    assert front.one_standard_error(sparsity="fraction").number == 1
+
+
+def test_one_standard_error_of_a_maximised_metric():
+    study = make_study(
+        [(0.90, 20), (0.88, 8), (0.80, 3)],
+        ["maximize", "minimize"],
+        names=["accuracy", "size"],
+        user_attrs=[{"fold_scores": {"accuracy": [0.85, 0.90, 0.95]}}, {}, {}],
+    )
+    assert pareto_front(study).one_standard_error(sparsity="size").number == 1
+
+
+def test_one_standard_error_says_what_is_missing():
+    study = make_study([[0.1, 2.0]], names=["error", "size"], user_attrs=[{"n_features": 2}])
+    with pytest.raises(ValueError, match=r"standard error of 'error'.*trial 0 has None"):
+        pareto_front(study).one_standard_error()
+    study = make_study([[0.1, 2.0]], user_attrs=[{"fold_scores": {"value_0": [0.1, 0.1]}}])
+    with pytest.raises(ValueError, match="sparsity="):
+        pareto_front(study).one_standard_error()
+    study = make_study(
+        [[0.1, 2.0]], user_attrs=[{"n_features": 2, "fold_scores": {"value_0": [0.1]}}]
+    )
+    with pytest.raises(ValueError, match="two or more folds"):
+        pareto_front(study).one_standard_error()
+
+
+def test_lexicographic_by_name_and_by_position():
+    front = pareto_front(errors_and_sizes())
+    assert front.lexicographic().number == 0
+    assert front.lexicographic(tolerances={"error": 0.1}).number == 2
+    assert front.lexicographic(tolerances=[0.1, 0]).number == 2
+    assert front.lexicographic(tolerances={"error": "25%"}).number == 1
+    assert front.lexicographic(goals={"error": 0.2}).number == 2
+    assert front.lexicographic(priorities=["fraction"]).number == 3
+    assert front.lexicographic(priorities=[1], goals={"fraction": 0.5}).number == 1
+
+
+def test_lexicographic_refuses_unknown_names():
+    front = pareto_front(errors_and_sizes())
+    for options in ({"tolerances": {"eror": 1}}, {"goals": {"eror": 1}}, {"priorities": ["eror"]}):
+        with pytest.raises(ValueError, match="No metric 'eror'"):
+            front.lexicographic(**options)
+
+
+def test_hypervolume_and_its_reference():
+    study = errors_and_sizes()
+    front = pareto_front(study)
+    assert front.hypervolume([1, 1]) == pytest.approx(hypervolume(front.values, [1, 1]))
+    assert front.hypervolume({"fraction": 1, "error": 1}) == front.hypervolume([1, 1])
+    # Worst finished values: 0.30 and 1.0.
+    assert front.hypervolume() == pytest.approx(hypervolume(front.values, [0.3, 1.0]))
+    with pytest.raises(ValueError, match="must be finite"):
+        front.hypervolume([np.nan, 1])
+
+
+def test_frame():
+    study = make_study(
+        [(0.1, 2.0), (0.2, 1.0)],
+        names=["error", "size"],
+        params=[{"C": 1.0, "error": 3.0}, {"depth": 2}],
+        distributions=[
+            {
+                "C": optuna.distributions.FloatDistribution(0, 2),
+                "error": optuna.distributions.FloatDistribution(0, 5),
+            },
+            {"depth": optuna.distributions.IntDistribution(1, 5)},
+        ],
+        user_attrs=[{"n_features": 2, "features": "a, b"}, {}],
+    )
+    frame = pareto_front(study).to_frame()
+    assert frame.index.name == "number"
+    assert list(frame.columns) == [
+        "error",
+        "size",
+        "n_features",
+        "features",
+        "C",
+        "params_error",
+        "depth",
+    ]
+    assert frame.loc[0, "error"] == 0.1
+    assert frame.loc[0, "params_error"] == 3.0
+    assert frame.loc[0, "n_features"] == 2
+    assert frame["n_features"].isna().tolist() == [False, True]
+    assert np.isnan(frame.loc[1, "C"])
+
+
+def test_frame_without_features_or_parameters_has_only_metrics():
+    assert list(pareto_front(make_study([[1.0, 2.0]])).to_frame().columns) == [
+        "value_0",
+        "value_1",
+    ]
+
+
+def test_frame_counts_are_integers():
+    assert pareto_front(errors_and_sizes()).to_frame()["n_features"].dtype == "int64"
+
+
+def test_words_and_html():
+    front = pareto_front(errors_and_sizes())
+    text = repr(front)
+    assert text.startswith("Front of 4 trials of study")
+    assert "error minimized, fraction minimized" in text
+    assert "0.18" in text
+    study = make_study([[1.0, 1.0]], names=["a<b", "c"])
+    html = pareto_front(study)._repr_html_()
+    assert "a&lt;b" in html
+    assert "a<b" not in html
+    assert "<table" in html
+
+
+def test_empty_front():
+    study = make_study([], ["minimize", "minimize"])
+    study.add_trial(optuna.trial.create_trial(state=optuna.trial.TrialState.FAIL))
+    front = pareto_front(study)
+    assert len(front) == 0
+    assert list(front) == []
+    assert front.values.shape == (0, 2)
+    assert front.hypervolume() == 0.0
+    assert front.to_frame().shape == (0, 2)
+    assert repr(front).startswith("Front of 0 trials")
+    assert "0 trials" in front._repr_html_()
+    picks = (front.knee, front.best, front.one_standard_error, front.lexicographic)
+    for pick in (*picks, lambda: front.ideal, lambda: front.nadir):
+        with pytest.raises(ValueError, match="is empty: of 0 finished trials"):
+            pick()
+
+
+def test_all_infeasible_says_so():
+    study = make_study([[1.0, 2.0]], constraints=[{"c": 1.0}])
+    with pytest.raises(ValueError, match="include_infeasible=True"):
+        pareto_front(study).knee()
+    assert pareto_front(study, include_infeasible=True).knee().number == 0
+
+
+def test_the_study_is_not_changed():
+    study = errors_and_sizes()
+    before = copy.deepcopy(study.trials), dict(study.user_attrs)
+    front = pareto_front(study)
+    front.values[:] = 7.0
+    frame = front.to_frame()
+    frame.iloc[:, :2] = 7.0
+    front.knee(), front.best(), front.one_standard_error(), front.hypervolume()
+    assert (study.trials, dict(study.user_attrs)) == before
+    assert front.values[0].tolist() == [0.1, 1.0]
+
+
+def test_one_objective():
+    study = make_study([[3.0], [1.0], [1.0]], ["minimize"])
+    front = pareto_front(study)
+    assert [trial.number for trial in front] == [1, 2]
+    assert front.knee().number == 1
+    assert front.hypervolume(5.0) == 4.0

@@ -85,22 +85,27 @@ def generalisation(
             f"Nothing to test: the front of study {study.study_name!r} is empty. Run trials first."
         )
     points = front.points
-    rows = []
+    rows: dict[int, list[float]] = {}
     for trial in front:
+        # The objective marks trials of equal parameters: they are one model, fitted once.
+        same = trial.user_attrs.get("repeat_of")
+        if same in rows:
+            rows[trial.number] = rows[same]
+            continue
         values = objective.test_values(objective.refit(trial), trial, X_test, y_test)
         if len(values) != len(front.metric_names):
             raise ValueError(
                 f"The objective gave {len(values)} test values for trial {trial.number}, but the "
                 f"study has the metrics {list(front.metric_names)}. Is it the study's objective?"
             )
-        rows.append([float(value) for value in values])
-    tested = np.array(rows, dtype=np.float64)
+        rows[trial.number] = [float(value) for value in values]
+    tested = np.array(list(rows.values()), dtype=np.float64)
     bound = points.reference_losses(reference)
     columns = {}
     for i, name in enumerate(front.metric_names):
         columns[name] = front.values[:, i]
         columns[f"{name}_test"] = tested[:, i]
-    numbers = pd.Index([trial.number for trial in front], name="number", dtype="int64")
+    numbers = pd.Index(list(rows), name="number", dtype="int64")
     return Generalisation(
         hypervolume=hypervolume(points.flip(tested), bound),
         optimisation_hypervolume=hypervolume(points.flip(front.values), bound),

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-if TYPE_CHECKING:
-    from optuna_mofs.description import StudyDescription
+from optuna_mofs.description import StudyDescription
+from optuna_mofs.selection import selected_features, selected_mask
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def read_points(study: Study, *, targets: Sequence[str | int] | None = None) -> 
         targets: Names or positions of the metrics to look at. Default: all.
     """
     signs = np.array([-1.0 if d == StudyDirection.MAXIMIZE else 1.0 for d in study.directions])
-    description = read_description(study)
+    description = StudyDescription.read(study)
     measures = tuple(description.measures) if description is not None else ()
     if len(measures) != len(signs):
         # Not the description of these values, for example of a study copied by hand.
@@ -169,20 +169,11 @@ def is_feasible(trial: FrozenTrial) -> bool:
     return all(value <= 0.0 for value in trial.constraints.values())
 
 
-def read_description(study: Study) -> StudyDescription | None:
-    """Return what the objective wrote into the study, if it is one of ours."""
-    from optuna_mofs.description import StudyDescription
-
-    return StudyDescription.read(study)
-
-
 def feature_count(study: Study, trial: FrozenTrial) -> int | None:
     """Return how many features a trial used, or None where nothing says so."""
     noted = trial.user_attrs.get("n_features")
     if noted is not None:
         return int(noted)
-    from optuna_mofs.selection import selected_mask
-
     mask = selected_mask(study, trial)
     return None if mask is None else int(np.count_nonzero(mask))
 
@@ -192,7 +183,5 @@ def feature_text(study: Study, trial: FrozenTrial) -> str | None:
     noted = trial.user_attrs.get("features")
     if noted is not None:
         return noted if isinstance(noted, str) else ", ".join(str(name) for name in noted)
-    from optuna_mofs.selection import selected_features
-
     names = selected_features(study, trial)
     return None if names is None else ", ".join(names)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from optuna_mofs.fronts.study_points import feature_count, feature_text, read_description
+from optuna_mofs.description import StudyDescription
+from optuna_mofs.fronts.study_points import feature_count, feature_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,13 +28,16 @@ def front_frame(
 
     columns: dict[str, Any] = dict(zip(metric_names, values.T))
     counts = [feature_count(study, trial) for trial in trials]
-    if any(count is not None for count in counts):
+    # A metric keeps its name.
+    if "n_features" not in columns and any(count is not None for count in counts):
         # The nullable type keeps the counts integers next to trials without one.
         columns["n_features"] = pd.array(counts, dtype="Int64" if None in counts else "int64")
     texts = [feature_text(study, trial) for trial in trials]
-    if any(text is not None for text in texts):
+    if "features" not in columns and any(text is not None for text in texts):
         columns["features"] = texts
-    hidden = _mask_parameters(study)
+    described = StudyDescription.read(study)
+    # Suggestions that only spell out a mask; the features are in columns of their own.
+    hidden = set() if described is None else set(described.mask_parameters)
     # A dict keeps the order in which the trials suggested their parameters.
     parameters = dict.fromkeys(name for trial in trials for name in trial.params)
     for name in parameters:
@@ -42,8 +46,3 @@ def front_frame(
             columns[column] = [trial.params.get(name) for trial in trials]
     numbers = pd.Index([trial.number for trial in trials], name="number", dtype="int64")
     return pd.DataFrame(columns, index=numbers)
-
-
-def _mask_parameters(study: Study) -> frozenset[str]:
-    """Return the names of suggestions that only spell out a feature mask."""
-    return frozenset(getattr(read_description(study), "mask_parameters", ()))

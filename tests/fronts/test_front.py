@@ -298,6 +298,15 @@ def test_frame_without_features_or_parameters_has_only_metrics():
     ]
 
 
+def test_a_metric_keeps_its_name_in_the_frame():
+    study = make_study(
+        [[0.5, 7.0]],
+        names=["features", "n_features"],
+        user_attrs=[{"n_features": 3, "features": "a, b, c"}],
+    )
+    assert pareto_front(study).to_frame().loc[0].to_dict() == {"features": 0.5, "n_features": 7.0}
+
+
 def test_frame_counts_are_integers():
     assert pareto_front(errors_and_sizes()).to_frame()["n_features"].dtype == "int64"
 

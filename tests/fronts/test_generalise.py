@@ -71,3 +71,14 @@ def test_what_cannot_be_is_refused():
         generalisation(make_study([], ["minimize"]), Shifted({}), "X", "y")
     with pytest.raises(ValueError, match="3 test values for trial 0"):
         generalisation(study_of_three(), Shifted({0: [1.0, 2.0, 3.0]}), "X", "y")
+
+
+def test_trials_of_equal_parameters_are_fitted_once():
+    study = make_study(
+        [(0.1, 0.8), (0.1, 0.8)], names=["error", "fraction"], user_attrs=[{}, {"repeat_of": 0}]
+    )
+    objective = Shifted({0: [0.4, 0.8]})
+    outcome = generalisation(study, objective, "X", "y", reference=[1, 1])
+    assert objective.refitted == [0]
+    assert outcome.frame.index.tolist() == [0, 1]
+    assert outcome.frame["error_test"].tolist() == [0.4, 0.4]

@@ -6,6 +6,7 @@ import pytest
 
 from optuna_mofs.description import MeasureDescription, StudyDescription
 from optuna_mofs.fronts.study_points import feature_count, feature_text, is_feasible, read_points
+from optuna_mofs.selection import suggest_features
 
 from .helpers import make_study
 
@@ -105,3 +106,26 @@ def test_features_from_user_attributes_or_unknown():
     assert feature_text(study, first) == "a, b, c"
     assert feature_count(study, second) is None
     assert feature_text(study, second) is None
+
+
+def test_features_from_the_mask_where_no_attribute_says_them():
+    study = make_study([], ["minimize"])
+
+    def objective(trial):
+        return float(suggest_features(trial, ["age", "city", "pay"], form="bits").sum())
+
+    study.optimize(objective, n_trials=1)
+    params = {"age": True, "city": False, "pay": True}
+    names = StudyDescription.read(study).mask_parameters
+    trial = study.trials[0]
+    study.add_trial(
+        optuna.trial.create_trial(
+            value=2.0,
+            params=dict(zip(names, params.values())),
+            distributions={name: trial.distributions[name] for name in names},
+        )
+    )
+    bare = study.trials[1]
+    assert "n_features" not in bare.user_attrs
+    assert feature_count(study, bare) == 2
+    assert feature_text(study, bare) == "age, pay"

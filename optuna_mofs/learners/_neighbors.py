@@ -38,7 +38,7 @@ _MARGIN = 1e-6
 
 
 def _optimal(ratio: Floats, n_columns: int) -> Floats:
-    """Weights by rank alone (Samworth 2012, eq. 2.6 with ``k*`` replaced by ``k``)."""
+    """Weights by rank alone (Samworth 2012), asymptotically best for ``d`` columns."""
     k, d = ratio.shape[1], n_columns
     powers = np.arange(k + 1, dtype=float) ** (1 + 2 / d)
     weights = (1 + d / 2 - d / (2 * k ** (2 / d)) * np.diff(powers)) / k

@@ -72,8 +72,8 @@ class KernelKNeighborsClassifier(ClassifierMixin, _KernelKNeighbors):  # type: i
 
     One of the three learners of Binder et al. (2020), Table 3, where it is called kknn. Distances
     are divided by that of the (k+1)-th neighbour, a kernel turns them into weights, and the
-    weights of a class, normalised, are its probability. Training rows at exactly the same distance share
-    their weight, so the order of the rows is irrelevant (kknn takes the first ones).
+    weights of a class, normalised, are its probability. Training rows at exactly the same
+    distance share their weight, so the order of the rows is irrelevant (kknn takes the first).
 
     Args:
         n_neighbors: Number of neighbours k. At most ``n_rows - 1`` are used.

@@ -124,7 +124,8 @@ def _ridge(task: Task) -> Built:
 def _elastic_net(task: Task) -> Built:
     from sklearn.linear_model import ElasticNet
 
-    return _standardised_target(_piped("elastic_net", ElasticNet(max_iter=5000)))
+    # scikit-learn's default penalty of 1 would leave nothing of a standardised target.
+    return _standardised_target(_piped("elastic_net", ElasticNet(alpha=0.01, max_iter=5000)))
 
 
 def _mlp(task: Task) -> Built:

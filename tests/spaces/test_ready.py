@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import optuna
+import pandas as pd
+import pytest
+from optuna.distributions import CategoricalDistribution, IntDistribution
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.datasets import load_breast_cancer, load_diabetes, make_classification
+from sklearn.model_selection import cross_val_score
+
+from optuna_mofs.spaces import learner, learner_names
+
+TASKS = ("classification", "regression")
+PAIRS = [(name, task) for task in TASKS for name in learner_names(task)]
+EVERY = [(*pair, False) for pair in PAIRS] + [
+    (name, task, True) for name in ("xgboost", "lightgbm") for task in TASKS
+]
+
+
+def ready(name, task, early_stopping=False, **overrides):
+    if name in ("xgboost", "lightgbm"):
+        pytest.importorskip(name)
+        if not early_stopping:
+            overrides.setdefault("n_estimators", IntDistribution(1, 30))
+    if name in ("random_forest", "extra_trees"):
+        overrides.setdefault("n_estimators", 15)
+    return learner(name, task, 0, early_stopping=early_stopping, **overrides)
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = make_classification(
+        90, 5, n_informative=4, n_redundant=0, n_classes=3, class_sep=1.5, random_state=0
+    )
+    X = pd.DataFrame(X, columns=["a", "b [cm]", "c<1>", 'd"{}', "e, f"])
+    return X, {"classification": np.array(["x", "y", "z"])[y], "regression": 1e4 * X["a"] ** 2}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("name", "task", "early_stopping"), EVERY)
+def test_sampled_values_are_valid_for_any_columns(name, task, early_stopping, data):
+    X, targets = data
+    y = targets[task]
+    estimator, space = ready(name, task, early_stopping)
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
+    for columns in ([0], [1, 3], [0, 1, 2, 3, 4], [2]):
+        trial = study.ask(space)
+        model = clone(estimator).set_params(**trial.params).fit(X.iloc[:, columns], y)
+        predicted = model.predict(X.iloc[:, columns])
+        assert predicted.shape == (90,)
+        if task == "classification":
+            assert set(predicted) <= {"x", "y", "z"}
+        else:
+            assert np.isfinite(predicted).all()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("name", "task", "early_stopping"), EVERY)
+def test_ends_of_the_ranges_are_valid(name, task, early_stopping):
+    estimator, space = ready(name, task, early_stopping)
+    X, y = make_classification(80, 4, random_state=0)
+    for end in ("low", "high"):
+        values = {
+            key: d.choices[0] if isinstance(d, CategoricalDistribution) else getattr(d, end)
+            for key, d in space.items()
+        }
+        slow = {key: 3 for key in estimator.get_params() if key.endswith("__max_iter")}
+        model = clone(estimator).set_params(**values, **slow).fit(X, y)
+        assert len(model.predict(X)) == 80
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("name", "task"), PAIRS)
+def test_defaults_learn_and_take_gaps_and_odd_units(name, task):
+    load = load_breast_cancer if task == "classification" else load_diabetes
+    X, y = load(return_X_y=True)
+    X = X[:300] * np.geomspace(1e-3, 1e3, X.shape[1])
+    X[::9, 2] = np.nan
+    y = y[:300] if task == "classification" else 1e3 * y[:300]
+    few = {"n_estimators": 30} if name in ("xgboost", "lightgbm") else {}
+    estimator, _ = ready(name, task, **few)
+    score = cross_val_score(estimator, X, y, cv=3).mean()
+    assert score > (0.88 if task == "classification" else 0.0 if name == "decision_tree" else 0.2)
+    assert is_classifier(estimator) == (task == "classification")
+    assert is_regressor(estimator) == (task == "regression")
+
+
+@pytest.mark.parametrize(("name", "task"), PAIRS)
+def test_one_thread_seeded_and_picklable(name, task):
+    estimator, space = ready(name, task)
+    parameters = estimator.get_params()
+    assert set(space) <= set(parameters)
+    for key, value in parameters.items():
+        if key.endswith("n_jobs"):
+            assert value in (None, 1)
+        if key.endswith("random_state"):
+            assert value == 0
+    again = pickle.loads(pickle.dumps(clone(estimator))).get_params()
+    assert set(again) == set(parameters)
+
+
+def test_seed_is_left_open_by_default():
+    estimator, _ = learner("random_forest")
+    assert estimator.random_state is None
+
+
+def test_fixed_value_leaves_the_space():
+    estimator, space = learner("decision_tree", max_depth=4)
+    assert "max_depth" not in space
+    assert "ccp_alpha" in space
+    assert estimator.max_depth == 4
+
+
+def test_distribution_replaces_or_extends_the_space():
+    weight = CategoricalDistribution((None, "balanced"))
+    few = IntDistribution(1, 9)
+    _, space = learner("random_forest", class_weight=weight, min_samples_leaf=few)
+    assert space["class_weight"] == weight
+    assert space["min_samples_leaf"] == few
+    _, space = learner("svm", "regression", epsilon=0.1)
+    assert set(space) == {"regressor__svm__C", "regressor__svm__gamma"}
+
+
+def test_early_stopping_as_in_the_paper():
+    pytest.importorskip("xgboost")
+    estimator, space = learner("xgboost", early_stopping=True, validation_fraction=0.2)
+    assert estimator.patience == 10
+    assert estimator.booster.n_estimators == 2000
+    assert estimator.validation_fraction == 0.2
+    assert "booster__n_estimators" not in space
+    assert "booster__learning_rate" in space
+    assert learner("xgboost")[0].patience is None
+
+
+def test_lightgbm_uses_its_subsample():
+    pytest.importorskip("lightgbm")
+    X, y = load_diabetes(return_X_y=True)
+    estimator, _ = learner("lightgbm", "regression", 0, n_estimators=5)
+    first = estimator.fit(X, y).predict(X)
+    assert not np.allclose(
+        first, estimator.set_params(booster__subsample=0.5).fit(X, y).predict(X)
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "overrides", "message"),
+    [
+        (("xgbost",), {}, "did you mean 'xgboost'"),
+        (("forest",), {}, "did you mean 'random_forest'"),
+        (("svm", "ranking"), {}, "'classification' or 'regression'"),
+        (("elastic_net",), {}, "for regression only"),
+        (("logistic_regression", "regression"), {}, "'ridge'"),
+        (("svm",), {"early_stopping": True}, "xgboost"),
+        (("svm",), {"gama": 1.0}, "did you mean 'gamma'"),
+    ],
+)
+def test_mistakes_are_named(arguments, overrides, message):
+    with pytest.raises(ValueError, match=message):
+        learner(*arguments, **overrides)
+
+
+def test_names():
+    assert set(learner_names()) == set(learner_names("classification")) | {"elastic_net"}
+    assert set(learner_names()) == set(learner_names("regression")) | {"logistic_regression"}
+    with pytest.raises(ValueError, match="task='both'"):
+        learner_names("both")

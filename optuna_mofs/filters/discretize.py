@@ -1,0 +1,106 @@
+"""One sort of every column, from which ranks and bins of all filters are taken."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAX_BINS = 100  # two levels per bin and one for NaN still fit into a byte
+
+
+class SortedColumns(NamedTuple):
+    """What one sort of a block of columns (features × samples) tells.
+
+    Attributes:
+        ranks: Average ranks from 0, NaN ranked last (and meaningless there).
+        dense: Number of distinct smaller values, NaN not meaningful.
+        n_valid: Values that are not NaN, per column.
+        distinct: Distinct values that are not NaN, per column.
+    """
+
+    ranks: NDArray[np.float64]
+    dense: NDArray[np.int64]
+    n_valid: NDArray[np.int64]
+    distinct: NDArray[np.int64]
+
+
+def sort_columns(block: NDArray[np.float64]) -> SortedColumns:
+    """Rank each row of ``block`` (one feature a row), ties averaged."""
+    m, n = block.shape
+    order = np.argsort(block, axis=1)
+    ordered = np.take_along_axis(block, order, axis=1)
+    new = np.ones((m, n), dtype=bool)
+    np.not_equal(ordered[:, 1:], ordered[:, :-1], out=new[:, 1:])
+    n_valid = n - np.isnan(block).sum(axis=1)
+    position = np.arange(n)
+    distinct = (new & (position < n_valid[:, None])).sum(axis=1)
+    dense_sorted = np.cumsum(new, axis=1) - 1
+    if new.all():
+        rank_sorted = np.broadcast_to(position.astype(np.float64), (m, n))
+    else:
+        first = np.maximum.accumulate(np.where(new, position, 0), axis=1)
+        ends = np.ones((m, n), dtype=bool)
+        ends[:, :-1] = new[:, 1:]
+        last = np.minimum.accumulate(np.where(ends, position, n - 1)[:, ::-1], axis=1)[:, ::-1]
+        rank_sorted = (first + last) / 2.0
+    ranks = np.empty((m, n))
+    dense = np.empty((m, n), dtype=np.int64)
+    np.put_along_axis(ranks, order, rank_sorted, axis=1)
+    np.put_along_axis(dense, order, dense_sorted, axis=1)
+    return SortedColumns(ranks, dense, n_valid, distinct)
+
+
+def bin_columns(
+    block: NDArray[np.float64],
+    in_order: SortedColumns,
+    bins: int,
+    nominal: NDArray[np.bool_] | None = None,
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Discretise each row of ``block`` into equal-frequency bins.
+
+    A column with at most ``2 * bins`` distinct values keeps them. Tied values always share a bin:
+    the bin is taken at the middle of the tie, so that a heavy value at either end of the range
+    stays apart from the rest. A nominal column with more levels keeps the most frequent ones and
+    puts the others together. NaN is a level of its own.
+
+    Args:
+        block: Features × samples, may hold NaN.
+        in_order: :func:`sort_columns` of the same block.
+        bins: Number of bins.
+        nominal: Which features have values without an order.
+
+    Returns:
+        Codes of shape features × samples and the number of levels of each feature.
+    """
+    keep = 2 * bins
+    few = in_order.distinct <= keep
+    middle = (in_order.ranks + 0.5) / np.maximum(in_order.n_valid, 1)[:, None]
+    binned = np.minimum(middle * bins, bins - 1)  # NaN are ranked past the end
+    codes = np.where(few[:, None], np.minimum(in_order.dense, keep), binned).astype(np.uint8)
+    levels = np.where(few, in_order.distinct, bins)
+    if nominal is not None:
+        for k in np.flatnonzero(nominal & ~few):
+            count = np.bincount(in_order.dense[k, ~np.isnan(block[k])])
+            code_of = np.full(block.shape[1] + 1, keep - 1, dtype=np.uint8)
+            code_of[np.argsort(-count, kind="stable")[: keep - 1]] = np.arange(keep - 1)
+            codes[k] = code_of[in_order.dense[k]]
+            levels[k] = keep
+    holes = np.isnan(block)
+    codes[holes] = np.broadcast_to(levels[:, None], block.shape)[holes]
+    levels = levels + holes.any(axis=1)
+    return codes, levels
+
+
+def bin_vector(values: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
+    """Discretise one vector without NaN, with codes 0, 1, … that all occur.
+
+    Example:
+        >>> import numpy as np
+        >>> bin_vector(np.arange(12.0), 3).tolist()
+        [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]
+    """
+    block = values[None, :]
+    codes, _ = bin_columns(block, sort_columns(block), bins)
+    return np.unique(codes[0], return_inverse=True)[1].astype(np.int64)

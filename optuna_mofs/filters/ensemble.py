@@ -1,0 +1,238 @@
+"""Several filters on one data set: rank matrix and weighted aggregate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from optuna_mofs.filters.data import DEFAULT_BINS, FilterData, Floats
+from optuna_mofs.filters.registry import (
+    DEFAULT_FILTERS,
+    FilterSpec,
+    resolve_filters,
+    shares_data,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SIGNIFICANT_DIGITS = 12
+
+
+def rank_scores(scores: ArrayLike) -> Floats:
+    """Turn scores into equidistant ranks from 0 to 1, where 1 is the most relevant.
+
+    Ties get the mean of their ranks, so scores that are all equal become 0.5; a single feature has
+    rank 1. Scores equal to 12 significant digits are tied: copies of a feature should not be told
+    apart by the last bit of a sum. NaN is the least relevant.
+
+    Args:
+        scores: One vector of scores, or several as rows.
+
+    Example:
+        >>> rank_scores([0.3, 0.9, 0.3, float("nan")]).tolist()
+        [0.5, 1.0, 0.5, 0.0]
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    if values.shape[-1] == 1:
+        return np.ones(values.shape)
+    values = _round_significant(np.where(np.isnan(values), -np.inf, values))
+    ranks: Floats = (rankdata(values, axis=-1) - 1.0) / (values.shape[-1] - 1)
+    return ranks
+
+
+def _round_significant(values: Floats) -> Floats:
+    plain = np.isfinite(values) & (np.abs(values) > np.finfo(float).tiny)
+    fraction, exponent = np.frexp(np.where(plain, values, 1.0))
+    fraction = np.round(fraction, SIGNIFICANT_DIGITS)
+    return np.where(plain, np.ldexp(fraction, exponent), values)
+
+
+class FilterEnsemble(BaseEstimator):  # type: ignore[misc]
+    """An ensemble of feature filters (Binder et al., 2020, Section 4.2).
+
+    Every filter scores every feature; the scores become ranks that are equidistant in [0, 1]. A
+    weight vector then gives each feature one number, the weighted mean of its ranks (eq. 1).
+
+    Args:
+        filters: Names (see :func:`~optuna_mofs.filters.filter_names`), functions
+            ``f(X, y) -> p scores`` (higher is more relevant; they get ``X`` and ``y`` as given to
+            ``fit``) or pairs ``(name, function)``.
+        task: ``"classification"``, ``"regression"``, or ``"auto"`` to decide by ``y``.
+        bins: Bins of the filters that discretise.
+        random_state: Seed of the filters that draw random numbers.
+        n_jobs: Threads or processes of the filters that can use several.
+
+    Attributes:
+        names_: Names of the M filters.
+        scores_: Scores, M × p. With ``groups``, p is the number of groups.
+        ranks_: Ranks, M × p; 1 is the most relevant feature.
+        features_: Names of the p features: columns of a DataFrame, else ``x0``, ``x1``, …
+        n_features_in_: Number of columns of ``X``.
+        feature_names_in_: Column names, if ``X`` is a DataFrame whose names are all strings.
+        task_: The task as decided.
+
+    Example:
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+        >>> ensemble = FilterEnsemble(["auc", "jmi"], random_state=0).fit(X, y)
+        >>> ensemble.ranks_.shape
+        (2, 30)
+        >>> ensemble.to_frame().index[0]
+        'worst perimeter'
+        >>> float(ensemble.aggregate([0.7, 0.3]).max())
+        1.0
+    """
+
+    def __init__(
+        self,
+        filters: Sequence[FilterSpec] = DEFAULT_FILTERS,
+        *,
+        task: Literal["auto", "classification", "regression"] = "auto",
+        bins: int = DEFAULT_BINS,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.filters = filters
+        self.task = task
+        self.bins = bins
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, groups: Sequence[ArrayLike] | None = None) -> FilterEnsemble:
+        """Score and rank all features.
+
+        Args:
+            X: Samples × columns: array, DataFrame or sparse matrix.
+            y: Labels or numbers, one per sample.
+            groups: Columns that count as one feature, for example a one-hot encoded category: one
+                sequence of column numbers per feature. A feature scores, in each filter, like the
+                best of its columns. Columns in no group are left out.
+        """
+        resolved = resolve_filters(self.filters)
+        seed = self.random_state
+        if not isinstance(seed, (int, np.integer)):  # one draw, so that all filters share it
+            seed = int(check_random_state(seed).randint(2**31 - 1))
+        data = FilterData(
+            X, y, task=self.task, bins=self.bins, random_state=seed, n_jobs=self.n_jobs
+        )
+        p = data.n_features
+        columns = None if groups is None else _check_groups(groups, p)
+        scores = np.empty((len(resolved), p))
+        for row, (name, function) in enumerate(resolved):
+            result = function(data) if shares_data(function) else function(X, y)
+            scores[row] = _check_scores(name, result, p)
+        names = getattr(X, "columns", None)
+        self.n_features_in_ = p
+        if names is not None and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        labels = [f"x{k}" for k in range(p)] if names is None else list(names)
+        if columns is not None:
+            scores = np.column_stack([scores[:, group].max(axis=1) for group in columns])
+            labels = _group_labels(columns, labels)
+        self.features_ = labels
+        self.task_ = data.task
+        self.names_ = [name for name, _ in resolved]
+        self.scores_ = scores
+        self.ranks_ = rank_scores(scores)
+        return self
+
+    def aggregate(self, weights: ArrayLike | None = None) -> Floats:
+        """Return the weighted mean of the ranks, one number in [0, 1] per feature.
+
+        Args:
+            weights: One non-negative weight per filter, scaled to sum 1. ``None``: all equal.
+        """
+        check_is_fitted(self)
+        m = len(self.names_)
+        if weights is None:
+            weights = np.ones(m)
+        w = np.asarray(weights, dtype=np.float64)
+        if w.shape != (m,):
+            raise ValueError(
+                f"weights must hold one number per filter ({', '.join(self.names_)}), "
+                f"that is {m}; got shape {w.shape}"
+            )
+        if not np.isfinite(w).all() or (w < 0).any():
+            raise ValueError(f"weights must be finite and not negative, got {w.tolist()}")
+        if w.max() == 0:
+            raise ValueError("weights are all zero; at least one filter needs a positive weight")
+        w = w / w.max()  # first, so that the sum of huge weights is finite
+        total: Floats = (w / w.sum()) @ self.ranks_
+        return total
+
+    def to_frame(self, weights: ArrayLike | None = None) -> pd.DataFrame:
+        """Return the ranks as a table of features × filters, most relevant on average first.
+
+        Args:
+            weights: Weights of :meth:`aggregate` to order by.
+        """
+        import pandas as pd
+
+        order = np.argsort(-self.aggregate(weights), kind="stable")
+        return pd.DataFrame(
+            self.ranks_[:, order].T,
+            index=pd.Index([self.features_[k] for k in order], name="feature"),
+            columns=self.names_,
+        )
+
+
+def _check_scores(name: str, result: Any, p: int) -> Floats:
+    scores = np.asarray(result, dtype=np.float64)
+    if scores.shape != (p,):
+        raise ValueError(
+            f"filter {name!r} returned shape {scores.shape}; it must return one score for each of "
+            f"the {p} columns"
+        )
+    # NaN would win in a maximum over a group.
+    return np.where(np.isnan(scores), -np.inf, scores)
+
+
+def _check_groups(groups: Sequence[ArrayLike], p: int) -> list[NDArray[np.int64]]:
+    columns = [np.atleast_1d(np.asarray(group)) for group in groups]
+    if not columns:
+        raise ValueError("groups is empty; give one sequence of column numbers per feature")
+    for k, group in enumerate(columns):
+        if group.ndim != 1 or len(group) == 0 or group.dtype.kind not in "iu":
+            raise ValueError(
+                f"groups[{k}] must hold at least one column number, got {groups[k]!r}"
+            )
+    every = np.concatenate(columns)
+    if every.min() < 0 or every.max() >= p:
+        raise ValueError(f"groups hold columns {every.min()} to {every.max()}, X has 0 to {p - 1}")
+    if len(np.unique(every)) < len(every):
+        raise ValueError("groups must not share columns, nor hold a column twice")
+    return [group.astype(np.int64) for group in columns]
+
+
+def _group_labels(columns: list[NDArray[np.int64]], names: list[Any]) -> list[Any]:
+    """Name a group by its column, or by what the names of its columns start with."""
+    labels: list[Any] = []
+    for k, group in enumerate(columns):
+        if len(group) == 1:
+            labels.append(names[group[0]])
+            continue
+        prefix = _common_start([str(names[column]) for column in group])
+        labels.append(prefix.rstrip("_=. :-") or f"group{k}")
+    if len(set(labels)) < len(labels):
+        labels = [
+            label if labels.count(label) == 1 else f"{label}#{k}" for k, label in enumerate(labels)
+        ]
+    return labels
+
+
+def _common_start(words: list[str]) -> str:
+    low, high = min(words), max(words)
+    for k, letter in enumerate(low):
+        if letter != high[k]:
+            return low[:k]
+    return low

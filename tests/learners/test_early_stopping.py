@@ -146,6 +146,15 @@ class TestBoth:
         np.testing.assert_array_equal(first, two.fit(X, y).predict(X))
         assert not np.array_equal(first, three.fit(X, y).predict(X))
 
+    def test_booster_is_seeded_unless_it_has_its_own(self, library):
+        X, y = load_diabetes(return_X_y=True)
+        model = make(library, "Regressor", 3, patience=None)
+        assert model.fit(X, y).booster_.random_state is None
+        seeds = {model.set_params(random_state=s).fit(X, y).booster_.random_state for s in (1, 2)}
+        assert len(seeds - {None}) == 2
+        model.set_params(booster__random_state=7)
+        assert model.fit(X, y).booster_.random_state == 7
+
     def test_odd_names_gaps_one_column_and_pickling(self, library):
         X, y = load_breast_cancer(return_X_y=True, as_frame=True)
         X = X.iloc[:, [20]].rename(columns=lambda name: f'[{name}], <"x": 1>')

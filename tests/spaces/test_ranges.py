@@ -52,10 +52,14 @@ def test_prefix_goes_before_every_name(name):
     assert make("a__b__") == {f"a__b__{key}": value for key, value in make().items()}
 
 
+@pytest.fixture(scope="module")
+def storage():
+    return optuna.storages.RDBStorage("sqlite:///:memory:")
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_space_can_be_stored_in_a_database(name):
+def test_space_can_be_stored_in_a_database(name, storage):
     space = getattr(spaces, name)()
-    storage = optuna.storages.RDBStorage("sqlite:///:memory:")
     study = optuna.create_study(storage=storage)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

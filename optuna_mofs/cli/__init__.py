@@ -1,0 +1,5 @@
+"""The ``optuna-mofs`` command. One module a subcommand; only the public API is used."""
+
+from optuna_mofs.cli.command import main
+
+__all__ = ["main"]

@@ -1,0 +1,48 @@
+"""Plain text for a terminal: tables, wrapped lists, commands that can be typed as printed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], indent: str = "  ") -> str:
+    """Columns aligned to the right.
+
+    Example:
+        >>> print(table(["error", "trial"], [["0.1", "12"], ["0.25", "3"]], indent=""))
+        error  trial
+          0.1     12
+         0.25      3
+    """
+    lines = [list(header), *map(list, rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+    return "\n".join(
+        indent + "  ".join(cell.rjust(width) for cell, width in zip(line, widths))
+        for line in lines
+    )
+
+
+def wrapped(items: Sequence[str], indent: str = "  ") -> str:
+    """Items with commas, broken between them to fit the terminal."""
+    width = min(99, shutil.get_terminal_size().columns)
+    # A name of several words stays in one piece.
+    glued = ", ".join(item.replace(" ", "\0") for item in items)
+    lines = textwrap.wrap(
+        glued, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False
+    )
+    return "\n".join(lines).replace("\0", " ")
+
+
+def script(name: str) -> str:
+    """How to type a script of this Python's environment, activated or not."""
+    folder = Path(sys.executable).parent
+    if str(folder) in os.environ.get("PATH", "").split(os.pathsep):
+        return name
+    path = folder / name
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)

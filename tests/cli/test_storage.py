@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import optuna
+import pytest
+from optuna.exceptions import StorageInternalError
+from sqlalchemy import text
+
+from optuna_mofs.cli.errors import CommandError
+from optuna_mofs.cli.storage import open_storage, shown, storage_errors
+
+
+def test_sqlite_writes_ahead(tmp_path: Path) -> None:
+    storage = open_storage(f"sqlite:///{tmp_path}/a.db")
+    optuna.create_study(storage=storage).optimize(lambda trial: trial.suggest_float("x", 0, 1), 2)
+    with storage.engine.connect() as connection:
+        assert connection.execute(text("PRAGMA journal_mode")).scalar() == "wal"
+        assert connection.execute(text("PRAGMA synchronous")).scalar() == 1
+
+
+def test_what_was_written_can_be_opened_by_optuna_alone(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/a.db"
+    study = optuna.create_study(storage=open_storage(url), study_name="a")
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=3)
+    assert len(optuna.load_study(study_name="a", storage=url).trials) == 3
+
+
+def test_password_is_hidden() -> None:
+    assert "secret" not in shown("mysql+pymysql://me:secret@host/db")
+
+
+def test_missing_folder(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"gone/a\.db failed: unable to open database file"):
+        open_storage(f"sqlite:///{tmp_path}/gone/a.db")
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    (tmp_path / "a.db").write_text("not a database, but long enough to be taken for one" * 20)
+    with pytest.raises(CommandError, match="not a database"):
+        open_storage(f"sqlite:///{tmp_path}/a.db")
+
+
+@pytest.mark.parametrize("url", ["nodb://me:secret@host/db", "://me:secret@host"])
+def test_bad_url_is_refused_without_its_password(url: str) -> None:
+    with pytest.raises(CommandError, match="URL cannot be read") as refused:
+        open_storage(url)
+    assert "secret" not in str(refused.value)
+
+
+def test_failure_in_the_middle_names_the_storage() -> None:
+    with (
+        pytest.raises(CommandError, match=r"Storage sqlite:///a\.db failed: disk is full"),
+        storage_errors("sqlite:///a.db"),
+    ):
+        raise StorageInternalError from OSError("disk is full")
+
+
+def test_other_errors_pass() -> None:
+    with pytest.raises(KeyError), storage_errors("sqlite:///a.db"):
+        raise KeyError

@@ -13,8 +13,8 @@ from __future__ import annotations
 from optuna_mofs.filters.data import DEFAULT_BINS, FilterData
 from optuna_mofs.filters.encode import detect_task
 from optuna_mofs.filters.ensemble import FilterEnsemble, rank_scores
+from optuna_mofs.filters.forest import random_forest
 from optuna_mofs.filters.information import chi2, cmim, information_gain, jmi, mrmr
-from optuna_mofs.filters.models import random_forest, relieff
 from optuna_mofs.filters.registry import (
     DEFAULT_FILTERS,
     FILTERS,
@@ -22,6 +22,7 @@ from optuna_mofs.filters.registry import (
     get_filter,
     resolve_filters,
 )
+from optuna_mofs.filters.relief import relieff
 from optuna_mofs.filters.univariate import (
     anova_f,
     auc,

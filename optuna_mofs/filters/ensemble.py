@@ -178,7 +178,8 @@ class FilterEnsemble(BaseEstimator):  # type: ignore[misc]
         """
         import pandas as pd
 
-        order = np.argsort(-self.aggregate(weights), kind="stable")
+        mean = np.round(self.aggregate(weights), SIGNIFICANT_DIGITS)
+        order = np.argsort(-mean, kind="stable")
         return pd.DataFrame(
             self.ranks_[:, order].T,
             index=pd.Index([self.features_[k] for k in order], name="feature"),

@@ -6,8 +6,9 @@ import difflib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from optuna_mofs.filters.forest import random_forest
 from optuna_mofs.filters.information import chi2, cmim, information_gain, jmi, mrmr
-from optuna_mofs.filters.models import random_forest, relieff
+from optuna_mofs.filters.relief import relieff
 from optuna_mofs.filters.univariate import (
     anova_f,
     auc,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 import numpy as np
-from scipy import sparse
 from sklearn.feature_selection import mutual_info_classif, mutual_info_regression
 
 from optuna_mofs.filters.data import FilterOptions, Floats, prepare
@@ -102,12 +101,13 @@ def mutual_information(X: Any, y: Any = None, **options: Unpack[FilterOptions]) 
     """
     data = prepare(X, y, options)
     score = mutual_info_regression if data.task == "regression" else mutual_info_classif
-    values = data.matrix()
-    if sparse.issparse(values):
-        values = values.toarray()
+    values = np.empty((data.n_features, data.n_samples))
+    for part, block in data.blocks():
+        values[part] = _unit_rows(block) * np.sqrt(data.n_samples)
+    values[data.discrete] = data.codes[data.discrete]
     return data.finish(
         score(
-            values,
+            values.T,
             data.y,
             discrete_features=data.discrete,
             random_state=data.seed,

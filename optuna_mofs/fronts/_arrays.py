@@ -43,8 +43,8 @@ def has_no_nan(points: NDArray[np.float64]) -> NDArray[np.bool_]:
 def finite_order(points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return ``points``, or finite numbers in the same order if there are infinities.
 
-    Dominance asks only for the order of values, and moocore keeps infinity as a sentinel: with
-    four objectives it loses points at plus infinity.
+    Dominance asks only for the order of values, and infinities are not safe with moocore 0.3:
+    its Pareto rank crashes on minus infinity, its non-dominated set errs on plus infinity.
     """
     if np.isfinite(points).all():
         return points

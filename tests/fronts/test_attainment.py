@@ -47,6 +47,13 @@ def test_rows_without_a_value_are_left_out_and_a_run_of_nothing_counts():
     assert np.isnan(runs[0][1, 1])
 
 
+def test_a_level_that_rounding_made_larger_asks_for_no_further_run():
+    runs = [[[float(i), float(i)]] for i in range(10)]
+    assert (0.1 + 0.2) * 10 > 3
+    level = 0.1 + 0.2
+    assert attainment_surfaces(runs, levels=[level])[level].tolist() == [[2.0, 2.0]]
+
+
 @pytest.mark.parametrize(
     ("runs", "message"),
     [

@@ -56,6 +56,15 @@ def test_ranks_peel_fronts(points):
     assert (ranks[unmeasured] == rank).all()
 
 
+def test_infinities_that_moocore_does_not_survive():
+    # moocore 0.3.2 ends the process on the first and errs on the second.
+    inf = np.inf
+    assert pareto_rank([[-inf, 1.0, 1.0], [1.0, -inf, 2.0]]).tolist() == [0, 0]
+    points = [[0.0, inf, inf, inf], [inf, inf, inf, inf]]
+    assert nondominated_mask(points).tolist() == [True, False]
+    assert pareto_rank(points).tolist() == [0, 1]
+
+
 def test_many_points_of_each_width_agree_with_the_definition():
     # Above a size the library takes another algorithm for four and more objectives.
     rng = np.random.default_rng(3)

@@ -11,7 +11,7 @@ from optuna_mofs.features import (
 from optuna_mofs.filters import FilterEnsemble
 from optuna_mofs.fronts import Front, generalisation, hypervolume_history, pareto_front
 from optuna_mofs.measures import Measure
-from optuna_mofs.objectives import FeatureSelectionObjective
+from optuna_mofs.objectives import FeatureSelectionObjective, feature_table
 from optuna_mofs.selection import (
     enqueue_features,
     selected_features,
@@ -32,6 +32,7 @@ __all__ = [
     "SingleFilterFeatures",
     "__version__",
     "enqueue_features",
+    "feature_table",
     "generalisation",
     "hypervolume_history",
     "pareto_front",

@@ -7,6 +7,7 @@ column of 64 KB on MySQL.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Container
 from typing import Any
@@ -17,6 +18,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 #: Every key this package writes into a storage starts with this.
 PREFIX = "mofs:"
 
+#: Characters a piece. The storage quotes a piece once more, which at most doubles it.
 _PIECE = 32_000
 
 
@@ -46,19 +48,34 @@ def frozen_attr(trial: FrozenTrial, key: str) -> Any:
 def write_study_attr(study: Study, key: str, value: Any) -> None:
     """Store a JSON value of any length on a study.
 
-    The head is written last: who finds it finds all its pieces.
+    A long value goes into pieces that are named after their content, and the head that names them
+    is written last: whoever finds the head finds all its pieces, even while another worker writes
+    a different value under the same key.
     """
     text = json.dumps(value, separators=(",", ":"))
-    pieces = [text[i : i + _PIECE] for i in range(0, len(text), _PIECE)]
-    for i, piece in enumerate(pieces):
-        study._storage.set_study_system_attr(study._study_id, f"{PREFIX}{key}:{i}", piece)
-    study._storage.set_study_system_attr(study._study_id, PREFIX + key, len(pieces))
+    head: dict[str, Any] = {"value": value}
+    if len(text) > _PIECE:
+        digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        pieces = [text[i : i + _PIECE] for i in range(0, len(text), _PIECE)]
+        for i, piece in enumerate(pieces):
+            study._storage.set_study_system_attr(
+                study._study_id, _piece_key(key, digest, i), piece
+            )
+        head = {"pieces": len(pieces), "digest": digest}
+    study._storage.set_study_system_attr(study._study_id, PREFIX + key, head)
 
 
 def read_study_attr(study: Study, key: str) -> Any:
     """Read what :func:`write_study_attr` stored, or None."""
     attrs = study._storage.get_study_system_attrs(study._study_id)
-    count = attrs.get(PREFIX + key)
-    if count is None:
+    head = attrs.get(PREFIX + key)
+    if head is None:
         return None
-    return json.loads("".join(attrs[f"{PREFIX}{key}:{i}"] for i in range(count)))
+    if "value" in head:
+        return head["value"]
+    names = [_piece_key(key, head["digest"], i) for i in range(head["pieces"])]
+    return json.loads("".join(attrs[name] for name in names))
+
+
+def _piece_key(key: str, digest: str, i: int) -> str:
+    return f"{PREFIX}{key}:{digest}:{i}"

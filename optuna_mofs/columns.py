@@ -8,16 +8,19 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from optuna_mofs.features.table import Array
 
 
 class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
-    """Keep the columns at given positions.
+    """Keep the columns at given positions, in the order in which X holds them.
+
+    With ``set_output(transform="pandas")`` the columns of a DataFrame keep their types.
 
     Args:
-        columns: Positions to keep, ascending; None keeps all.
+        columns: Positions to keep, an empty list for none; None keeps all.
 
     Example:
         >>> ColumnSelector(columns=[0, 2]).fit_transform(np.array([[1, 2, 3], [4, 5, 6]])).tolist()
@@ -35,27 +38,17 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             accept_sparse="csr",
             dtype=None,
             ensure_all_finite=False,
-            skip_check_array=(hasattr(X, "iloc")),
+            skip_check_array=hasattr(X, "iloc"),
         )
         self.support_ = np.ones(self.n_features_in_, dtype=bool)
         if self.columns is not None:
-            positions = np.asarray(self.columns, dtype=int)
-            if len(positions) and not 0 <= positions.min() <= positions.max() < len(self.support_):
-                raise ValueError(
-                    f"columns must lie in 0..{len(self.support_) - 1}, "
-                    f"but go from {positions.min()} to {positions.max()}."
-                )
             self.support_[:] = False
-            self.support_[positions] = True
+            self.support_[_positions(self.columns, self.n_features_in_)] = True
         return self
 
-    def transform(self, X: Any) -> Any:
-        """Reduce X to the chosen columns."""
-        check_is_fitted(self)
-        if not self.support_.any() and hasattr(X, "shape"):
-            # An empty set is a valid configuration here; scikit-learn would warn.
-            return X.iloc[:, []] if hasattr(X, "iloc") else X[:, []]
-        return super().transform(X)
+    def _transform(self, X: Any) -> Any:
+        # An empty set is a valid configuration here, of which scikit-learn would warn.
+        return _safe_indexing(X, np.flatnonzero(self.support_), axis=1)
 
     def _get_support_mask(self) -> Array:
         check_is_fitted(self)
@@ -65,4 +58,22 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
+        tags.input_tags.string = True
         return tags
+
+
+def _positions(columns: Sequence[int], count: int) -> Array:
+    positions: Array = np.asarray(columns)
+    if len(positions) == 0:
+        return positions.astype(int)
+    if positions.ndim != 1 or positions.dtype.kind not in "iu":
+        raise ValueError(
+            f"columns must be a list of positions (integers), but is {columns!r}. "
+            "Turn a mask into positions by np.flatnonzero(mask)."
+        )
+    if positions.min() < 0 or positions.max() >= count:
+        raise ValueError(
+            f"columns must lie in 0..{count - 1}, "
+            f"but go from {positions.min()} to {positions.max()}."
+        )
+    return positions

@@ -114,53 +114,62 @@ class StudyDescription:
 
     def differences(self, new: StudyDescription) -> list[str]:
         """What ``new`` says differently, in words; empty if both describe the same search."""
-        found = _feature_differences(self.features, new.features)
+        found = self.feature_differences(new)
+        found += _space_differences(self.space or {}, new.space or {})
+        mine = [(m.name, m.direction) for m in self.measures]
+        theirs = [(m.name, m.direction) for m in new.measures]
+        if mine != theirs:
+            found.append(f"measures {_spoken(mine)} in the study, {_spoken(theirs)} now")
+        return found
+
+    def feature_differences(self, new: StudyDescription) -> list[str]:
+        """What ``new`` says differently of the features and of how a set is suggested."""
+        found = _table_differences(self.features, new.features)
         mine = None if self.representation is None else self.representation.to_json()
         theirs = None if new.representation is None else new.representation.to_json()
         if mine != theirs:
             found.append(f"feature representation {mine} in the study, {theirs} now")
-        found += _space_differences(self.space or {}, new.space or {})
-        if [(m.name, m.direction) for m in self.measures] != [
-            (m.name, m.direction) for m in new.measures
-        ]:
-            found.append(
-                f"measures {[m.name for m in self.measures]} in the study, "
-                f"{[m.name for m in new.measures]} now"
-            )
+        elif self.representation is not None and self.representation.ranks is not None:
+            # Masks are only guided by filters; these representations are made of them.
+            old_filters = () if self.features is None else self.features.filters
+            new_filters = () if new.features is None else new.features.filters
+            if old_filters != new_filters:
+                found.append(f"filters {list(old_filters)} in the study, {list(new_filters)} now")
         return found
 
 
-def _feature_differences(old: FeatureTable | None, new: FeatureTable | None) -> list[str]:
+def _table_differences(old: FeatureTable | None, new: FeatureTable | None) -> list[str]:
     if old is None or new is None:
         return [] if old is new else ["features are selected in only one of the two"]
-    found = []
-    gone = [n for n in old.names if n not in set(new.names)]
-    come = [n for n in new.names if n not in set(old.names)]
-    if gone or come:
-        found.append(
+    if old.names != new.names:
+        gone = [name for name in old.names if name not in new.place]
+        come = [name for name in new.names if name not in old.place]
+        if not gone and not come:
+            first = next(a for a, b in zip(old.names, new.names) if a != b)
+            return [f"features are in another order, from {first!r} on"]
+        return [
             f"{len(old)} features in the study, {len(new)} now"
             + (f", no longer there: {_some(gone)}" if gone else "")
             + (f", new: {_some(come)}" if come else "")
+        ]
+    found = []
+    if old.columns != new.columns and old.column_sets != new.column_sets:
+        pairs = zip(old.names, old.column_sets, new.column_sets)
+        name, before, after = next(pair for pair in pairs if pair[1] != pair[2])
+        found.append(f"feature {name!r} has columns {before} in the study, {after} now")
+    if set(old.fixed) != set(new.fixed):
+        found.append(
+            f"fixed features {[old.names[j] for j in old.fixed]} in the study, "
+            f"{[new.names[j] for j in new.fixed]} now"
         )
-    elif old.names != new.names:
-        first = next(a for a, b in zip(old.names, new.names) if a != b)
-        found.append(f"features are in another order, from {first!r} on")
-    elif (old.columns or ()) != (new.columns or ()):
-        found.append("feature groups hold other columns")
-    if not found:
-        if old.fixed != new.fixed:
-            found.append(
-                f"fixed features {[old.names[j] for j in old.fixed]} in the study, "
-                f"{[new.names[j] for j in new.fixed]} now"
-            )
+    if old.costs is not None or new.costs is not None:
         ones = np.ones(len(old))
-        before = ones if old.costs is None else old.costs
-        after = ones if new.costs is None else new.costs
-        if not np.array_equal(before, after):
-            j = int(np.flatnonzero(before != after)[0])
-            found.append(
-                f"feature {old.names[j]!r} costs {before[j]} in the study, {after[j]} now"
-            )
+        costs = ones if old.costs is None else old.costs
+        now = ones if new.costs is None else new.costs
+        found += [
+            f"feature {old.names[j]!r} costs {costs[j]} in the study, {now[j]} now"
+            for j in np.flatnonzero(costs != now)[:1]
+        ]
     return found
 
 
@@ -178,6 +187,10 @@ def _space_differences(
         if old[name] != new[name]
     ]
     return found
+
+
+def _spoken(measures: list[tuple[str, str]]) -> str:
+    return ", ".join(f"{direction} {name!r}" for name, direction in measures) or "unknown"
 
 
 def _some(names: list[str], limit: int = 5) -> str:

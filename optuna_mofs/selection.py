@@ -97,27 +97,38 @@ def suggest_features(
         >>> study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
         >>> study.optimize(objective, n_trials=10)
         >>> selected_features(study, study.best_trial)
-        ['city', 'pay']
+        ['age', 'city']
     """
     study = trial.study
-    described = StudyDescription.read(study)
-    if isinstance(features, int):
-        features = [f"x{j}" for j in range(features)]
-    table = features if isinstance(features, FeatureTable) else FeatureTable(tuple(features))
-    if described is None:
-        new = StudyDescription(table, MaskFeatures(form=form).bind(table))  # type: ignore[arg-type]
+    table = _as_table(features)
+    new = StudyDescription(table, MaskFeatures(form=form).bind(table))
+    if StudyDescription.read(study) is None:
         new.write(study)
-        described = new
-    elif described.features is None or described.features.names != table.names:
-        new = StudyDescription(table, MaskFeatures(form=form).bind(table))  # type: ignore[arg-type]
+    # From the storage, even just after writing: all trials and workers go by the same.
+    described = StudyDescription.read(study)
+    assert described is not None
+    differences = described.feature_differences(new)
+    if differences:
         raise ValueError(
-            f"Study {study.study_name!r} has other features: "
-            + "; ".join(described.differences(new))
+            f"Study {study.study_name!r} has other features: {'; '.join(differences)}. "
+            "Suggest the features that it was made with, or use a new study_name."
         )
     assert described.representation is not None
     full = table.full_mask(suggest_mask(trial, described.representation))
     note_features(trial, table, full)
     return full
+
+
+def _as_table(features: FeatureTable | Sequence[str] | int) -> FeatureTable:
+    if isinstance(features, FeatureTable):
+        return features
+    if isinstance(features, int | np.integer) and not isinstance(features, bool):
+        return FeatureTable(tuple(f"x{j}" for j in range(features)))
+    if isinstance(features, str) or not isinstance(features, Iterable):
+        raise ValueError(
+            f"features must be a FeatureTable, a list of names or a number, but is {features!r}."
+        )
+    return FeatureTable(tuple(features))
 
 
 def note_features(trial: Trial, table: FeatureTable, full_mask: Array) -> None:
@@ -155,17 +166,27 @@ def selected_mask(study: Study, trial: FrozenTrial) -> Array | None:
     described = StudyDescription.read(study)
     if described is None or described.features is None or described.representation is None:
         return None
-    table = described.features
+    mask = trial_mask(described.representation, trial, others=_masks_of_others(study))
+    return None if mask is None else described.features.full_mask(mask)
+
+
+def trial_mask(
+    representation: Representation, trial: FrozenTrial, others: Iterable[list[Any]] = ()
+) -> Array | None:
+    """The mask over the free features that a trial chose, or None where it lacks suggestions.
+
+    Args:
+        representation: Bound to the features.
+        trial: Any trial.
+        others: Mask attributes of other trials of its study.
+    """
     attr = frozen_attr(trial, MASK)
-    if described.mask_parameters:
-        if not all(name in trial.params for name in described.mask_parameters):
-            return None
-        mask = described.representation.choose(trial.params, attr=attr)
-    elif attr is not None:
-        mask = unpack_attribute(attr, len(table.free))
-    else:
+    if attr is not None and not representation.mask_parameters:
+        # Computed of filter ranks at the time: what was evaluated, whatever filters say today.
+        return unpack_attribute(attr, len(representation.table.free))
+    if not all(name in trial.params for name in representation.distributions):
         return None
-    return table.full_mask(mask)
+    return representation.choose(trial.params, attr=attr, others=others)
 
 
 def selected_features(study: Study, trial: FrozenTrial) -> list[str] | None:
@@ -193,6 +214,18 @@ def enqueue_features(
         features: Names of the features; fixed ones need not be named.
         params: Hyperparameters to fix as well; the sampler chooses the others.
         user_attrs: User attributes of the trial.
+
+    Example:
+        >>> import optuna
+        >>> def objective(trial):
+        ...     return float(suggest_features(trial, 50).sum())
+        >>> optuna.logging.set_verbosity(optuna.logging.ERROR)
+        >>> study = optuna.create_study()
+        >>> study.optimize(objective, n_trials=1)
+        >>> enqueue_features(study, ["x3", "x41"])
+        >>> study.optimize(objective, n_trials=1)
+        >>> selected_features(study, study.trials[1])
+        ['x3', 'x41']
     """
     described = StudyDescription.read(study)
     if described is None or described.features is None:
@@ -201,9 +234,16 @@ def enqueue_features(
             "Call objective.attach(study) first, or run one trial."
         )
     if not isinstance(described.representation, MaskFeatures):
+        used = None if described.representation is None else described.representation.kind
         raise ValueError(
-            "Only studies of the 'mask' representation can queue a feature set by names; this one "
-            f"uses {described.to_json()['representation']}."
+            "Only studies of the 'mask' representation can queue a feature set by names; study "
+            f"{study.study_name!r} uses {used!r}. Queue its parameters by study.enqueue_trial."
+        )
+    unknown = sorted(set(params or {}) - set(described.space or params or {}))
+    if unknown:
+        raise ValueError(
+            f"params names {unknown[0]!r}, which is no parameter of study {study.study_name!r}: "
+            f"it has {sorted(described.space or {})}."
         )
     chosen, attr = described.representation.codec.encode(described.features.mask_of(features))
     system_attrs: dict[str, Any] = {"fixed_params": {**chosen, **(params or {})}}

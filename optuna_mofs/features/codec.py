@@ -48,6 +48,12 @@ def mask_id(mask: Array) -> int:
     return int.from_bytes(digest, "little") & LARGEST_ID
 
 
+def check_form(form: str) -> None:
+    """Refuse a form that is none."""
+    if form not in ("auto", "bits", "packed"):
+        raise ValueError(f"form must be 'auto', 'bits' or 'packed', but is {form!r}.")
+
+
 class MaskCodec:
     """Owns masks ↔ suggestions, both ways.
 
@@ -66,16 +72,14 @@ class MaskCodec:
         self,
         table: FeatureTable,
         *,
-        form: Literal["auto", "bits", "packed"] = "auto",
+        form: str = "auto",
         name: str = "mask",
     ) -> None:
-        if form not in ("auto", "bits", "packed"):
-            raise ValueError(f"form must be 'auto', 'bits' or 'packed', but is {form!r}.")
+        check_form(form)
         self.table = table
         self.name = name
-        self.form: Form = (
-            form if form != "auto" else ("bits" if len(table.free) <= MAX_BITS else "packed")
-        )
+        small = len(table.free) <= MAX_BITS
+        self.form: Form = "bits" if form == "bits" or (form == "auto" and small) else "packed"
         self._bit_names = [table.names[j] for j in table.free] if self.form == "bits" else []
 
     @property
@@ -99,6 +103,12 @@ class MaskCodec:
         Returns:
             Parameter values by name, and the trial attribute (None in the bits form).
         """
+        mask = np.asarray(mask, dtype=bool)
+        if mask.shape != self.table.free.shape:
+            raise ValueError(
+                f"mask must hold one bit for each of the {len(self.table.free)} free features, "
+                f"but has shape {mask.shape}."
+            )
         if self.form == "bits":
             return dict(zip(self._bit_names, mask.tolist())), None
         identity = mask_id(mask)
@@ -142,7 +152,7 @@ class MaskCodec:
 
 def pack_attribute(identity: int, mask: Array) -> list[Any]:
     """The trial attribute of a mask: the integer it speaks for, and the packed mask as text."""
-    return [identity, base64.b64encode(zlib.compress(pack(mask), 6)).decode("ascii")]
+    return [int(identity), base64.b64encode(zlib.compress(pack(mask), 6)).decode("ascii")]
 
 
 def unpack_attribute(attr: list[Any], p: int) -> Array:

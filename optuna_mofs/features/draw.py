@@ -13,9 +13,12 @@ from optuna_mofs.features.table import Array, FeatureTable
 def geometric_size(rng: np.random.Generator, mean: float, p: int) -> int:
     """Number of features, geometric with the given mean, truncated to 0..p (section 4.3.1).
 
+    The mean is that of the whole distribution; what lies beyond p is cut off, so that the mean of
+    the draws is lower when ``mean`` is not small against p.
+
     Example:
         >>> geometric_size(np.random.default_rng(0), mean=5.0, p=60)
-        6
+        5
     """
     stop = 1.0 / (1.0 + mean)
     if stop >= 1.0:
@@ -34,10 +37,12 @@ def simplex_weights(rng: np.random.Generator, count: int) -> Array:
 
 
 def ensemble_probability(score: Array, size: float, p: int) -> Array:
-    """Probability of each bit given its ensemble score (eq. 2), of expected total about ``size``.
+    """Probability of each bit given its ensemble score (eq. 2).
 
-    Without filters a score of 1/2 for all gives the Hamming-weight preserving probability
-    ``(size + 1) / (p + 2)`` of section 4.3.3.
+    The expected number of bits is near ``size`` where filters disagree and scores are near 1/2; a
+    score of 1/2 for all gives the Hamming-weight preserving ``(size + 1) / (p + 2)`` of section
+    4.3.3. Scores spread over all of [0, 1] pull it towards p / 2: a single filter of 500 features
+    expects 10 bits for a size of 1 and 52 for 20.
     """
     probability: Array = score * (size + 1) / (score * size + (1 - score) * (p - size) + 1)
     return probability

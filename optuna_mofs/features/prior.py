@@ -10,16 +10,26 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils import _safe_indexing
 
 from optuna_mofs.features.table import Array
+from optuna_mofs.filters import FilterData
 
-#: Rows × columns × trees that the automatic number of subsets may spend (about two seconds).
-_WORK = 2e7
+#: Rows × columns × trees that the automatic number of subsets may spend: about a second.
+_WORK = 4e7
+#: More rows tell nothing new: of 5,000 rows chance alone does not gain 1 % of the impurity.
+_MAX_ROWS = 5_000
+#: Equal-frequency bins of a column; thresholds between them are all that a tree looks at.
+_BINS = 16
+
+# The trees stop as R's rpart does by default, which the paper used.
+_MIN_SPLIT = 20
+_MIN_LEAF = 7
+_MIN_GAIN = 0.01
 
 
 def mean_tree_size(
-    X: Array,
+    X: Any,
     y: Array,
     *,
     classification: bool,
@@ -27,41 +37,121 @@ def mean_tree_size(
     subsets: int | None = None,
     random_state: int = 0,
 ) -> float:
-    """Mean number of distinct features in the splits of small trees.
+    """Mean number of distinct features in the splits of small trees, at least 1.
 
     The trees stop as R's ``rpart`` does by default (at least 20 rows to split, 7 in a leaf, 1 % of
-    the root's impurity gained), which the paper used.
+    the root's impurity gained). They split between bins of equal frequency, which is many times
+    faster than sorting every node and finds about the same number of features.
 
     Args:
-        X: Numeric matrix, NaN allowed.
+        X: Array, DataFrame or sparse matrix, categories and NaN allowed.
         y: Target.
         classification: Whether ``y`` holds classes.
         columns: Columns of each feature when columns are grouped.
-        subsets: Number of random 90 % subsets. None: 100, fewer (at least 10) on large data.
+        subsets: Number of random 90 % subsets. None: 100, fewer (at least 5) on large data.
         random_state: Seed of the subsets.
+
+    Example:
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> round(mean_tree_size(*load_breast_cancer(return_X_y=True), classification=True))
+        5
     """
-    n, p = X.shape
-    if subsets is None:
-        subsets = int(np.clip(_WORK / (n * p), 10, 100))
-    owner = np.arange(p)
-    if columns is not None:
-        for j, members in enumerate(columns):
-            owner[list(members)] = j
     rng = np.random.default_rng(random_state)
+    if X.shape[0] > _MAX_ROWS:
+        some = np.sort(rng.permutation(X.shape[0])[:_MAX_ROWS])
+        X, y = _safe_indexing(X, some), y[some]
+    data = FilterData(X, y, task="classification" if classification else "regression", bins=_BINS)
+    n, p = data.n_samples, data.n_features
+    if subsets is None:
+        subsets = int(np.clip(_WORK / (n * p), 5, 100))
+    owner = np.arange(p)
+    for j, members in enumerate(columns or ()):
+        owner[list(members)] = j
+    trees = BinnedTrees(data.codes, data.y, classification=classification)
     sizes = []
     for _ in range(subsets):
-        rows = rng.permutation(n)[: max(1, int(0.9 * n))]
-        tree = _rpart_like(y[rows], classification, int(rng.integers(2**31)))
-        tree.fit(X[rows], y[rows])
-        split = tree.tree_.feature
-        sizes.append(len(set(owner[split[split >= 0]])))
-    return float(np.mean(sizes))
+        split = trees.split_columns(rng.permutation(n)[: max(1, int(0.9 * n))])
+        sizes.append(len(set(owner[split])))
+    # A search that starts with empty sets only (no split found) would learn nothing.
+    return max(1.0, float(np.mean(sizes)))
 
 
-def _rpart_like(y: Array, classification: bool, seed: int) -> Any:
-    limits = {"min_samples_split": 20, "min_samples_leaf": 7, "random_state": seed}
-    if classification:
-        share = np.unique(y, return_counts=True)[1] / len(y)
-        gini = 1.0 - float(np.sum(share**2))
-        return DecisionTreeClassifier(min_impurity_decrease=0.01 * gini, **limits)
-    return DecisionTreeRegressor(min_impurity_decrease=0.01 * float(np.var(y)), **limits)
+class BinnedTrees:
+    """Trees that split between bins, by counts of rows in each bin of each column.
+
+    Args:
+        codes: Bin of each entry, columns × rows.
+        y: Class codes from 0, or numbers.
+        classification: Whether ``y`` holds classes.
+    """
+
+    def __init__(self, codes: Array, y: Array, *, classification: bool) -> None:
+        self._codes = codes
+        self._shape = (len(codes), int(codes.max()) + 1)
+        first = np.arange(0, self._shape[0] * self._shape[1], self._shape[1], dtype=np.int32)
+        self._cells = codes.T + first
+        self._classes = int(y.max()) + 1 if classification else 0
+        if classification:
+            self._cells *= self._classes
+            self._cells += y.astype(np.int32)[:, None]
+        # Centred, or the squares of a large mean would drown the gain.
+        self._y = y if classification else y - y.mean()
+
+    def split_columns(self, rows: Array) -> list[int]:
+        """Columns in the splits of the tree on some rows, with repeats."""
+        found: list[int] = []
+        root = self._histogram(rows)
+        total = root[0].sum(axis=0)
+        squares = total[1:] if self._classes else [np.sum(self._y[rows] ** 2)]
+        # Of classes (as of any 0/1 numbers) the sum of squares is their number.
+        least = _MIN_GAIN * float(np.sum(squares) - np.sum(total[1:] ** 2) / len(rows))
+        nodes = [(rows, root)]
+        while nodes:
+            rows, histogram = nodes.pop()
+            gain, column, last = _best_split(histogram, len(rows))
+            if gain <= 0 or gain < least:
+                continue
+            found.append(column)
+            goes_left = self._codes[column, rows] <= last
+            small, large = sorted((rows[goes_left], rows[~goes_left]), key=len)
+            if len(large) < _MIN_SPLIT:
+                continue
+            # Only the smaller side is counted; the larger is what remains.
+            counted = self._histogram(small)
+            nodes.append((large, histogram - counted))
+            if len(small) >= _MIN_SPLIT:
+                nodes.append((small, counted))
+        return found
+
+    def _histogram(self, rows: Array) -> Array:
+        """Columns × bins × (number of rows, then the sum of each target)."""
+        cells = self._cells[rows].ravel()
+        p, levels = self._shape
+        if self._classes:
+            size = p * levels * self._classes
+            by_class = np.bincount(cells, minlength=size).reshape(p, levels, self._classes)
+            counts = by_class.sum(axis=2, keepdims=True)
+            # Two classes are told apart by one of them.
+            sums = by_class[:, :, 1:] if self._classes == 2 else by_class
+        else:
+            size = p * levels
+            counts = np.bincount(cells, minlength=size).reshape(p, levels, 1)
+            weights = np.repeat(self._y[rows], p)
+            sums = np.bincount(cells, weights, minlength=size).reshape(p, levels, 1)
+        return np.concatenate([counts, sums], axis=2).astype(float)
+
+
+def _best_split(histogram: Array, n: int) -> tuple[float, int, int]:
+    """Gain (decrease of the sum of squares), column and last bin of the left side."""
+    up_to = histogram.cumsum(axis=1)
+    total = up_to[0, -1, 1:]
+    left_n = up_to[:, :-1, 0]
+    allowed = (left_n >= _MIN_LEAF) & (left_n <= n - _MIN_LEAF)
+    columns, bins = np.nonzero(allowed)
+    if len(columns) == 0:
+        return 0.0, 0, 0
+    left_n = left_n[columns, bins]
+    left = up_to[columns, bins, 1:]
+    gain = (left**2).sum(axis=1) / left_n + ((total - left) ** 2).sum(axis=1) / (n - left_n)
+    best = int(np.argmax(gain))
+    return float(gain[best] - np.sum(total**2) / n), int(columns[best]), int(bins[best])

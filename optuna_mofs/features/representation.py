@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 
-from optuna_mofs.features.codec import MaskCodec, mask_id, pack_attribute
+from optuna_mofs.features.codec import MaskCodec, check_form, mask_id, pack_attribute
 from optuna_mofs.features.table import Array, FeatureTable
 
 Ranks = Literal["fold", "all"]
@@ -83,9 +83,8 @@ class MaskFeatures(Representation):
     kind = "mask"
     codec: MaskCodec
 
-    def __init__(
-        self, *, form: Literal["auto", "bits", "packed"] = "auto", name: str = "mask"
-    ) -> None:
+    def __init__(self, *, form: str = "auto", name: str = "mask") -> None:
+        check_form(form)
         self.form = form
         self.name = name
 
@@ -120,7 +119,7 @@ class MaskFeatures(Representation):
         return self.codec.attribute(params, mask)
 
     def to_json(self) -> dict[str, Any]:
-        """Kind and options as JSON values."""
+        """Kind and options as JSON values, the form as it came out for these features."""
         return {"kind": self.kind, "form": self.codec.form, "name": self.name}
 
 
@@ -133,10 +132,11 @@ class _FilterFeatures(Representation):
         self.ranks: Ranks = ranks
 
     def bind(self, table: FeatureTable) -> Self:
-        """A copy with the features attached, which must have filter ranks."""
-        if table.ranks is None:
+        """A copy with the features attached, of which filters must be known."""
+        if not table.filters:
             raise ValueError(
-                f"The {self.kind!r} representation needs filter ranks, but no filters were given."
+                f"The {self.kind!r} representation ranks features by filters, but there are none. "
+                "Name at least one."
             )
         return super().bind(table)
 
@@ -152,10 +152,12 @@ class _FilterFeatures(Representation):
         attr: list[Any] | None = None,
         others: Iterable[list[Any]] = (),
     ) -> Array:
-        """The top ⌈p · fraction⌉ free features by score, ties by position."""
-        table_ranks = self.table.ranks if ranks is None else ranks
-        assert table_ranks is not None
-        score = self._score(params, table_ranks[:, self.table.free])
+        """The top ⌈p · fraction⌉ of the p free features by score, ties by position."""
+        ranks = self.table.ranks if ranks is None else ranks
+        if ranks is None:
+            raise ValueError(f"The filters {self.table.filters} have not ranked the features yet.")
+        # Rounded, so that the last bit of a sum does not decide between copies of a feature.
+        score = np.round(self._score(params, ranks[:, self.table.free]), 12)
         count = int(np.ceil(len(score) * params["fraction"] - 1e-9))
         mask = np.zeros(len(score), dtype=bool)
         mask[np.argsort(-score, kind="stable")[:count]] = True
@@ -234,10 +236,14 @@ def representation(what: str | Representation | Mapping[str, Any]) -> Representa
     """
     if isinstance(what, Representation):
         return what
-    options = {"kind": what} if isinstance(what, str) else dict(what)
-    kind = options.pop("kind")
-    if kind not in _KINDS:
-        raise ValueError(f"features must be one of {sorted(_KINDS)}, but is {kind!r}.")
+    options: dict[str, Any] = dict(what) if isinstance(what, Mapping) else {"kind": what}
+    kind = options.pop("kind", None)
+    if not isinstance(kind, str) or kind not in _KINDS:
+        classes = ", ".join(f"{cls.__name__}()" for cls in _KINDS.values())
+        raise ValueError(
+            f"features must be one of {sorted(_KINDS)}, an object such as {classes}, "
+            f"or None to keep all, but is {what!r}."
+        )
     return _KINDS[kind](**options)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import difflib
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -30,7 +31,9 @@ class FeatureTable:
         costs: Cost of each feature; by default 1.
         fixed: Positions of the features that are always in.
         filters: Names of the filters behind ``ranks``.
-        ranks: Filter ranks in [0, 1], filters × features, 1 the most relevant; None if unknown.
+        ranks: Filter ranks in [0, 1], filters × features, 1 the most relevant; None if unknown. A
+            study keeps them to half a step of an equidistant ranking, which is what
+            :class:`~optuna_mofs.FilterEnsemble` gives.
         mean_size: Expected number of chosen free features at the start of a search (the geometric
             prior of Binder et al. 2020, section 4.3.1); None for a default of about ``sqrt(p)``.
 
@@ -49,41 +52,40 @@ class FeatureTable:
     mean_size: float | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.names, str):
+            raise ValueError(f"names must be a list of names, but is the text {self.names!r}.")
+        self._set("names", tuple(map(str, self.names)))
+        self._set("fixed", tuple(int(j) for j in self.fixed))
+        self._set("filters", tuple(self.filters))
         p = len(self.names)
         if p == 0:
             raise ValueError("There are no features: X has 0 columns. Pass at least one.")
         if len(set(self.names)) != p:
-            twice = next(n for n in self.names if self.names.count(n) > 1)
+            twice = next(name for name, times in Counter(self.names).items() if times > 1)
             raise ValueError(f"Feature names must be unique, but {twice!r} occurs twice.")
-        if self.columns is not None and len(self.columns) != p:
-            raise ValueError(f"There are {p} features but columns for {len(self.columns)}.")
+        if len(set(self.fixed)) != len(self.fixed) or not all(0 <= j < p for j in self.fixed):
+            raise ValueError(
+                f"fixed must hold different positions in 0..{p - 1}, but is {self.fixed}."
+            )
+        if self.columns is not None:
+            self._set("columns", _checked_columns(self.columns, self.names))
         if self.costs is not None:
-            costs = np.asarray(self.costs, dtype=float)
-            if costs.shape != (p,):
-                raise ValueError(
-                    f"costs must hold one number for each of the {p} features, "
-                    f"but has shape {costs.shape}."
-                )
-            if not np.all(np.isfinite(costs)) or np.any(costs < 0):
-                bad = int(np.argmin(np.where(np.isfinite(costs), costs, -np.inf)))
-                raise ValueError(
-                    f"costs must be finite and at least 0, but feature {self.names[bad]!r} "
-                    f"costs {costs[bad]}."
-                )
-            object.__setattr__(self, "costs", costs)
+            self._set("costs", _checked_costs(self.costs, self.names))
         if self.ranks is not None:
-            ranks = np.asarray(self.ranks, dtype=float)
-            if ranks.shape != (len(self.filters), p):
-                raise ValueError(
-                    f"ranks must have shape (filters, features) = {(len(self.filters), p)}, "
-                    f"but has {ranks.shape}."
-                )
-            object.__setattr__(self, "ranks", ranks)
-        if self.mean_size is not None and not self.mean_size >= 0:
-            raise ValueError(f"mean_size must be at least 0, but is {self.mean_size}.")
+            self._set("ranks", _checked_ranks(self.ranks, (len(self.filters), p)))
+        if self.mean_size is not None and not 0 < self.mean_size < np.inf:
+            raise ValueError(f"mean_size must be above 0 and finite, but is {self.mean_size}.")
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """Position of each feature by name."""
+        return {name: j for j, name in enumerate(self.names)}
 
     @cached_property
     def free(self) -> Array:
@@ -119,6 +121,11 @@ class FeatureTable:
             return chosen
         return np.sort(np.array([c for j in chosen for c in self.columns[j]], dtype=int))
 
+    @property
+    def column_sets(self) -> tuple[tuple[int, ...], ...]:
+        """Columns of ``X`` of each feature, spelled out."""
+        return self.columns or tuple((j,) for j in range(len(self)))
+
     def cost(self, full_mask: Array) -> float:
         """Total cost of a mask over all features."""
         if self.costs is None:
@@ -142,14 +149,15 @@ class FeatureTable:
 
     def positions(self, names: Iterable[str]) -> list[int]:
         """Positions of features by name, with a helpful error for an unknown one."""
-        place = {name: j for j, name in enumerate(self.names)}
+        if isinstance(names, str):
+            raise ValueError(f"Name features in a list, [{names!r}], not as the text {names!r}.")
         found = []
         for name in names:
-            if name not in place:
+            if name not in self.place:
                 near = difflib.get_close_matches(str(name), self.names, n=1)
                 hint = f" Did you mean {near[0]!r}?" if near else ""
                 raise ValueError(f"There is no feature {name!r} among {len(self)}.{hint}")
-            found.append(place[name])
+            found.append(self.place[name])
         return found
 
     def to_json(self) -> dict[str, Any]:
@@ -200,8 +208,13 @@ def group_columns(
     place = {name: j for j, name in enumerate(column_names)}
     owner: dict[int, str] = {}
     for group, members in groups.items():
+        if isinstance(members, str):
+            raise ValueError(
+                f"Feature group {group!r} must list its columns, [{members!r}], "
+                f"but is the text {members!r}."
+            )
         if len(members) == 0:
-            raise ValueError(f"Feature group {group!r} has no columns.")
+            raise ValueError(f"Feature group {group!r} has no columns. Name them, or drop it.")
         for member in members:
             if member not in place:
                 near = difflib.get_close_matches(str(member), column_names, n=1)
@@ -210,13 +223,70 @@ def group_columns(
             if place[member] in owner:
                 raise ValueError(
                     f"Column {member!r} is in two feature groups: "
-                    f"{owner[place[member]]!r} and {group!r}."
+                    f"{owner[place[member]]!r} and {group!r}. Leave it in one."
                 )
             owner[place[member]] = group
+    for group in groups:
+        if group in place and owner.get(place[group]) != group:
+            raise ValueError(
+                f"Feature group {group!r} has the name of a column that is not in it. "
+                "Rename the group, or put the column into it."
+            )
     members_of: dict[str, list[int]] = {}
     for j, name in enumerate(column_names):
         members_of.setdefault(owner.get(j, name), []).append(j)
     return tuple(members_of), tuple(map(tuple, members_of.values()))
+
+
+def _checked_columns(columns: Any, names: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    found = tuple(tuple(int(c) for c in members) for members in columns)
+    if len(found) != len(names):
+        raise ValueError(
+            f"columns must hold a list for each of the {len(names)} features, "
+            f"but has {len(found)}."
+        )
+    seen: set[int] = set()
+    for name, members in zip(names, found):
+        if not members:
+            raise ValueError(f"Feature {name!r} has no columns. Give it one, or drop it.")
+        for column in members:
+            if column < 0 or column in seen:
+                raise ValueError(
+                    f"Feature {name!r} has column {column}, which is "
+                    + ("negative." if column < 0 else "already a column of a feature.")
+                )
+            seen.add(column)
+    return found
+
+
+def _checked_costs(costs: Any, names: Sequence[str]) -> Array:
+    found = np.asarray(costs, dtype=float)
+    if found.shape != (len(names),):
+        raise ValueError(
+            f"costs must hold one number for each of the {len(names)} features, "
+            f"but has shape {found.shape}. Give costs by name to leave some at 1."
+        )
+    bad = np.flatnonzero(~(np.isfinite(found) & (found >= 0)))
+    if len(bad):
+        raise ValueError(
+            f"costs must be finite and at least 0, but feature {names[bad[0]]!r} "
+            f"costs {found[bad[0]]}."
+        )
+    return found
+
+
+def _checked_ranks(ranks: Any, shape: tuple[int, int]) -> Array:
+    found = np.asarray(ranks, dtype=float)
+    if found.shape != shape:
+        raise ValueError(
+            f"ranks must have shape (filters, features) = {shape}, but has {found.shape}."
+        )
+    if found.size and not (found.min() >= 0 and found.max() <= 1):
+        raise ValueError(
+            f"ranks must lie in [0, 1], but go from {found.min()} to {found.max()}. "
+            "Turn scores into ranks by optuna_mofs.filters.rank_scores."
+        )
+    return found
 
 
 # Ranks are equidistant with averaged ties, that is multiples of half a step: integers pack well.

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.utils import _safe_indexing
 
 from optuna_mofs.features.table import Array, FeatureTable
 
@@ -16,7 +17,8 @@ from optuna_mofs.features.table import Array, FeatureTable
 class Fold:
     """One fitted model of the cross-validation, with the data it was fitted on and tested on.
 
-    ``X_train`` and ``X_test`` hold the selected columns only.
+    ``X_train`` and ``X_test`` hold the selected columns only. Without any selected column the
+    estimator is scikit-learn's dummy (the majority class, or the mean).
     """
 
     estimator: Any
@@ -55,7 +57,7 @@ class Evaluation:
         mask: Over all features, as :meth:`FeatureSelectionObjective.refit` would use it.
         fold_masks: The mask of each fold (they differ only for filters ranked by fold).
         estimator: The unfitted estimator with the trial's hyperparameters.
-        X: All rows with the selected columns.
+        full_X: All rows with all columns.
         y: The target.
     """
 
@@ -63,8 +65,13 @@ class Evaluation:
     mask: Array
     fold_masks: list[Array]
     estimator: Any
-    X: Any
+    full_X: Any  # noqa: N815
     y: Array
+
+    @cached_property
+    def X(self) -> Any:  # noqa: N802
+        """All rows with the selected columns; copied only when a measure asks for them."""
+        return _safe_indexing(self.full_X, self.table.columns_of(self.mask), axis=1)
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,7 @@ class Measure:
         whole: Function of the :class:`Evaluation`.
         direction: ``"minimize"`` or ``"maximize"``.
         worst: Worst sensible value, the default reference point of the hypervolume; None if there
-            is none. For a ``whole`` measure it may be a function of the feature table.
+            is none. It may be a function of the feature table.
 
     Example:
         >>> depth = Measure("depth", fold=lambda fold: fold.estimator.get_depth())
@@ -94,6 +101,8 @@ class Measure:
     worst: float | Callable[[FeatureTable], float] | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise ValueError(f"A measure needs a name, but has {self.name!r}.")
         if (self.fold is None) == (self.whole is None):
             raise ValueError(f"Measure {self.name!r} needs exactly one of fold= and whole=.")
         if self.direction not in ("minimize", "maximize"):

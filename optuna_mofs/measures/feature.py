@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs.features.table import Array, FeatureTable
 from optuna_mofs.measures.base import Evaluation, Measure
 
 
@@ -27,9 +27,10 @@ def _instability(evaluation: Evaluation) -> float:
 def selection_instability(masks: Array) -> float:
     """How much feature sets differ over folds: 0 all the same, about 1 as different as chance.
 
-    One minus the stability of Nogueira, Sechidis, Brown (2018), which is corrected for chance and
-    allows sets of different sizes: the mean variance of the selection of a feature over the one
-    expected of random sets of the same mean size.
+    One minus the stability of Nogueira, Sechidis, Brown (2018, JMLR 18), which is corrected
+    for chance and allows sets of different sizes: the mean variance of the selection of a feature
+    over the one expected of random sets of the same mean size. Sets that avoid each other exceed
+    1, by at most 1 / (folds − 1).
 
     Args:
         masks: Folds × features.
@@ -46,7 +47,15 @@ def selection_instability(masks: Array) -> float:
     return float(variance.mean() / (share * (1 - share)))
 
 
+def _number_of_features(table: FeatureTable) -> float:
+    return float(len(table))
+
+
+def _total_cost(table: FeatureTable) -> float:
+    return table.total_cost
+
+
 FRACTION = Measure("fraction", whole=_fraction, worst=1.0)
-COUNT = Measure("count", whole=_count, worst=lambda table: float(len(table)))
-COST = Measure("cost", whole=_cost, worst=lambda table: table.total_cost)
+COUNT = Measure("count", whole=_count, worst=_number_of_features)
+COST = Measure("cost", whole=_cost, worst=_total_cost)
 INSTABILITY = Measure("instability", whole=_instability, worst=1.0)

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
 from optuna_mofs.features.table import Array
 from optuna_mofs.measures.base import Fold, Measure
 
 
-def _loss(fold: Fold, *, train: bool = False) -> float:
+def _error(fold: Fold) -> float:
+    return _loss(fold, train=False)
+
+
+def _training_error(fold: Fold) -> float:
+    return _loss(fold, train=True)
+
+
+def _loss(fold: Fold, *, train: bool) -> float:
     # A scorer of a loss ("neg_...") gives minus the loss; any other is 1 at its best.
     score = fold.score(train=train)
     return -score if is_loss(fold.scorer) else 1.0 - score
@@ -21,38 +31,45 @@ def is_loss(scorer: object) -> bool:
 
 def error_measure(scorer: object) -> Measure:
     """1 − score, or the loss itself for scorers of losses, on the test folds."""
-    return Measure("error", fold=_loss, worst=None if is_loss(scorer) else 1.0)
+    return Measure("error", fold=_error, worst=None if is_loss(scorer) else 1.0)
 
 
 def training_error_measure(scorer: object) -> Measure:
     """The same on the training folds."""
-    return Measure(
-        "training_error",
-        fold=lambda fold: _loss(fold, train=True),
-        worst=None if is_loss(scorer) else 1.0,
-    )
+    worst = None if is_loss(scorer) else 1.0
+    return Measure("training_error", fold=_training_error, worst=worst)
 
 
 def false_negative_rate(fold: Fold) -> float:
-    """Share of the positives that are missed; mean over classes if there are more than two."""
-    return _class_rate(fold, lambda truth, said: truth & ~said, lambda truth: truth)
+    """Share of the positives that are missed; mean over classes if there are more than two.
+
+    Of two classes the positive one is the larger label, as everywhere in scikit-learn. A class
+    that the test fold does not hold does not count.
+    """
+    rates = [
+        (weight[truth & ~said].sum(), weight[truth].sum())
+        for truth, said, weight in _one_against_rest(fold)
+    ]
+    return _mean_rate(rates)
 
 
 def false_positive_rate(fold: Fold) -> float:
     """Share of the negatives taken for positive; mean over classes if there are more than two."""
-    return _class_rate(fold, lambda truth, said: ~truth & said, lambda truth: ~truth)
+    rates = [
+        (weight[~truth & said].sum(), weight[~truth].sum())
+        for truth, said, weight in _one_against_rest(fold)
+    ]
+    return _mean_rate(rates)
 
 
-def _class_rate(fold: Fold, wrong, base) -> float:  # type: ignore[no-untyped-def]
+def _one_against_rest(fold: Fold) -> Iterator[tuple[Array, Array, Array]]:
+    """For each positive class: who is of it, who is said to be, and the weights."""
     classes = np.unique(np.concatenate([fold.y_train, fold.y_test]))
-    # The positive class of two is the larger label, as everywhere in scikit-learn.
-    positives = classes[1:] if len(classes) == 2 else classes
     weight: Array = np.ones(len(fold.y_test)) if fold.test_weight is None else fold.test_weight
-    rates = []
-    for positive in positives:
-        truth = fold.y_test == positive
-        said = fold.prediction == positive
-        total = weight[base(truth)].sum()
-        if total > 0:
-            rates.append(weight[wrong(truth, said)].sum() / total)
-    return float(np.mean(rates)) if rates else 0.0
+    for positive in classes[1:] if len(classes) == 2 else classes:
+        yield fold.y_test == positive, fold.prediction == positive, weight
+
+
+def _mean_rate(rates: Sequence[tuple[float, float]]) -> float:
+    known = [wrong / total for wrong, total in rates if total > 0]
+    return float(np.mean(known)) if known else 0.0

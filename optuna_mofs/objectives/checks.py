@@ -1,41 +1,72 @@
-"""Checks of a search space before the first trial."""
+"""Checks before the first trial: the space, the measures, the weights."""
 
 from __future__ import annotations
 
 import difflib
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import optuna
 from optuna.distributions import BaseDistribution
+from sklearn.base import clone
 
-from optuna_mofs.features.representation import MaskFeatures, Representation, weight_parameter
+from optuna_mofs.features.representation import Representation
 from optuna_mofs.features.table import FeatureTable
+from optuna_mofs.measures import Measure
+from optuna_mofs.measures.registry import CLASSIFIER_ONLY
+from optuna_mofs.objectives.evaluator import last_step
+from optuna_mofs.objectives.replay import ProbeTrial
 
 
 def check_space(
     estimator: Any,
     space: Mapping[str, BaseDistribution] | Callable[..., Any] | None,
     features: Representation | None,
-    layout: FeatureTable,
-    filters: Sequence[str],
+    table: FeatureTable,
 ) -> None:
-    """Refuse a space that is empty, names unknown parameters or names one thing twice."""
-    if space is None and (features is None or len(layout.free) == 0):
+    """Refuse a space that is empty, names unknown parameters or names one thing twice.
+
+    Args:
+        estimator: What the parameters are of.
+        space: Distributions by name, or a function of the trial.
+        features: How features are suggested; None to keep all.
+        table: The features, with the names of the filters.
+    """
+    if space is None and (features is None or len(table.free) == 0):
         raise ValueError(
             "There is nothing to search: no space, and no feature that may be switched. "
             "Give a space, or features to choose from."
         )
-    if features is not None and len(layout.free) == 0:
-        raise ValueError(
-            f"All {len(layout)} features are fixed, so there are none to choose. "
-            "Pass features=None to tune only, or fix fewer."
-        )
-    if features is not None and features.ranks is not None and not filters:
-        raise ValueError(
-            f"features={features.kind!r} ranks features by filters, but filters is empty."
-        )
-    if space is None or callable(space):
+    taken: set[str] = set()
+    if features is not None:
+        if len(table.free) == 0:
+            raise ValueError(
+                f"All {len(table)} features are fixed, so there are none to choose. "
+                "Pass features=None to tune only, or fix fewer."
+            )
+        taken = set(features.bind(table).distributions)
+    if space is None:
         return
+    if callable(space):
+        names = _probe(estimator, space)
+    elif isinstance(space, Mapping):
+        _check_distributions(estimator, space)
+        names = set(space)
+    else:
+        raise ValueError(
+            "space must be a dict of Optuna distributions, a function of the trial or None, "
+            f"but is {space!r}."
+        )
+    both = sorted(taken & names)
+    if both:
+        raise ValueError(
+            f"{both[0]!r} names a hyperparameter and a suggestion of features. Rename the column "
+            "or the step of the pipeline, or use features=MaskFeatures(form='packed', name=...)."
+        )
+
+
+def _check_distributions(estimator: Any, space: Mapping[str, BaseDistribution]) -> None:
     if not space:
         raise ValueError("space is empty. Pass space=None to select features only.")
     known = estimator.get_params()
@@ -51,23 +82,68 @@ def check_space(
                 f"space[{name!r}] must be an Optuna distribution such as "
                 f"FloatDistribution(0, 1), but is {distribution!r}."
             )
-    _check_names_apart(space, features, layout, filters)
 
 
-def _check_names_apart(
-    space: Mapping[str, Any],
-    features: Representation | None,
-    layout: FeatureTable,
-    filters: Sequence[str],
-) -> None:
-    if features is None:
-        return
-    if isinstance(features, MaskFeatures):
-        taken = set(features.bind(layout).mask_parameters)
-        remedy = "Rename the column, or use features=MaskFeatures(form='packed')."
-    else:
-        taken = {"fraction", "filter", *map(weight_parameter, filters)}
-        remedy = "Rename the parameter's step in the pipeline."
-    both = sorted(taken & set(space))
-    if both:
-        raise ValueError(f"{both[0]!r} names a hyperparameter and a feature suggestion. {remedy}")
+def _probe(estimator: Any, space: Callable[..., Any]) -> set[str]:
+    """Ask the function once, outside of any study; the names of what it suggests."""
+    trial = ProbeTrial()
+    try:
+        params = checked_params(space(trial))
+    except (optuna.TrialPruned, AttributeError):
+        # It may prune, or look at trial.study, which a probe has not: the first trial will tell.
+        return set(trial.distributions)
+    try:
+        clone(estimator).set_params(**params)
+    except ValueError as error:
+        raise ValueError(f"space gave parameters that do not fit: {error}") from error
+    return set(trial.distributions)
+
+
+def checked_params(params: Any) -> dict[str, Any]:
+    """What a space given as a function returned, which must be parameters by name."""
+    if not isinstance(params, Mapping):
+        raise ValueError(
+            "A space that is a function of the trial must return a dict of parameter values, "
+            f"but returned {params!r}."
+        )
+    return dict(params)
+
+
+def check_measures(measures: Sequence[Measure], estimator: Any, classification: bool) -> None:
+    """Refuse measures that are none, share a name or do not fit the task."""
+    names = [m.name for m in measures]
+    if not names:
+        raise ValueError("measures is empty: name at least one, for example 'error'.")
+    if len(set(names)) != len(names):
+        raise ValueError(
+            f"Measures must have different names, but are {names}. "
+            "Name functions of your own: Measure('depth', fold=...)."
+        )
+    wrong = [n for n in names if n in CLASSIFIER_ONLY and not classification]
+    if wrong:
+        raise ValueError(
+            f"Measures {wrong} need a classifier, but the estimator is {type(estimator).__name__}."
+        )
+
+
+def check_weights(estimator: Any, scorer: Any) -> None:
+    """Refuse sample weights that the estimator or the scorer would not take."""
+    final = last_step(estimator)[0]
+    if hasattr(final, "fit") and not _takes_weights(final.fit):
+        raise ValueError(
+            f"sample_weight is given, but {type(final).__name__}.fit does not take it. "
+            "Leave it out, or use an estimator that does."
+        )
+    score = getattr(scorer, "_score_func", scorer)
+    if not _takes_weights(score):
+        raise ValueError(
+            f"sample_weight is given, but scoring {getattr(score, '__name__', score)!r} does not "
+            "take it. Leave it out, or add an argument sample_weight=None to the scorer."
+        )
+
+
+def _takes_weights(function: Callable[..., Any]) -> bool:
+    parameters = inspect.signature(function).parameters
+    return "sample_weight" in parameters or any(
+        p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -41,15 +43,19 @@ class Dataset:
         elif not isinstance(X, pd.DataFrame):
             X = np.asarray(X)
         if X.ndim != 2:
-            raise ValueError(f"X must have two dimensions, but has shape {X.shape}.")
+            raise ValueError(
+                f"X must have two dimensions (rows and columns), but has shape {X.shape}. "
+                "Turn a single column into X.reshape(-1, 1)."
+            )
         if X.shape[1] == 0:
             raise ValueError("There are no features: X has 0 columns. Pass at least one.")
         self.X = X
-        self.y = _checked_target(y, X.shape[0], classification)
+        target = plain_target(y, X.shape[0])
+        self.y = _classes(target) if classification else _numbers(target)
         self.classification = classification
         self.column_names = _column_names(X, feature_names)
-        self.sample_weight = _per_row("sample_weight", sample_weight, X.shape[0], float)
-        self.groups = _per_row("groups", groups, X.shape[0], None)
+        self.sample_weight = _checked_weight(sample_weight, X.shape[0])
+        self.groups = _per_row("groups", groups, X.shape[0])
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -58,26 +64,14 @@ class Dataset:
 
     def columns(self, positions: Array) -> Any:
         """All rows of some columns, in the container that X came in."""
-        return take_columns(self.X, positions)
+        return _safe_indexing(self.X, positions, axis=1)
 
-    def numeric(self) -> Any:
-        """X as numbers (categories by code), for trees that only look at its structure."""
-        if not isinstance(self.X, pd.DataFrame):
-            return self.X if sparse.issparse(self.X) else np.asarray(self.X, dtype=float)
-        columns = []
-        for j in range(self.X.shape[1]):
-            column = self.X.iloc[:, j]
-            if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
-                columns.append(column.to_numpy(dtype=float, na_value=np.nan))
-            else:
-                codes = pd.factorize(column, sort=False)[0].astype(float)
-                columns.append(np.where(codes < 0, np.nan, codes))
-        return np.column_stack(columns)
-
-
-def take_columns(X: Any, positions: Array) -> Any:
-    """Some columns of an array, DataFrame or sparse matrix."""
-    return X.iloc[:, positions] if hasattr(X, "iloc") else X[:, positions]
+    def narrowed(self, positions: Array) -> Dataset:
+        """The same rows with some columns only."""
+        narrow = copy.copy(self)
+        narrow.X = self.columns(positions)
+        narrow.column_names = tuple(self.column_names[j] for j in positions)
+        return narrow
 
 
 def take_rows(X: Any, rows: Array) -> Any:
@@ -85,56 +79,102 @@ def take_rows(X: Any, rows: Array) -> Any:
     return X[rows] if isinstance(X, np.ndarray) else _safe_indexing(X, rows)
 
 
-def _checked_target(y: Any, rows: int, classification: bool) -> Array:
+def plain_target(y: Any, rows: int) -> Array:
+    """The target as a plain array without missing values."""
     target = np.asarray(y)
+    if target.ndim == 2 and target.shape[1] == 1:
+        target = target[:, 0]
     if target.ndim != 1:
-        raise ValueError(f"y must have one dimension, but has shape {target.shape}.")
+        raise ValueError(
+            f"y must have one dimension, but has shape {target.shape}. "
+            "Search one target at a time."
+        )
     if len(target) != rows:
-        raise ValueError(f"X has {rows} rows but y has {len(target)}.")
+        raise ValueError(f"X has {rows} rows but y has {len(target)}. Pass a target for each row.")
     missing = np.asarray(pd.isna(target))
     if missing.any():
         raise ValueError(
             f"y has {int(missing.sum())} missing values, the first in row "
             f"{int(np.argmax(missing))}. Drop those rows."
         )
-    if classification:
-        kind = type_of_target(target)
-        if kind not in ("binary", "multiclass"):
-            raise ValueError(
-                f"The estimator is a classifier, but y is {kind!r} (it starts with "
-                f"{target[:3].tolist()}). Pass classes, or a regressor."
-            )
-        if len(np.unique(target)) < 2:
-            raise ValueError(f"y holds only one class: {target[0]!r}.")
-    else:
-        target = target.astype(float)
-        if not np.isfinite(target).all():
-            raise ValueError("y holds infinite values.")
+    if target.dtype.kind == "O":
+        # Columns of strings, categories or nullable numbers come as objects.
+        target = np.asarray(target.tolist())
+    return target
+
+
+def _classes(target: Array) -> Array:
+    kind = type_of_target(target)
+    if kind not in ("binary", "multiclass"):
+        raise ValueError(
+            f"Classes are needed for classification, but y is {kind!r} (it starts with "
+            f"{target[:3].tolist()}). Pass classes, or a regressor for numbers."
+        )
+    if len(np.unique(target)) < 2:
+        raise ValueError(f"y holds only one class: {target[0]!r}. Pass rows of at least two.")
+    return target
+
+
+def _numbers(target: Array) -> Array:
+    if target.dtype.kind not in "biuf":
+        raise ValueError(
+            f"Numbers are needed for regression, but y starts with {target[:3].tolist()}. "
+            "Pass numbers, or a classifier for classes."
+        )
+    target = target.astype(float)
+    infinite = np.isinf(target)
+    if infinite.any():
+        raise ValueError(
+            f"y holds infinity, first in row {int(np.argmax(infinite))}. Drop those rows."
+        )
     return target
 
 
 def _column_names(X: Any, given: Sequence[str] | None) -> tuple[str, ...]:
     p = X.shape[1]
+    if isinstance(X, pd.DataFrame):
+        kinds = Counter(isinstance(name, str) for name in X.columns)
+        if len(kinds) > 1:
+            other = next(name for name in X.columns if not isinstance(name, str))
+            raise ValueError(
+                f"The column names of X are part texts, part not ({other!r}), which scikit-learn "
+                "refuses. Make them texts: X.columns = X.columns.astype(str)."
+            )
     if given is not None:
         names = tuple(map(str, given))
         if len(names) != p:
-            raise ValueError(f"X has {p} columns but feature_names has {len(names)}.")
+            raise ValueError(
+                f"X has {p} columns but feature_names has {len(names)}. Name each column."
+            )
     elif isinstance(X, pd.DataFrame):
         names = tuple(map(str, X.columns))
     else:
         names = tuple(f"x{j}" for j in range(p))
     if len(set(names)) != p:
-        twice = pd.Series(names)[pd.Series(names).duplicated()].iloc[0]
-        raise ValueError(f"Column names must be unique, but {twice!r} occurs twice.")
+        twice = next(name for name, times in Counter(names).items() if times > 1)
+        raise ValueError(f"Column names must be unique, but {twice!r} occurs twice. Rename one.")
     return names
 
 
-def _per_row(what: str, values: Any, rows: int, dtype: Any) -> Array | None:
+def _per_row(what: str, values: Any, rows: int) -> Array | None:
     if values is None:
         return None
-    array = np.asarray(values, dtype=dtype)
+    array = np.asarray(values)
     if array.shape != (rows,):
         raise ValueError(
             f"{what} must hold one value for each of the {rows} rows, but has shape {array.shape}."
         )
     return array
+
+
+def _checked_weight(values: Any, rows: int) -> Array | None:
+    weight = _per_row("sample_weight", values, rows)
+    if weight is None:
+        return None
+    weight = weight.astype(float)
+    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if len(bad):
+        raise ValueError(
+            f"sample_weight must be finite and at least 0, but row {bad[0]} has {weight[bad[0]]}."
+        )
+    return weight

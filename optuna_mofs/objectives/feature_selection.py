@@ -6,40 +6,42 @@ import math
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import optuna
-from optuna.distributions import BaseDistribution
 from optuna.exceptions import ExperimentalWarning
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import check_scoring
-from sklearn.pipeline import Pipeline
 
-from optuna_mofs._storage import frozen_attr
-from optuna_mofs.columns import ColumnSelector
 from optuna_mofs.description import MeasureDescription, StudyDescription
 from optuna_mofs.features.representation import Representation, representation
 from optuna_mofs.features.table import Array, FeatureTable
 from optuna_mofs.filters import DEFAULT_FILTERS
 from optuna_mofs.measures import Fold, Measure, measure
-from optuna_mofs.measures.registry import CLASSIFIER_ONLY
-from optuna_mofs.objectives.checks import check_space
+from optuna_mofs.objectives.checks import (
+    check_measures,
+    check_space,
+    check_weights,
+    checked_params,
+)
 from optuna_mofs.objectives.dataset import Dataset
-from optuna_mofs.objectives.evaluator import Evaluator, Split, baseline, fit_options
+from optuna_mofs.objectives.evaluator import Evaluator
+from optuna_mofs.objectives.models import Space, TrialModels
 from optuna_mofs.objectives.ranking import Ranking
 from optuna_mofs.objectives.repeats import RepeatIndex
+from optuna_mofs.objectives.splits import Split, draw_splits, is_number
 from optuna_mofs.objectives.tables import feature_layout
-from optuna_mofs.selection import MASK, note_features, suggest, suggest_mask
+from optuna_mofs.selection import note_features, suggest, suggest_mask
 
-Space = Mapping[str, BaseDistribution] | Callable[[Trial], Mapping[str, Any]]
+# A child of Optuna's logger, so that its verbosity holds here too.
+_logger = optuna.logging.get_logger("optuna.mofs")
 
 
-class FeatureSelectionObjective:
+class FeatureSelectionObjective(TrialModels):
     """Choose features and tune hyperparameters of an estimator in one Optuna study.
 
     Args:
@@ -47,18 +49,19 @@ class FeatureSelectionObjective:
         X: Array, DataFrame (categories and NaN are kept for the estimator) or sparse matrix.
         y: Target: classes for a classifier, numbers for a regressor.
         space: Optuna distributions by parameter name (``"svc__C"`` in a pipeline), or a function
-            of the trial that returns parameter values (conditional spaces), or None to select
-            features only.
+            of the trial that returns parameter values (conditional spaces; it is tried once
+            before any trial), or None to select features only.
         features: ``"mask"``, ``"filter_ensemble"``, ``"single_filter"``, or an object such as
             :class:`MaskFeatures`; None keeps all features and only tunes.
         measures: Names (see :func:`optuna_mofs.measures.measure_names`), :class:`Measure` objects
             or functions of a :class:`Fold`. By default the error and the fraction of features, or
             their cost when ``costs`` are given.
-        cv: Number of folds (shuffled, stratified for classes), a splitter, or an iterable of
-            splits. The folds are drawn once, so that trials are comparable.
+        cv: Number of folds (shuffled, stratified for classes, ``groups`` kept together), a
+            splitter, or an iterable of splits. The folds are drawn once, so that trials are
+            comparable.
         scoring: A scikit-learn scorer or its name; by default the estimator's own score.
         filters: Filters that guide the search or rank the features, by name or as functions.
-        groups: Group of each row, for splitters that need it.
+        groups: Group of each row, never split over training and test fold.
         sample_weight: Weight of each row, for fitting and scoring.
         costs: Cost of each feature, as a sequence or by name (1 for those not named).
         feature_names: Names of the columns if X has none.
@@ -70,7 +73,10 @@ class FeatureSelectionObjective:
         redraw_folds: Draw new folds for each trial (integer ``cv`` only), as the paper's code did.
         random_state: Seed of folds, filters and of every ``random_state`` of the estimator that is
             None, so that a trial can be repeated.
-        n_jobs: Folds fitted at once.
+        n_jobs: Folds fitted at once, and threads of the filters that can use several.
+
+    A trial whose estimator fails is a failed trial with the reason in its user attribute
+    ``failure``; the study goes on.
 
     Example:
         >>> from optuna.distributions import FloatDistribution
@@ -110,7 +116,18 @@ class FeatureSelectionObjective:
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
-        classification = is_classifier(estimator)
+        if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
+            raise ValueError(f"random_state must be an integer, but is {random_state!r}.")
+        if n_jobs == 0:
+            raise ValueError("n_jobs must not be 0. Use 1 for one fold at a time, -1 for all.")
+        if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
+            raise ValueError(
+                "estimator must have fit and get_params as scikit-learn's have, "
+                f"but is {estimator!r}."
+            )
+        self.random_state = int(random_state)
+        self.estimator = _seeded(estimator, self.random_state)
+        classification = is_classifier(self.estimator)
         self.data = Dataset(
             X,
             y,
@@ -127,28 +144,42 @@ class FeatureSelectionObjective:
             all_fixed=features is None,
         )
         self.space = space
-        self.random_state = random_state
-        self.estimator = _seeded(estimator, random_state)
         self.features = None if features is None else representation(features)
-        self.ranking = Ranking(self.data, self.layout, filters, random_state, mean_size)
-        check_space(self.estimator, space, self.features, self.layout, self.ranking.filter_names)
+        self.ranking = Ranking(
+            self.data, self.layout, filters, self.random_state, mean_size, n_jobs
+        )
+        check_space(self.estimator, space, self.features, self.ranking.unranked)
+        if isinstance(scoring, list | tuple | set | dict):
+            raise ValueError(f"scoring must be one scorer or its name, but is {scoring!r}.")
         scorer = check_scoring(self.estimator, scoring)
+        if sample_weight is not None:
+            check_weights(self.estimator, scorer)
         if measures is None:
             measures = ("error", "fraction" if costs is None else "cost")
+        elif isinstance(measures, str | Measure) or callable(measures):
+            measures = (measures,)
         self.measures = tuple(measure(m, scorer) for m in measures)
-        self._check_measures(classification)
-        if redraw_folds and not isinstance(cv, int):
-            raise ValueError(f"redraw_folds needs an integer cv, but cv is {cv!r}.")
+        check_measures(self.measures, self.estimator, classification)
+        if redraw_folds and not is_number(cv):
+            raise ValueError(f"redraw_folds needs a number of folds, but cv is {cv!r}.")
+        self.cv = cv
         self.redraw_folds = redraw_folds
         self.evaluator = Evaluator(
             self.data,
             self.layout,
             measures=self.measures,
             scorer=scorer,
-            cv=cv,
-            shuffle_seed=random_state,
+            splits=draw_splits(self.data, cv, self.random_state),
             n_jobs=n_jobs,
         )
+        self.__setstate__({})
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What belongs to studies of this process stays here; a copy attaches anew.
+        return {k: v for k, v in self.__dict__.items() if k not in ("_repeats", "_lock")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
         self._repeats: WeakKeyDictionary[Study, RepeatIndex] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
@@ -186,17 +217,18 @@ class FeatureSelectionObjective:
                 f"{self.metric_names} with {self.directions}. "
                 "Create the study with directions=objective.directions."
             )
-        described = StudyDescription.read(study)
-        self._description(described is None).write(study)
+        # Filters are the slow part: a study that has their ranks is not asked to wait for them.
+        fresh = StudyDescription.read(study) is None
+        self._description(self.table if fresh else self.ranking.unranked).write(study)
         if study.metric_names is None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ExperimentalWarning)
                 study.set_metric_names(self.metric_names)
-        self._repeats.setdefault(study, RepeatIndex())
+        described = StudyDescription.read(study)
+        assert described is not None
+        self._repeats[study] = RepeatIndex(described.representation)
 
-    def _description(self, with_ranks: bool) -> StudyDescription:
-        # Filters are the slow part: a study that has their ranks is not asked to wait for them.
-        table = self.ranking.table if with_ranks or self._ranks_needed else self.layout
+    def _description(self, table: FeatureTable) -> StudyDescription:
         return StudyDescription(
             features=table,
             representation=None if self.features is None else self.features.bind(table),
@@ -207,14 +239,15 @@ class FeatureSelectionObjective:
             ),
         )
 
-    @property
-    def _ranks_needed(self) -> bool:
-        return self.features is not None and self.features.ranks is not None
-
     # ---- a trial ------------------------------------------------------------------------------
 
     def __call__(self, trial: Trial) -> tuple[float, ...]:
         """Evaluate one trial: suggest, cross-validate, measure."""
+        if not isinstance(trial, Trial):
+            raise ValueError(
+                f"The objective needs a running trial of a study, but got {type(trial).__name__}. "
+                "Queue known parameters by study.enqueue_trial, or fit them by objective.refit."
+            )
         study = trial.study
         with self._lock:
             if study not in self._repeats:
@@ -230,49 +263,49 @@ class FeatureSelectionObjective:
             note_features(trial, self.layout, full)
         if not self.redraw_folds:
             with self._lock:
-                same = self._repeats[study].find(study, trial.params)
+                same = self._repeats[study].find(study, trial, mask)
             if same is not None:
-                trial.set_user_attr("repeat_of", same.number)
-                if "fold_scores" in same.user_attrs:
-                    trial.set_user_attr("fold_scores", same.user_attrs["fold_scores"])
-                return tuple(same.values)
+                return _repeat(trial, same)
         try:
             splits = self._splits(trial.number)
-            fold_masks = self._fold_masks(described, trial.params, full, splits)
+            fold_masks = self._fold_masks(described.representation, trial.params, full, splits)
             values, by_fold = self.evaluator(self._configured(params), full, fold_masks, splits)
         except optuna.TrialPruned:
             raise
         except Exception as error:
-            # The trial fails, the study goes on: Optuna turns NaN into a failed trial.
-            trial.set_user_attr("failure", f"{type(error).__name__}: {error}"[:1000])
-            return tuple(math.nan for _ in self.measures)
+            return self._fail(trial, f"{type(error).__name__}: {error}")
         if by_fold:
             trial.set_user_attr("fold_scores", by_fold)
         lost = [m.name for m, v in zip(self.measures, values) if math.isnan(v)]
         if lost:
-            trial.set_user_attr("failure", f"NaN in {', '.join(lost)}")
+            return self._fail(trial, f"NaN in {', '.join(lost)}")
         return tuple(values)
+
+    def _fail(self, trial: Trial, reason: str) -> tuple[float, ...]:
+        """Write down why: Optuna makes a failed trial of NaN, and the study goes on."""
+        trial.set_user_attr("failure", reason[:1000])
+        _logger.warning(f"Trial {trial.number} failed: {reason}")
+        return tuple(math.nan for _ in self.measures)
 
     def _suggest_params(self, trial: Trial) -> dict[str, Any]:
         if self.space is None:
             return {}
         if callable(self.space):
-            return dict(self.space(trial))
+            return checked_params(self.space(trial))
         return {name: suggest(trial, name, d) for name, d in self.space.items()}
 
     def _splits(self, number: int) -> list[Split]:
         if not self.redraw_folds:
             return self.evaluator.splits
-        return self.evaluator.draw_splits(self.random_state + 1 + number)
+        return draw_splits(self.data, self.cv, self.random_state + 1 + number)
 
     def _fold_masks(
         self,
-        described: StudyDescription,
+        chosen: Representation | None,
         params: Mapping[str, Any],
         full: Array,
         splits: list[Split],
     ) -> list[Array]:
-        chosen = described.representation
         if chosen is None or chosen.ranks != "fold":
             return [full] * len(splits)
         return [
@@ -280,86 +313,13 @@ class FeatureSelectionObjective:
             for train, _ in splits
         ]
 
-    def _configured(self, params: Mapping[str, Any]) -> Any:
-        return clone(self.estimator).set_params(**params)
 
-    # ---- from a trial to a model --------------------------------------------------------------
-
-    def params_for(self, trial: FrozenTrial) -> dict[str, Any]:
-        """The estimator's parameters in a trial.
-
-        Of a space given as a function, that function is asked again with the trial's values.
-        """
-        if self.space is None:
-            return {}
-        if callable(self.space):
-            fixed = optuna.trial.FixedTrial(trial.params, number=trial.number)
-            return dict(self.space(fixed))  # type: ignore[arg-type]
-        return {name: trial.params[name] for name in self.space}
-
-    def mask_for(self, trial: FrozenTrial) -> Array:
-        """The mask over all features that a trial chose."""
-        if self.features is None:
-            return self.layout.full_mask(np.zeros(0, dtype=bool))
-        table = self.ranking.table if self._ranks_needed else self.layout
-        attr = frozen_attr(trial, MASK)
-        mask = self.features.bind(table).choose(trial.params, attr=attr)
-        return self.layout.full_mask(mask)
-
-    def features_for(self, trial: FrozenTrial) -> list[str]:
-        """Names of the features that a trial chose."""
-        return self.layout.names_of(self.mask_for(trial))
-
-    def estimator_for(self, trial: FrozenTrial) -> Pipeline:
-        """The unfitted pipeline of a trial: the chosen columns, then the configured estimator."""
-        columns = self.layout.columns_of(self.mask_for(trial))
-        select = ColumnSelector(columns=columns.tolist())
-        if hasattr(self.data.X, "iloc"):
-            select.set_output(transform="pandas")
-        final = (
-            self._configured(self.params_for(trial))
-            if len(columns)
-            else baseline(self.data.classification)
-        )
-        return Pipeline([("select", select), ("estimator", final)])
-
-    def refit(self, trial: FrozenTrial) -> Pipeline:
-        """The pipeline of a trial fitted on all data; it accepts the full X."""
-        model = self.estimator_for(trial)
-        weight = self.data.sample_weight
-        return model.fit(
-            self.data.X,
-            self.data.y,
-            **fit_options(model.named_steps["estimator"], weight, "estimator__"),
-        )
-
-    def test_values(
-        self, model: Pipeline, trial: FrozenTrial, X_test: Any, y_test: Any
-    ) -> list[float]:
-        """The trial's values with those of fitted models measured on new data."""
-        columns = self.layout.columns_of(self.mask_for(trial))
-        fresh = self.evaluator.on_test_data(
-            model.named_steps["estimator"], columns, X_test, y_test
-        )
-        return [fresh.get(m.name, v) for m, v in zip(self.measures, trial.values)]
-
-    @cached_property
-    def table(self) -> FeatureTable:
-        """The features with their filter ranks and the size prior."""
-        return self.ranking.table
-
-    def _check_measures(self, classification: bool) -> None:
-        if not self.measures:
-            raise ValueError("measures is empty: name at least one, for example 'error'.")
-        names = self.metric_names
-        if len(set(names)) != len(names):
-            raise ValueError(f"Measures must have different names, but are {names}.")
-        wrong = [n for n in names if n in CLASSIFIER_ONLY and not classification]
-        if wrong:
-            raise ValueError(
-                f"Measures {wrong} need a classifier, but the estimator is "
-                f"{type(self.estimator).__name__}."
-            )
+def _repeat(trial: Trial, same: FrozenTrial) -> tuple[float, ...]:
+    """Answer a trial by an equal one."""
+    trial.set_user_attr("repeat_of", same.number)
+    if "fold_scores" in same.user_attrs:
+        trial.set_user_attr("fold_scores", same.user_attrs["fold_scores"])
+    return tuple(same.values)
 
 
 def _seeded(estimator: Any, seed: int) -> Any:

@@ -14,6 +14,10 @@ from optuna_mofs.features.table import Array, FeatureTable
 from optuna_mofs.filters import FilterEnsemble, resolve_filters
 from optuna_mofs.objectives.dataset import Dataset, take_rows
 
+#: Row sets of which ranks are kept: the folds of any sensible cross-validation, not those of
+#: folds drawn anew for each trial.
+_KEPT = 64
+
 
 class Ranking:
     """Ranks the features of a data set by an ensemble of filters.
@@ -24,6 +28,7 @@ class Ranking:
         filters: Filters by name or as functions; empty for none.
         random_state: Seed of the random filters.
         mean_size: Size prior; None to estimate it from the data.
+        n_jobs: Threads or processes of the filters that can use several.
     """
 
     def __init__(
@@ -33,43 +38,49 @@ class Ranking:
         filters: Sequence[Any],
         random_state: int,
         mean_size: float | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.data = data
-        self.layout = layout
         self.filters = filters
-        self.filter_names = tuple(name for name, _ in resolve_filters(filters)) if filters else ()
+        names = tuple(name for name, _ in resolve_filters(filters)) if filters else ()
+        #: The features and the names of the filters, before these have looked at the data.
+        self.unranked = replace(layout, filters=names, mean_size=mean_size)
         self.random_state = random_state
-        self.mean_size = mean_size
+        self.n_jobs = n_jobs
         self._by_rows: dict[bytes, Array] = {}
 
     @cached_property
     def table(self) -> FeatureTable:
         """The features with ranks of all rows and the size prior."""
-        size = self.mean_size
-        if size is None and len(self.layout.free):
+        table = self.unranked
+        if len(table.free) == 0:
+            return table
+        size = table.mean_size
+        if size is None:
             size = mean_tree_size(
-                self.data.numeric(),
+                self.data.X,
                 self.data.y,
                 classification=self.data.classification,
-                columns=self.layout.columns,
+                columns=table.columns,
                 random_state=self.random_state,
             )
-        everything = np.arange(self.data.shape[0])
-        ranks = self.of_rows(everything) if self.filters and len(self.layout.free) else None
-        names = self.filter_names if ranks is not None else ()
-        return replace(self.layout, filters=names, ranks=ranks, mean_size=size)
+        ranks = self.of_rows(np.arange(self.data.shape[0])) if table.filters else None
+        return replace(table, ranks=ranks, mean_size=size)
 
     def of_rows(self, rows: Array) -> Array:
         """Ranks, filters × features, from some rows only."""
         key = rows.tobytes()
-        if key not in self._by_rows:
+        ranks = self._by_rows.get(key)
+        if ranks is None:
             ensemble = FilterEnsemble(
                 self.filters,
                 task="classification" if self.data.classification else "regression",
                 random_state=self.random_state,
+                n_jobs=self.n_jobs,
             )
-            ensemble.fit(
-                take_rows(self.data.X, rows), self.data.y[rows], groups=self.layout.columns
-            )
-            self._by_rows[key] = ensemble.ranks_
-        return self._by_rows[key]
+            X = take_rows(self.data.X, rows)
+            ensemble.fit(X, self.data.y[rows], groups=self.unranked.columns)
+            ranks = ensemble.ranks_
+            if len(self._by_rows) < _KEPT:
+                self._by_rows[key] = ranks
+        return ranks

@@ -1,0 +1,137 @@
+"""From a finished trial to its parameters, features and model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from optuna.distributions import BaseDistribution
+from optuna.trial import FrozenTrial, Trial
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from optuna_mofs._storage import frozen_attr
+from optuna_mofs.columns import ColumnSelector
+from optuna_mofs.features.representation import Representation
+from optuna_mofs.features.table import Array, FeatureTable
+from optuna_mofs.measures import Measure
+from optuna_mofs.objectives.checks import checked_params
+from optuna_mofs.objectives.dataset import Dataset, plain_target
+from optuna_mofs.objectives.evaluator import Evaluator, baseline, fit_options
+from optuna_mofs.objectives.ranking import Ranking
+from optuna_mofs.objectives.replay import ReplayTrial, replayed
+from optuna_mofs.selection import MASK, trial_mask
+
+Space = Mapping[str, BaseDistribution] | Callable[[Trial], Mapping[str, Any]]
+
+
+class TrialModels:
+    """What an objective knows of finished trials; the base of objectives.
+
+    Attributes:
+        estimator: The user's, its random states set.
+        data: X and y.
+        layout: The features without ranks.
+        space: Distributions by parameter name, or a function of the trial.
+        features: How a feature set is suggested, not bound to a table.
+        ranking: The features with ranks, when needed.
+        measures: One a value.
+        evaluator: The cross-validation.
+    """
+
+    estimator: Any
+    data: Dataset
+    layout: FeatureTable
+    space: Space | None
+    features: Representation | None
+    ranking: Ranking
+    measures: tuple[Measure, ...]
+    evaluator: Evaluator
+
+    @property
+    def table(self) -> FeatureTable:
+        """The features with their filter ranks and the size prior."""
+        return self.ranking.table
+
+    def params_for(self, trial: FrozenTrial) -> dict[str, Any]:
+        """The estimator's parameters in a trial.
+
+        Of a space given as a function, that function is asked again with the trial's values.
+        """
+        if self.space is None:
+            return {}
+        if callable(self.space):
+            return checked_params(self.space(ReplayTrial(trial)))  # type: ignore[arg-type]
+        lacking = [name for name in self.space if name not in trial.params]
+        if lacking:
+            raise ValueError(
+                f"Trial {trial.number} has no parameter {lacking[0]!r}: it has "
+                f"{sorted(trial.params)}. Pass a trial of a study of this objective."
+            )
+        return {name: replayed(trial, name, d) for name, d in self.space.items()}
+
+    def mask_for(self, trial: FrozenTrial) -> Array:
+        """The mask over all features that a trial chose."""
+        if self.features is None:
+            return self.layout.full_mask(np.zeros(0, dtype=bool))
+        # A trial that remembers its mask needs no filters to find it again.
+        remembered = frozen_attr(trial, MASK) is not None
+        table = self.ranking.unranked if remembered else self.table
+        mask = trial_mask(self.features.bind(table), trial)
+        if mask is None:
+            raise ValueError(
+                f"Trial {trial.number} says nothing of its features: it has the parameters "
+                f"{sorted(trial.params)}. Pass a trial of a study of this objective."
+            )
+        return self.layout.full_mask(mask)
+
+    def features_for(self, trial: FrozenTrial) -> list[str]:
+        """Names of the features that a trial chose."""
+        return self.layout.names_of(self.mask_for(trial))
+
+    def estimator_for(self, trial: FrozenTrial) -> Pipeline:
+        """The unfitted pipeline of a trial: the chosen columns, then the configured estimator."""
+        columns = self.layout.columns_of(self.mask_for(trial))
+        select = ColumnSelector(columns=columns.tolist())
+        if hasattr(self.data.X, "iloc"):
+            select.set_output(transform="pandas")
+        final = (
+            self._configured(self.params_for(trial))
+            if len(columns)
+            else baseline(self.data.classification)
+        )
+        return Pipeline([("select", select), ("estimator", final)])
+
+    def refit(self, trial: FrozenTrial) -> Pipeline:
+        """The pipeline of a trial fitted on all data; it accepts the full X."""
+        model = self.estimator_for(trial)
+        weight = self.data.sample_weight
+        return model.fit(
+            self.data.X,
+            self.data.y,
+            **fit_options(model.named_steps["estimator"], weight, "estimator__"),
+        )
+
+    def test_values(
+        self, model: Pipeline, trial: FrozenTrial, X_test: Any, y_test: Any
+    ) -> list[float]:
+        """The trial's values with those of fitted models measured on new data.
+
+        Args:
+            model: From :meth:`refit` of the trial.
+            trial: The trial.
+            X_test: New data with all columns.
+            y_test: Its target.
+        """
+        # The selector checks the columns of new data and finds those of the model.
+        fresh = self.evaluator.on_test_data(
+            model.named_steps["estimator"],
+            self.layout.columns_of(self.mask_for(trial)),
+            model[:-1].transform(X_test),
+            plain_target(y_test, X_test.shape[0]),
+        )
+        return [fresh.get(m.name, v) for m, v in zip(self.measures, trial.values)]
+
+    def _configured(self, params: Mapping[str, Any]) -> Any:
+        return clone(self.estimator).set_params(**params)

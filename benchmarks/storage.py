@@ -124,7 +124,8 @@ front_seconds, front_copied = time.perf_counter() - start, copied
 start = time.perf_counter()
 best = study.best_trials
 print(json.dumps({
-    "count": count, "opened": opened, "read": read, "front": front_seconds, "front_copied": front_copied,
+    "count": count, "opened": opened, "read": read,
+    "front": front_seconds, "front_copied": front_copied,
     "best": time.perf_counter() - start, "best_copied": copied - front_copied,
     "same": sorted(t.number for t in front) == sorted(t.number for t in best),
 }))

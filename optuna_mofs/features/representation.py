@@ -31,6 +31,8 @@ class Representation(ABC):
     mask_parameters: tuple[str, ...] = ()
     #: Whether masks are computed of filter ranks, and of which: of each training fold, or once.
     ranks: Ranks | None = None
+    #: Whether the suggestions alone, without ranks or an attribute, say which features are chosen.
+    is_plain: bool = False
     table: FeatureTable
 
     def bind(self, table: FeatureTable) -> Self:
@@ -93,6 +95,7 @@ class MaskFeatures(Representation):
         bound = super().bind(table)
         bound.codec = MaskCodec(table, form=self.form, name=self.name)
         bound.mask_parameters = bound.codec.parameters
+        bound.is_plain = bound.codec.form == "bits"
         return bound
 
     @property

@@ -116,8 +116,10 @@ class FeatureSelectionObjective(TrialModels):
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
-        if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
-            raise ValueError(f"random_state must be an integer, but is {random_state!r}.")
+        if not isinstance(random_state, int | np.integer) or random_state < 0:
+            raise ValueError(
+                f"random_state must be an integer of at least 0, but is {random_state!r}."
+            )
         if n_jobs == 0:
             raise ValueError("n_jobs must not be 0. Use 1 for one fold at a time, -1 for all.")
         if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
@@ -162,8 +164,8 @@ class FeatureSelectionObjective(TrialModels):
         check_measures(self.measures, self.estimator, classification)
         if redraw_folds and not is_number(cv):
             raise ValueError(f"redraw_folds needs a number of folds, but cv is {cv!r}.")
-        self.cv = cv
-        self.redraw_folds = redraw_folds
+        #: Number of folds to draw anew for each trial, or None for fixed folds.
+        self.redraw_folds = int(cv) if redraw_folds else None
         self.evaluator = Evaluator(
             self.data,
             self.layout,
@@ -261,7 +263,7 @@ class FeatureSelectionObjective(TrialModels):
         params = self._suggest_params(trial)
         if described.representation is not None:
             note_features(trial, self.layout, full)
-        if not self.redraw_folds:
+        if self.redraw_folds is None:
             with self._lock:
                 same = self._repeats[study].find(study, trial, mask)
             if same is not None:
@@ -295,9 +297,9 @@ class FeatureSelectionObjective(TrialModels):
         return {name: suggest(trial, name, d) for name, d in self.space.items()}
 
     def _splits(self, number: int) -> list[Split]:
-        if not self.redraw_folds:
+        if self.redraw_folds is None:
             return self.evaluator.splits
-        return draw_splits(self.data, self.cv, self.random_state + 1 + number)
+        return draw_splits(self.data, self.redraw_folds, self.random_state + 1 + number)
 
     def _fold_masks(
         self,

@@ -75,10 +75,11 @@ class TrialModels:
         """The mask over all features that a trial chose."""
         if self.features is None:
             return self.layout.full_mask(np.zeros(0, dtype=bool))
-        # A trial that remembers its mask needs no filters to find it again.
-        remembered = frozen_attr(trial, MASK) is not None
-        table = self.ranking.unranked if remembered else self.table
-        mask = trial_mask(self.features.bind(table), trial)
+        bound = self.features.bind(self.ranking.unranked)
+        if frozen_attr(trial, MASK) is None and not bound.is_plain:
+            # Only a trial that does not remember its mask needs the filters to find it again.
+            bound = self.features.bind(self.table)
+        mask = trial_mask(bound, trial)
         if mask is None:
             raise ValueError(
                 f"Trial {trial.number} says nothing of its features: it has the parameters "

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from optuna_mofs.columns import ColumnSelector
+
+
+@parametrize_with_checks([ColumnSelector(), ColumnSelector(columns=[0])])
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def frame():
+    return pd.DataFrame(
+        {
+            "age": [1, 2, 3],
+            "city": pd.Categorical(["a", None, "b"]),
+            "pay": [0.5, np.nan, 1.5],
+            "name": ["x", "y", "z"],
+        },
+        index=[7, 8, 9],
+    )
+
+
+def test_dataframes_keep_types_names_and_index(frame):
+    selector = ColumnSelector(columns=[2, 1, 3]).set_output(transform="pandas")
+    out = selector.fit(frame).transform(frame)
+    pd.testing.assert_frame_equal(out, frame[["city", "pay", "name"]])
+    assert selector.get_feature_names_out().tolist() == ["city", "pay", "name"]
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, sparse.csc_matrix, pd.DataFrame])
+@pytest.mark.parametrize("columns", [[], [1], [0, 2], None])
+def test_every_container_and_set(make, columns):
+    X = np.arange(12.0).reshape(4, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        out = ColumnSelector(columns=columns).fit(make(X)).transform(make(X))
+    out = out.toarray() if sparse.issparse(out) else np.asarray(out)
+    np.testing.assert_array_equal(out, X if columns is None else X[:, columns])
+
+
+def test_new_data_must_have_the_same_columns(frame):
+    selector = ColumnSelector(columns=[0]).fit(frame)
+    with pytest.raises(ValueError, match="feature names should match"):
+        selector.transform(frame[["city", "age", "pay", "name"]])
+    empty = ColumnSelector(columns=[]).fit(frame)
+    with pytest.raises(ValueError, match="feature names"):
+        empty.transform(frame[["age", "city"]])
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ([0, 3], r"0\.\.2, but go from 0 to 3"),
+        ([-1], "-1"),
+        ([True, False, True], "np.flatnonzero"),
+        ([0.5], "integers"),
+        ([[0, 1]], "integers"),
+    ],
+)
+def test_bad_positions_are_refused(columns, message):
+    with pytest.raises(ValueError, match=message):
+        ColumnSelector(columns=columns).fit(np.zeros((2, 3)))
+
+
+def test_works_before_a_model():
+    X = np.array([[0, 1], [5, 0], [1, 1], [4, 0]])
+    model = make_pipeline(ColumnSelector(columns=[1]), DecisionTreeClassifier())
+    assert model.fit(X, [1, 0, 1, 0]).score(X, [1, 0, 1, 0]) == 1.0
+    assert model[-1].n_features_in_ == 1

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import optuna
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from optuna.storages import InMemoryStorage
+
+from optuna_mofs import _storage
+from optuna_mofs._storage import (
+    PREFIX,
+    frozen_attr,
+    read_study_attr,
+    read_trial_attr,
+    trials_of,
+    write_study_attr,
+    write_trial_attr,
+)
+
+STORAGE = InMemoryStorage()
+STUDY = optuna.create_study(storage=STORAGE)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    ),
+    st.integers(1, 40),
+)
+def test_study_values_come_back_whatever_their_length(value, piece):
+    before = _storage._PIECE
+    _storage._PIECE = piece
+    try:
+        write_study_attr(STUDY, "anything", value)
+        assert read_study_attr(STUDY, "anything") == value
+    finally:
+        _storage._PIECE = before
+
+
+def test_an_attribute_that_nobody_wrote_is_none():
+    assert read_study_attr(STUDY, "nothing") is None
+    assert read_trial_attr(STUDY, STUDY.ask(), "nothing") is None
+
+
+def test_pieces_fit_a_mysql_text_column_even_when_quoted_again(tmp_path):
+    study = optuna.create_study(storage=f"sqlite:///{tmp_path}/a.db")
+    value = ['"\\é'] * 40_000
+    write_study_attr(study, "names", value)
+    import sqlite3
+
+    with sqlite3.connect(tmp_path / "a.db") as database:
+        longest = max(
+            len(row[0].encode())
+            for row in database.execute("select value_json from study_system_attributes")
+        )
+    assert longest < 65_535
+    reopened = optuna.load_study(study_name=None, storage=f"sqlite:///{tmp_path}/a.db")
+    assert read_study_attr(reopened, "names") == value
+
+
+def test_a_reader_between_two_writers_sees_one_whole_value(monkeypatch):
+    study = optuna.create_study()
+    monkeypatch.setattr(_storage, "_PIECE", 10)
+    first, second = list(range(50)), list(range(100, 130))
+    write_study_attr(study, "table", first)
+    storage_write = study._storage.set_study_system_attr
+    seen = []
+
+    def write_and_read(study_id, key, value):
+        storage_write(study_id, key, value)
+        seen.append(read_study_attr(study, "table"))
+
+    monkeypatch.setattr(study._storage, "set_study_system_attr", write_and_read)
+    write_study_attr(study, "table", second)
+    assert all(value in (first, second) for value in seen)
+    assert seen[0] == first
+    assert seen[-1] == second
+
+
+def test_trial_attributes_carry_the_prefix_and_are_seen_at_once():
+    study = optuna.create_study()
+    trial = study.ask()
+    write_trial_attr(study, trial, "mask", [1, "a"])
+    assert read_trial_attr(study, trial, "mask") == [1, "a"]
+    study.tell(trial, 0.0)
+    frozen = study.trials[0]
+    assert frozen_attr(frozen, "mask") == [1, "a"]
+    assert all(key.startswith(PREFIX) for key in frozen.system_attrs)
+
+
+def test_trials_are_not_copied_and_can_be_chosen_by_state():
+    study = optuna.create_study()
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=2)
+    study.ask()
+    assert [t.number for t in trials_of(study)] == [0, 1, 2]
+    assert trials_of(study)[0] is trials_of(study)[0]
+    running = trials_of(study, (optuna.trial.TrialState.RUNNING,))
+    assert [t.number for t in running] == [2]
+
+
+@pytest.mark.parametrize("bad", [object(), {1, 2}])
+def test_what_is_no_json_is_refused_before_anything_is_written(bad):
+    study = optuna.create_study()
+    with pytest.raises(TypeError):
+        write_study_attr(study, "bad", bad)
+    assert read_study_attr(study, "bad") is None

@@ -131,7 +131,7 @@ def test_different_masks_have_different_integers_of_52_bits():
     unique = np.unique(drawn, axis=0)
     identities = {mask_id(mask) for mask in unique}
     assert len(identities) == len(unique)
-    assert 0 <= min(identities)
+    assert min(identities) >= 0
     assert LARGEST_ID // 2 < max(identities) <= LARGEST_ID == 2**52 - 1
 
 

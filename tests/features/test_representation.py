@@ -70,9 +70,7 @@ def test_fixed_features_do_not_count_and_are_not_chosen():
 def test_copies_of_a_feature_are_taken_by_position_whatever_the_sum_rounds_to():
     p = 101
     ranks = np.full((3, p), 1 / 3)
-    features = FeatureTable(
-        tuple(f"x{j}" for j in range(p)), filters=("a", "b", "c"), ranks=ranks
-    )
+    features = FeatureTable(tuple(f"x{j}" for j in range(p)), filters=("a", "b", "c"), ranks=ranks)
     params = {"fraction": 0.5, "weight_a": 0.1, "weight_b": 0.7, "weight_c": 0.3}
     mask = FilterEnsembleFeatures().bind(features).choose(params)
     assert np.flatnonzero(mask).tolist() == list(range(51))

@@ -70,9 +70,7 @@ def test_masks_names_columns_and_costs_agree(table, seed):
 def test_ten_thousand_ranks_are_stored_small_and_exactly():
     p = 10_935
     ranks = rank_scores(np.random.default_rng(0).normal(size=(5, p)))
-    table = FeatureTable(
-        tuple(f"x{j}" for j in range(p)), filters=tuple("abcde"), ranks=ranks
-    )
+    table = FeatureTable(tuple(f"x{j}" for j in range(p)), filters=tuple("abcde"), ranks=ranks)
     stored = table.to_json()
     assert len(stored["ranks"]) < 5 * p * 4
     np.testing.assert_allclose(FeatureTable.from_json(stored).ranks, ranks, atol=1e-12)

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from optuna_mofs.features import FeatureTable
+from optuna_mofs.measures import Evaluation, measure
+from optuna_mofs.measures.feature import selection_instability
+
+
+def evaluation(mask, *, costs=None, fold_masks=None, columns=None, X=None):
+    mask = np.asarray(mask, dtype=bool)
+    table = FeatureTable(tuple(f"x{j}" for j in range(len(mask))), columns=columns, costs=costs)
+    return Evaluation(table, mask, fold_masks or [mask] * 3, None, X, np.arange(4))
+
+
+def test_fraction_count_and_cost():
+    found = evaluation([True, False, True, False], costs=[1, 2, 4, 8])
+    assert measure("fraction").whole(found) == 0.5
+    assert measure("count").whole(found) == 2.0
+    assert measure("cost").whole(found) == 5.0
+    without = evaluation([True, False, True, True])
+    assert measure("cost").whole(without) == 3.0
+
+
+def test_worst_values_are_those_of_all_features():
+    table = FeatureTable(("a", "b", "c"), costs=[1, 2, 4])
+    assert measure("fraction").worst_of(table) == 1.0
+    assert measure("count").worst_of(table) == 3.0
+    assert measure("cost").worst_of(table) == 7.0
+    assert measure("instability").worst_of(table) == 1.0
+
+
+def test_the_selected_columns_are_taken_when_asked_for():
+    frame = pd.DataFrame(np.arange(16).reshape(4, 4), columns=list("abcd"))
+    found = evaluation([False, True], columns=((0, 3), (1, 2)), X=frame)
+    assert list(found.X.columns) == ["b", "c"]
+
+
+def nogueira(masks):
+    """Stability as printed: 1 - mean of s_f^2 over (k/p)(1 - k/p), feature by feature."""
+    m, p = len(masks), len(masks[0])
+    total = 0.0
+    for f in range(p):
+        share = sum(mask[f] for mask in masks) / m
+        total += m / (m - 1) * share * (1 - share)
+    mean_size = sum(sum(mask) for mask in masks) / m
+    return 1 - (total / p) / (mean_size / p * (1 - mean_size / p))
+
+
+def test_instability_by_hand():
+    masks = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [1, 1, 0, 0]], dtype=bool)
+    # Shares 1, 2/3, 1/3, 0: unbiased variances 0, 1/3, 1/3, 0 of mean 1/6; chance gives 1/4.
+    assert selection_instability(masks) == pytest.approx((1 / 6) / (1 / 4))
+    assert selection_instability(masks) == pytest.approx(1 - nogueira(masks.tolist()))
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.integers(2, 6), st.integers(1, 30), st.integers(0, 2**32))
+def test_instability_against_the_printed_formula(m, p, seed):
+    masks = np.random.default_rng(seed).random((m, p)) < 0.4
+    found = selection_instability(masks)
+    assert 0 <= found <= m / (m - 1) + 1e-9
+    if 0 < masks.sum() < masks.size:
+        assert found == pytest.approx(1 - nogueira(masks.tolist()))
+    # The order of folds and features does not matter.
+    assert selection_instability(masks[::-1, ::-1]) == pytest.approx(found)
+
+
+@pytest.mark.parametrize("row", [[0, 0, 0], [1, 0, 1], [1, 1, 1]])
+def test_equal_sets_are_perfectly_stable(row):
+    assert selection_instability(np.array([row] * 4, dtype=bool)) == 0.0
+    assert measure("instability").whole(evaluation(row)) == 0.0
+
+
+def test_a_single_fold_cannot_be_unstable():
+    assert selection_instability(np.array([[True, False]])) == 0.0
+
+
+def test_random_sets_are_about_one_and_sets_that_avoid_each_other_more():
+    rng = np.random.default_rng(0)
+    random = [selection_instability(rng.random((5, 200)) < 0.1) for _ in range(50)]
+    assert np.mean(random) == pytest.approx(1, abs=0.03)
+    assert selection_instability(np.array([[True, False], [False, True]])) == pytest.approx(2)
+
+
+def test_all_pairs_of_sets_of_two_features():
+    for first, second in itertools.product([(0, 0), (0, 1), (1, 0), (1, 1)], repeat=2):
+        value = selection_instability(np.array([first, second], dtype=bool))
+        assert (value == 0) == (first == second)

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import functools
+
+import pytest
+
+from optuna_mofs.measures import Measure, measure, measure_names
+
+
+def test_every_name_gives_a_measure_of_that_name():
+    assert set(measure_names()) == {
+        "error",
+        "training_error",
+        "fnr",
+        "fpr",
+        "fraction",
+        "count",
+        "cost",
+        "instability",
+    }
+    for name in measure_names():
+        assert measure(name).name == name
+        assert measure(name).direction == "minimize"
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"),
+    [("false_negative_rate", "fnr"), ("false_positive_rate", "fpr"), ("n_features", "count")],
+)
+def test_long_names(alias, name):
+    assert measure(alias).name == name
+
+
+def test_own_measures_and_functions():
+    own = Measure("depth", fold=lambda fold: 3.0, direction="maximize", worst=0.0)
+    assert measure(own) is own
+
+    def depth(fold):
+        return 2.0
+
+    assert measure(depth).name == "depth"
+    assert measure(depth).fold is depth
+    assert measure(functools.partial(depth)).name == "measure"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: measure("eror"), "Unknown measure 'eror'. Did you mean 'error'"),
+        (lambda: measure(3), "not 3"),
+        (lambda: Measure("a"), "exactly one of fold= and whole="),
+        (lambda: Measure("a", fold=len, whole=len), "exactly one"),
+        (lambda: Measure("a", fold=len, direction="down"), "'down'"),
+        (lambda: Measure("", fold=len), "needs a name"),
+    ],
+)
+def test_bad_measures_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

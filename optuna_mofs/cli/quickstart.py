@@ -108,7 +108,8 @@ def run(arguments: argparse.Namespace) -> None:
         study = _open(objective, url, arguments.seed)
         earlier = len(study.get_trials(deepcopy=False))
         if earlier:
-            print(f"Continuing study {_STUDY!r} in {shown(url)}: {earlier} trials so far.")
+            trials = "1 trial" if earlier == 1 else f"{earlier} trials"
+            print(f"Continuing study {_STUDY!r} in {shown(url)}: {trials} so far.")
         else:
             print(f"New study {_STUDY!r} in {shown(url)}.")
         n, p = objective.data.shape

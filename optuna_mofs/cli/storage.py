@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +13,10 @@ from sqlalchemy import event, exc
 from sqlalchemy.engine import make_url
 
 from optuna_mofs.cli.errors import CommandError
+
+_ATTEMPTS = 6
+#: What databases say to the slower of two processes that make the same tables.
+_RACE = ("already exists", "is locked", "UNIQUE constraint", "duplicate key")
 
 
 def open_storage(url: str) -> RDBStorage:
@@ -24,7 +29,7 @@ def open_storage(url: str) -> RDBStorage:
         CommandError: If it cannot be opened.
     """
     with storage_errors(url):
-        storage = RDBStorage(url)
+        storage = _patiently(url)
         if storage.engine.dialect.name == "sqlite":
             _write_ahead(storage)
         return storage
@@ -54,6 +59,18 @@ def storage_errors(url: str) -> Iterator[None]:
             cause = error.__cause__
         reason = cause.orig if isinstance(cause, exc.DBAPIError) and cause.orig else cause
         raise CommandError(f"Storage {shown(url)} failed: {reason}") from error
+
+
+def _patiently(url: str) -> RDBStorage:
+    """Try again when another process makes the same tables at the same moment."""
+    for attempt in range(1, _ATTEMPTS):
+        try:
+            return RDBStorage(url)
+        except (exc.OperationalError, exc.IntegrityError) as error:
+            if not any(sign in str(error.orig) for sign in _RACE):
+                raise
+            time.sleep(0.1 * attempt)
+    return RDBStorage(url)
 
 
 def _write_ahead(storage: RDBStorage) -> None:

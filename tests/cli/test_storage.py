@@ -5,7 +5,9 @@ from pathlib import Path
 import optuna
 import pytest
 from optuna.exceptions import StorageInternalError
+from optuna.storages import RDBStorage
 from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
 
 from optuna_mofs.cli.errors import CommandError
 from optuna_mofs.cli.storage import open_storage, shown, storage_errors
@@ -24,6 +26,22 @@ def test_what_was_written_can_be_opened_by_optuna_alone(tmp_path: Path) -> None:
     study = optuna.create_study(storage=open_storage(url), study_name="a")
     study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=3)
     assert len(optuna.load_study(study_name="a", storage=url).trials) == 3
+
+
+def test_the_slower_of_two_processes_tries_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+
+    def lose_the_race_once(url: str) -> RDBStorage:
+        calls.append(url)
+        if len(calls) == 1:
+            raise OperationalError("CREATE TABLE", {}, Exception("table studies already exists"))
+        return RDBStorage(url)
+
+    monkeypatch.setattr("optuna_mofs.cli.storage.RDBStorage", lose_the_race_once)
+    open_storage(f"sqlite:///{tmp_path}/a.db")
+    assert len(calls) == 2
 
 
 def test_password_is_hidden() -> None:

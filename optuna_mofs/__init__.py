@@ -12,6 +12,8 @@ from optuna_mofs.filters import FilterEnsemble
 from optuna_mofs.fronts import Front, generalisation, hypervolume_history, pareto_front
 from optuna_mofs.measures import Measure
 from optuna_mofs.objectives import FeatureSelectionObjective, feature_table
+from optuna_mofs.resume import retry_interrupted
+from optuna_mofs.samplers import FilterEnsembleNSGA2Sampler
 from optuna_mofs.selection import (
     enqueue_features,
     selected_features,
@@ -26,6 +28,7 @@ __all__ = [
     "FeatureTable",
     "FilterEnsemble",
     "FilterEnsembleFeatures",
+    "FilterEnsembleNSGA2Sampler",
     "Front",
     "MaskFeatures",
     "Measure",
@@ -36,6 +39,7 @@ __all__ = [
     "generalisation",
     "hypervolume_history",
     "pareto_front",
+    "retry_interrupted",
     "selected_features",
     "selected_mask",
     "suggest_features",

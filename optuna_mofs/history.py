@@ -112,6 +112,21 @@ class History:
         mask = {} if self.codec is None else self.codec.distributions
         return {**mask, **self.space.distributions}
 
+    def reference(self) -> Array:
+        """The worst sensible value of each objective, minimised.
+
+        What the description says, and where it says nothing a little worse than the worst seen.
+        """
+        values = self.values
+        low, high = values.min(axis=0), values.max(axis=0)
+        reference: Array = high + 0.1 * np.where(high > low, high - low, 1.0)
+        measures = () if self.described is None else self.described.measures
+        if len(measures) == len(self._signs):
+            for j, measure in enumerate(measures):
+                if measure.worst is not None:
+                    reference[j] = self._signs[j] * measure.worst
+        return reference
+
     # ---- reading ------------------------------------------------------------------------------
 
     def update(self, study: Study, *, but: int | None = None) -> None:

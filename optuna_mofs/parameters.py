@@ -112,7 +112,7 @@ class _Grid(_Axis):
     """Integers and stepped floats: value k of the grid owns the k-th cell."""
 
     def __init__(self, d: IntDistribution | FloatDistribution) -> None:
-        self.low, self.step = d.low, d.step or 1
+        self.low, self.high, self.step = d.low, d.high, d.step or 1
         self.integer = isinstance(d, IntDistribution)
         self.log = d.log
         self.last = round((d.high - d.low) / self.step)
@@ -131,7 +131,8 @@ class _Grid(_Axis):
         place = self.start + min(1.0, max(0.0, value)) * self.width
         k = (math.exp(place) - self.low) / self.step if self.log else place
         found = self.low + min(self.last, max(0, round(k))) * self.step
-        return int(found) if self.integer else found
+        # The last step of a float may land a rounding error above its bound.
+        return int(found) if self.integer else min(self.high, found)
 
 
 class _Choice(_Axis):

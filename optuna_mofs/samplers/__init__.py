@@ -1,1 +1,5 @@
 """Samplers for feature selection and tuning."""
+
+from optuna_mofs.samplers.nsga2 import FilterEnsembleNSGA2Sampler
+
+__all__ = ["FilterEnsembleNSGA2Sampler"]

@@ -6,8 +6,9 @@ import secrets
 import threading
 import zlib
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from optuna.distributions import BaseDistribution
@@ -21,6 +22,8 @@ from optuna_mofs.features.table import Array
 from optuna_mofs.history import PROPOSAL, History
 from optuna_mofs.parameters import ParameterSpace
 from optuna_mofs.selection import MASK
+
+T = TypeVar("T")
 
 #: Attempts to find a proposal that no trial has, before the space is searched for one.
 _ATTEMPTS = 20
@@ -80,6 +83,16 @@ class HistorySampler(BaseSampler):
             number: The trial's number.
         """
 
+    def kept(self, key: str, make: Callable[[], T]) -> T:
+        """Something kept for the study at hand, made when first asked for.
+
+        It must be computable from the history: it is dropped with the study and by pickling.
+        """
+        if key not in self._cache.kept:
+            self._cache.kept[key] = make()
+        kept: T = self._cache.kept[key]
+        return kept
+
     # ---- Optuna's side ------------------------------------------------------------------------
 
     def infer_relative_search_space(
@@ -132,6 +145,7 @@ class HistorySampler(BaseSampler):
         if cache.key != key or described is not None:
             cache.key, cache.seed = key, None
             cache.storage = study._storage
+            cache.kept = {}
             cache.history = History(StudyDescription.read(study))
         cache.history.update(study, but=trial.number)
         return cache.history
@@ -178,6 +192,7 @@ class _Cache:
         self.storage: Any = None  # kept alive, so that its id stays its own
         self.seed: int | None = None
         self.history = History()
+        self.kept: dict[str, Any] = {}
 
 
 def _decoded(history: History, proposal: Proposal) -> tuple[dict[str, Any], list[Any] | None]:

@@ -1,0 +1,67 @@
+"""Going on after a crash."""
+
+from __future__ import annotations
+
+import datetime
+
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState, create_trial
+
+from optuna_mofs._storage import trials_of
+
+
+def retry_interrupted(study: Study, *, older_than: float = 0.0) -> list[int]:
+    """Put the configurations of trials that were cut off back into the queue.
+
+    A process that is killed leaves its trial RUNNING for ever. This marks such trials as failed
+    and queues the same configuration again, with everything the sampler wrote on it. Call it when
+    no worker runs on the study, or give ``older_than``. (Optuna's heartbeat with
+    ``RetryHeartbeatStaleTrialCallback`` does the same by itself, on storages that have it.)
+
+    Args:
+        study: The study.
+        older_than: Only trials that began at least this many seconds ago.
+
+    Returns:
+        Numbers of the trials that were cut off.
+
+    Example:
+        >>> import optuna
+        >>> optuna.logging.set_verbosity(optuna.logging.ERROR)
+        >>> study = optuna.create_study()
+        >>> _ = study.ask({"x": optuna.distributions.FloatDistribution(0, 1)})
+        >>> retry_interrupted(study)
+        [0]
+        >>> [trial.state.name for trial in study.trials]
+        ['FAIL', 'WAITING']
+    """
+    now = datetime.datetime.now()
+    cut_off = [
+        trial
+        for trial in trials_of(study, states=(TrialState.RUNNING,))
+        if trial.datetime_start is None
+        or (now - trial.datetime_start).total_seconds() >= older_than
+    ]
+    for trial in cut_off:
+        _queue_again(study, trial)
+    return [trial.number for trial in cut_off]
+
+
+def _queue_again(study: Study, trial: FrozenTrial) -> None:
+    # Queue first: killed between the two steps, the configuration runs twice rather than never.
+    earlier = trial.system_attrs.get("retry_history", [])
+    study.add_trial(
+        create_trial(
+            state=TrialState.WAITING,
+            params=trial.params,
+            distributions=trial.distributions,
+            user_attrs=trial.user_attrs,
+            # The keys of Optuna's own retry callback, so that its tools understand ours.
+            system_attrs={
+                **trial.system_attrs,
+                "failed_trial": trial.system_attrs.get("failed_trial", trial.number),
+                "retry_history": [*earlier, trial.number],
+            },
+        )
+    )
+    study.tell(trial.number, state=TrialState.FAIL)

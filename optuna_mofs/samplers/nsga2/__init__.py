@@ -1,0 +1,5 @@
+"""NSGA-II with masks that follow filter ensembles."""
+
+from optuna_mofs.samplers.nsga2.sampler import FilterEnsembleNSGA2Sampler
+
+__all__ = ["FilterEnsembleNSGA2Sampler"]

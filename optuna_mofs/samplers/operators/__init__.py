@@ -1,0 +1,1 @@
+"""Steps that search algorithms are made of: arrays in, arrays out."""

@@ -1,0 +1,101 @@
+"""Small deterministic objectives on which samplers are tested, by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from optuna.study import Study, create_study
+from optuna.trial import Trial
+
+from optuna_mofs.features.table import FeatureTable
+from optuna_mofs.selection import suggest_features
+
+Objective = Callable[[Trial], tuple[float, ...]]
+
+
+def mixed(trial: Trial) -> tuple[float, ...]:
+    """Floats, logs, steps, integers and a category; two values."""
+    x = trial.suggest_float("x", -3, 3)
+    rate = trial.suggest_float("rate", 1e-4, 1, log=True)
+    part = trial.suggest_float("part", 0, 1, step=0.1)
+    count = trial.suggest_int("count", 1, 64, log=True)
+    even = trial.suggest_int("even", 0, 20, step=2)
+    kind = trial.suggest_categorical("kind", ["a", "b", None, 3])
+    worse = 0.3 * ["a", "b", None, 3].index(kind)  # type: ignore[arg-type]
+    error = (x - 1) ** 2 + abs(math.log10(rate) + 2) + (part - 0.3) ** 2 + worse
+    return error, x**2 + math.log(count) + abs(even - 6) / 10
+
+
+def conditional(trial: Trial) -> tuple[float, ...]:
+    """Two branches with parameters of their own."""
+    if trial.suggest_categorical("branch", ["line", "curve"]) == "line":
+        slope = trial.suggest_float("slope", 0, 1)
+        return slope, 1 - slope
+    power = trial.suggest_int("power", 1, 9)
+    width = trial.suggest_float("width", 0.1, 10, log=True)
+    return 0.5 / power, abs(math.log10(width))
+
+
+def _selection(trial: Trial, p: int, form: str) -> tuple[float, ...]:
+    mask = suggest_features(trial, _table(p), form=form)
+    C = trial.suggest_float("C", 0.01, 100, log=True)
+    useful = np.zeros(p, dtype=bool)
+    useful[: max(2, p // 10)] = True
+    missed = np.count_nonzero(useful & ~mask) / np.count_nonzero(useful)
+    noise = np.count_nonzero(mask & ~useful) / p
+    return float(missed + noise + abs(math.log10(C)) / 10), float(mask.mean())
+
+
+def _table(p: int) -> FeatureTable:
+    place = np.arange(p)[::-1] / max(1, p - 1)
+    ranks = np.array([place, (place + 0.5) % 1.0])
+    half_steps = np.rint(ranks * 2 * (p - 1)) / (2 * (p - 1))
+    return FeatureTable(
+        names=tuple(f"f{j}" for j in range(p)),
+        filters=("good", "poor"),
+        ranks=half_steps,
+        mean_size=3.0,
+        fixed=(p - 1,),
+    )
+
+
+def bits(trial: Trial) -> tuple[float, ...]:
+    """Twelve features as booleans, with filter ranks, one fixed."""
+    return _selection(trial, 12, "bits")
+
+
+def packed(trial: Trial) -> tuple[float, ...]:
+    """Sixty features in one integer, with filter ranks, one fixed."""
+    return _selection(trial, 60, "packed")
+
+
+def single(trial: Trial) -> tuple[float, ...]:
+    """One value."""
+    return (mixed(trial)[0],)
+
+
+def three(trial: Trial) -> tuple[float, ...]:
+    """Three values."""
+    first, second = mixed(trial)
+    return first, second, abs(trial.params["x"])
+
+
+PROBLEMS: dict[str, Objective] = {
+    "mixed": mixed,
+    "conditional": conditional,
+    "bits": bits,
+    "packed": packed,
+    "single": single,
+    "three": three,
+}
+
+VALUES = {"single": 1, "three": 3}
+
+
+def make_study(problem: str, *, maximize: bool = False, **options: object) -> Study:
+    """A study with the right number of directions for a problem."""
+    direction = "maximize" if maximize else "minimize"
+    count = VALUES.get(problem, 2)
+    return create_study(directions=[direction] * count, **options)  # type: ignore

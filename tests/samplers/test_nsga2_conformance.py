@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from optuna.samplers import BaseSampler
+from optuna.testing.pytest_samplers import (
+    BasicSamplerTestCase,
+    MultiObjectiveSamplerTestCase,
+    RelativeSamplerTestCase,
+)
+
+from optuna_mofs.samplers import FilterEnsembleNSGA2Sampler
+from optuna_mofs.testing import SamplerConformance
+
+
+class TestOptunas(BasicSamplerTestCase, MultiObjectiveSamplerTestCase, RelativeSamplerTestCase):
+    @pytest.fixture
+    def sampler(self) -> Callable[[], BaseSampler]:
+        return FilterEnsembleNSGA2Sampler
+
+
+class TestOurs(SamplerConformance):
+    @pytest.fixture
+    def sampler(self) -> Callable[..., BaseSampler]:
+        return lambda seed=0: FilterEnsembleNSGA2Sampler(
+            seed=seed, start_size=8, population_size=8
+        )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from optuna_mofs.cli.errors import CommandError
 from optuna_mofs.cli.options import positive, seed, storage_url
-from optuna_mofs.cli.text import script, table, wrapped
+from optuna_mofs.cli.text import counted, script, table, wrapped
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _STUDY = "quickstart"
 _STORAGE = "sqlite:///optuna_mofs_quickstart.db"
 _TRIALS = 80
+_DEAD_AFTER = 120.0  # seconds
 
 _DESCRIPTION = f"""\
 Search features and hyperparameters of a support vector machine at once, on the breast cancer
@@ -97,8 +98,9 @@ def make_objective() -> FeatureSelectionObjective:
 def run(arguments: argparse.Namespace) -> None:
     """Search, then print the front, its knee, and what to do next."""
     import optuna
+    from optuna.trial import TrialState
 
-    from optuna_mofs import pareto_front
+    from optuna_mofs import pareto_front, retry_interrupted
     from optuna_mofs.cli.storage import shown, storage_errors
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -106,9 +108,11 @@ def run(arguments: argparse.Namespace) -> None:
     objective = make_objective()
     with storage_errors(url):
         study = _open(objective, url, arguments.seed)
-        earlier = len(study.get_trials(deepcopy=False))
+        # A trial takes a second or two: one that has run for minutes was cut off. It runs again.
+        retry_interrupted(study, older_than=_DEAD_AFTER)
+        earlier = len(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
         if earlier:
-            trials = "1 trial" if earlier == 1 else f"{earlier} trials"
+            trials = counted(earlier, "trial")
             print(f"Continuing study {_STUDY!r} in {shown(url)}: {trials} so far.")
         else:
             print(f"New study {_STUDY!r} in {shown(url)}.")
@@ -129,13 +133,14 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _open(objective: FeatureSelectionObjective, url: str, seed: int) -> Study:
+    from optuna_mofs import FilterEnsembleNSGA2Sampler
     from optuna_mofs.cli.storage import open_storage
 
     try:
         return objective.create_study(
             study_name=_STUDY,
             storage=open_storage(url),
-            sampler=_sampler(seed),
+            sampler=FilterEnsembleNSGA2Sampler(seed=seed),
             load_if_exists=True,
         )
     except ValueError as error:
@@ -143,21 +148,12 @@ def _open(objective: FeatureSelectionObjective, url: str, seed: int) -> Study:
         raise CommandError(str(error)) from error
 
 
-def _sampler(seed: int) -> Any:
-    import optuna
-
-    import optuna_mofs
-
-    ours = getattr(optuna_mofs, "FilterEnsembleNSGA2Sampler", None)
-    return optuna.samplers.NSGAIISampler(seed=seed) if ours is None else ours(seed=seed)
-
-
 def _print_front(front: Front) -> None:
     rows = [
         [f"{trial.values[0]:.4f}", str(trial.user_attrs["n_features"]), str(trial.number)]
         for trial in front
     ]
-    print(f"\nFront of {len(front.points.trials)} finished trials:\n")
+    print(f"\nFront of {counted(len(front.points.trials), 'finished trial')}:\n")
     print(table(["error", "features", "trial"], rows))
     print(f"\nHypervolume {front.hypervolume():.4f} (1 would be no error without any feature)")
 

@@ -27,6 +27,16 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], indent: str = " 
     )
 
 
+def counted(number: int, what: str) -> str:
+    """A number of things.
+
+    Example:
+        >>> counted(1, "trial"), counted(80, "trial")
+        ('1 trial', '80 trials')
+    """
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def wrapped(items: Sequence[str], indent: str = "  ") -> str:
     """Items with commas, broken between them to fit the terminal."""
     width = min(99, shutil.get_terminal_size().columns)

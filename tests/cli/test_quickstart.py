@@ -107,6 +107,24 @@ def test_ctrl_c_keeps_finished_trials(
     assert len(done) == 2
 
 
+def test_a_trial_that_was_cut_off_runs_again(
+    objective: FeatureSelectionObjective,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["quickstart", "--trials", "1"]) == 0
+    cut_off = _study().ask({"svm__C": objective.space["svm__C"]})  # type: ignore[index]
+    assert main(["quickstart", "--trials", "1"]) == 0
+    assert "1 trial so far" in capsys.readouterr().out
+    states = [t.state.name for t in _study().trials]
+    assert states == ["COMPLETE", "RUNNING", "COMPLETE"], "it may belong to another terminal"
+    monkeypatch.setattr(quickstart, "_DEAD_AFTER", 0.0)
+    assert main(["quickstart", "--trials", "1"]) == 0
+    states = [t.state.name for t in _study().trials]
+    assert states == ["COMPLETE", "FAIL", "COMPLETE", "COMPLETE"]
+    assert _study().trials[3].params["svm__C"] == cut_off.params["svm__C"]
+
+
 def test_a_study_of_something_else_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     optuna.create_study(study_name="quickstart", storage=f"sqlite:///{FILE}")
     assert main(["quickstart", "--trials", "1"]) == 1

@@ -1,0 +1,46 @@
+"""A first study: which features does a support vector machine need for the breast cancer data?
+
+The same study as ``optuna-mofs quickstart`` runs. Start it again and it continues.
+"""
+
+import optuna
+from sklearn.datasets import load_breast_cancer
+
+from optuna_mofs import FeatureSelectionObjective, FilterEnsembleNSGA2Sampler, pareto_front
+from optuna_mofs.spaces import learner
+
+# Data: a table of 569 rows and 30 named columns, and two classes.
+X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+
+# An estimator (here a pipeline that scales first) and the ranges of its hyperparameters. Any
+# scikit-learn estimator with a dictionary of Optuna distributions does as well.
+estimator, space = learner("svm")
+
+# What a trial does: choose features and hyperparameters, cross-validate, return the error and the
+# fraction of features. Filters rank the features once, before the first trial.
+objective = FeatureSelectionObjective(estimator, X, y, space=space, cv=5)
+
+# Where trials are kept, and who proposes them.
+study = objective.create_study(
+    study_name="quickstart",
+    storage="sqlite:///optuna_mofs_quickstart.db",
+    load_if_exists=True,
+    sampler=FilterEnsembleNSGA2Sampler(seed=0),
+)
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+study.optimize(objective, n_trials=80, show_progress_bar=True)
+
+# The trade-off: no trial of the front is worse than another in both error and features.
+front = pareto_front(study)
+print(front.to_frame()[["error", "n_features", "features"]].to_string(max_colwidth=60))
+print(f"hypervolume: {front.hypervolume():.4f}")
+
+# Some ways to pick from it.
+knee = front.knee()
+few = front.best(max_features=max(5, knee.user_attrs["n_features"]))
+print(f"knee: {knee.values[0]:.4f} with {objective.features_for(knee)}")
+print(f"best of few: {few.values[0]:.4f} with {objective.features_for(few)}")
+
+# A fitted model that takes the full table and uses only the columns it needs.
+model = objective.refit(knee)
+print(model.predict(X.head()))

@@ -168,10 +168,10 @@ def test_a_study_of_an_objective_goes_on_with_an_own_function():
 
 
 @pytest.mark.parametrize("form", ["bits", "packed"])
-def test_queued_sets_are_evaluated_exactly(form, tmp_path):
+def test_queued_sets_are_evaluated_exactly(form, tmp_path, open_sqlite):
     seen = []
     objective = size(form, FEW, seen=seen)
-    study = study_of(objective, trials=1, storage=f"sqlite:///{tmp_path}/a.db")
+    study = study_of(objective, trials=1, storage=open_sqlite(tmp_path / "a.db"))
     wanted = [["x3", "x7"], [], list(FEW)]
     for features in wanted:
         enqueue_features(study, features, user_attrs={"why": "known"})
@@ -260,8 +260,8 @@ def test_trials_that_say_nothing_of_features_are_unknown():
 
 
 @pytest.mark.parametrize("form", ["bits", "packed"])
-def test_a_copied_study_keeps_its_sets(form, tmp_path):
-    source, target = (f"sqlite:///{tmp_path}/{name}.db" for name in "ab")
+def test_a_copied_study_keeps_its_sets(form, tmp_path, open_sqlite):
+    source, target = (open_sqlite(tmp_path / f"{name}.db") for name in "ab")
     objective = size(form, FEW)
     study = study_of(objective, trials=4, storage=source)
     enqueue_features(study, ["x1", "x2"])

@@ -1,0 +1,760 @@
+"""Evaluating trials: data of every kind, folds, weights, repeats, failures."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+
+import numpy as np
+import optuna
+import pandas as pd
+import pytest
+from lightgbm import LGBMClassifier
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.samplers import RandomSampler
+from optuna.trial import TrialState
+from scipy import sparse
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.datasets import load_wine
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import GroupKFold, TimeSeriesSplit, cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from optuna_mofs import (
+    FeatureSelectionObjective,
+    FilterEnsembleFeatures,
+    MaskFeatures,
+    Measure,
+    SingleFilterFeatures,
+    enqueue_features,
+    selected_features,
+    selected_mask,
+)
+from optuna_mofs._storage import frozen_attr
+from optuna_mofs.features.codec import unpack_attribute
+from optuna_mofs.filters import FilterEnsemble
+from optuna_mofs.measures.feature import selection_instability
+from optuna_mofs.selection import MASK
+
+from .learners import Breaking, CountingTree, Watching
+
+X, Y = load_wine(return_X_y=True)
+X, Y = X[::2], Y[::2]
+P = X.shape[1]
+FAST = {"filters": ["anova_f"], "mean_size": 3, "cv": 3}
+TREE = DecisionTreeClassifier(max_depth=3)
+DEPTH = {"max_depth": IntDistribution(1, 5)}
+
+
+def objective(estimator=TREE, X=X, y=Y, **options):
+    return FeatureSelectionObjective(estimator, X, y, **{**FAST, **options})
+
+
+def run(objective, trials=4, seed=0, **options):
+    study = objective.create_study(sampler=RandomSampler(seed=seed), **options)
+    study.optimize(objective, n_trials=trials)
+    return study
+
+
+def expected_error(objective, study, trial):
+    """The error by scikit-learn's own cross-validation."""
+    columns = np.flatnonzero(selected_mask(study, trial))
+    estimator = objective.estimator_for(trial).named_steps["estimator"]
+    X = objective.data.X
+    part = X.iloc[:, columns] if hasattr(X, "iloc") else X[:, columns]
+    scores = cross_val_score(estimator, part, objective.data.y, cv=objective.evaluator.splits)
+    return 1 - scores
+
+
+# ---- data of every kind -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, sparse.coo_matrix, pd.DataFrame])
+@pytest.mark.parametrize("labels", ["two", "three", "words"])
+def test_classes_in_every_container(make, labels):
+    y = {"two": Y > 0, "three": Y, "words": np.array(["red", "rosé", "white"])[Y]}[labels]
+    found = objective(X=make(X), y=y, space=DEPTH)
+    study = run(found)
+    for trial in study.trials:
+        assert trial.state == TrialState.COMPLETE
+        errors = expected_error(found, study, trial)
+        assert trial.user_attrs["fold_scores"]["error"] == pytest.approx(errors.tolist())
+        assert trial.values[0] == pytest.approx(errors.mean())
+        assert trial.values[1] == pytest.approx(selected_mask(study, trial).mean())
+
+
+@pytest.mark.parametrize("scoring", [None, "neg_mean_squared_error"])
+def test_regression(scoring):
+    found = objective(
+        DecisionTreeRegressor(max_depth=2), y=X[:, 0] + X[:, 5], space=DEPTH, scoring=scoring
+    )
+    study = run(found)
+    scorer = check_scoring(found.estimator, scoring)
+    for trial in study.trials:
+        columns = np.flatnonzero(selected_mask(study, trial))
+        model = found.estimator_for(trial).named_steps["estimator"]
+        scores = cross_val_score(
+            model, X[:, columns], found.data.y, cv=found.evaluator.splits, scoring=scorer
+        )
+        assert trial.values[0] == pytest.approx(np.mean(-scores if scoring else 1 - scores))
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(0)
+    n = 90
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, n),
+            "city": pd.Categorical(rng.choice(["Oslo", "Rome", "Bern"], n)),
+            "pay": np.where(rng.random(n) < 0.2, np.nan, rng.random(n)),
+            "member": rng.random(n) < 0.5,
+            "kind": pd.Categorical(rng.choice(["a", "b"], n), ordered=True),
+        },
+        index=np.arange(1000, 1000 + n),
+    )
+    frame.loc[1003, "city"] = None
+    return frame, np.where(frame["city"] == "Rome", "yes", "no")
+
+
+def test_dataframes_reach_the_estimator_with_their_types(frame):
+    data, y = frame
+    Watching.seen.clear()
+    found = objective(Watching(), data, y, filters=["information_gain"])
+    study = run(found, trials=12)
+    sizes = set()
+    for seen in Watching.seen:
+        part = seen["X"]
+        assert isinstance(part, pd.DataFrame)
+        assert len(part.columns) >= 1
+        sizes.add(len(part.columns))
+        pd.testing.assert_series_equal(part.dtypes, data.dtypes[list(part.columns)])
+        pd.testing.assert_frame_equal(part, data.loc[part.index, list(part.columns)])
+    assert len(sizes) > 1
+    assert all(t.state == TrialState.COMPLETE for t in study.trials)
+    # Also when all is fitted again.
+    Watching.seen.clear()
+    trial = max(study.trials, key=lambda t: t.values[1])
+    model = found.refit(trial)
+    part = Watching.seen[-1]["X"]
+    pd.testing.assert_frame_equal(part, data[selected_features(study, trial)])
+    assert model.predict(data).shape == (90,)
+
+
+def test_lightgbm_takes_categories_and_holes(frame):
+    data, y = frame
+    # Few rows: let a category of few rows count.
+    booster = LGBMClassifier(
+        n_estimators=20, min_child_samples=2, min_data_per_group=1, verbose=-1, n_jobs=1
+    )
+    found = objective(
+        booster, data, y, space={"num_leaves": IntDistribution(2, 8)}, filters=["auc"]
+    )
+    study = found.create_study(sampler=RandomSampler(seed=0))
+    enqueue_features(study, ["city", "pay"])
+    study.optimize(found, n_trials=3)
+    assert all(t.state == TrialState.COMPLETE for t in study.trials)
+    # The city decides: as a category, one split finds it.
+    assert study.trials[0].values[0] == 0.0
+    model = found.refit(study.trials[0])
+    assert (model.predict(data) == y).all()
+    booster = model.named_steps["estimator"]
+    assert booster.booster_.pandas_categorical == [["Bern", "Oslo", "Rome"]]
+
+
+# ---- folds ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cv", [3, GroupKFold(3)])
+def test_groups_are_never_split(cv):
+    groups = np.arange(len(Y)) // 4
+    Watching.seen.clear()
+
+    def shares_group(fold):
+        train = {tuple(row) for row in np.asarray(fold.X_train)}
+        assert not train & {tuple(row) for row in np.asarray(fold.X_test)}
+        return 0.0
+
+    marked = np.column_stack([groups, X])
+    found = objective(
+        Watching(),
+        marked,
+        features=None,
+        space={"level": FloatDistribution(0, 1)},
+        groups=groups,
+        cv=cv,
+        measures=["error", shares_group],
+    )
+    study = run(found, trials=1)
+    assert study.trials[0].state == TrialState.COMPLETE
+    for seen in Watching.seen:
+        assert len({row[0] for row in seen["X"]}) < groups.max() + 1
+    for train, test in found.evaluator.splits:
+        assert not set(groups[train]) & set(groups[test])
+
+
+def test_time_series_and_listed_splits():
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(Y))
+    found = objective(X=X[order], y=Y[order], cv=TimeSeriesSplit(3))
+    study = run(found, trials=2)
+    assert [len(train) for train, _ in found.evaluator.splits] == [23, 45, 67]
+    assert len(study.trials[0].user_attrs["fold_scores"]["error"]) == 3
+    listed = [(np.arange(0, 89, 2), np.arange(1, 89, 2))]
+    study = run(objective(cv=iter(listed)), trials=2)
+    assert len(study.trials[0].user_attrs["fold_scores"]["error"]) == 1
+
+
+def test_folds_are_the_same_for_all_trials_unless_redrawn():
+    def rows(fold):
+        return float(fold.test_rows[0] + fold.test_rows[-1] / 1000)
+
+    fixed = objective(features=None, space=DEPTH, measures=["error", rows])
+    redrawn = objective(features=None, space=DEPTH, measures=["error", rows], redraw_folds=True)
+    assert len({t.values[1] for t in run(fixed, 6).trials}) == 1
+    study = run(redrawn, 6)
+    assert len({t.values[1] for t in study.trials}) > 1
+    # The folds of a trial belong to its number: the same again.
+    assert [t.values for t in run(redrawn, 6).trials] == [t.values for t in study.trials]
+
+
+def test_redrawn_folds_evaluate_repeats_again():
+    CountingTree.fits.clear()
+    found = objective(CountingTree(max_depth=2), redraw_folds=True)
+    study = found.create_study()
+    for _ in range(2):
+        enqueue_features(study, ["x0", "x1"])
+    study.optimize(found, n_trials=2)
+    assert len(CountingTree.fits) == 6
+    assert "repeat_of" not in study.trials[1].user_attrs
+
+
+# ---- filters and leaks ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [FilterEnsembleFeatures, SingleFilterFeatures])
+def test_ranks_of_a_fold_see_no_test_rows(make):
+    rng = np.random.default_rng(1)
+    data = rng.normal(size=(90, 30))
+    y = (data[:, 0] + rng.normal(size=90) > 0).astype(int)
+    options = {"filters": ["anova_f", "variance"], "features": make(ranks="fold"), "cv": 3}
+    first = objective(GaussianNB(), data, y, **options)
+    params = {"fraction": 0.2, "filter": "anova_f", "weight_anova_f": 0.9, "weight_variance": 0.5}
+
+    def masks(found):
+        chosen = found.features.bind(found.table)
+        full = found.layout.full_mask(chosen.choose(params))
+        return full, found._fold_masks(chosen, params, full, found.evaluator.splits)
+
+    before, fold_masks = masks(first)
+    for k, (_, test) in enumerate(first.evaluator.splits):
+        spoiled = data.copy()
+        # The test fold of another world: one feature tells all, the others nothing.
+        spoiled[test] = rng.normal(size=(len(test), 30))
+        spoiled[test, 29] = 100 * y[test]
+        second = objective(GaussianNB(), spoiled, y, **options)
+        after, spoiled_masks = masks(second)
+        np.testing.assert_array_equal(spoiled_masks[k], fold_masks[k])
+        others = [j for j in range(3) if j != k]
+        assert any((spoiled_masks[j] != fold_masks[j]).any() for j in others)
+        assert (after != before).any()
+
+
+def test_masks_of_folds_are_what_is_fitted_and_instability_sees_them():
+    Watching.seen.clear()
+    found = objective(
+        Watching(),
+        features="filter_ensemble",
+        filters=["anova_f", "auc"],
+        measures=["error", "instability"],
+    )
+    study = run(found, trials=4)
+    assert len(Watching.seen) == 3 * len(study.trials)
+    assert any(t.values[1] > 0 for t in study.trials)
+    fitted = iter(Watching.seen)
+    for trial in study.trials:
+        count = int(np.ceil(P * trial.params["fraction"]))
+        assert trial.user_attrs["n_features"] == count
+        raw = np.array([trial.params["weight_anova_f"], trial.params["weight_auc"]])
+        masks = []
+        for train, _ in found.evaluator.splits:
+            ensemble = FilterEnsemble(["anova_f", "auc"])
+            score = ensemble.fit(X[train], Y[train]).aggregate(-np.log1p(-raw))
+            chosen = np.sort(np.argsort(-score.round(12), kind="stable")[:count])
+            np.testing.assert_array_equal(next(fitted)["X"], X[train][:, chosen])
+            masks.append(np.isin(np.arange(P), chosen))
+        assert trial.values[1] == pytest.approx(selection_instability(np.array(masks)))
+
+
+def test_ranks_once_on_all_data_make_one_mask():
+    found = objective(
+        GaussianNB(), features=FilterEnsembleFeatures(ranks="all"), measures=["instability"]
+    )
+    assert {t.values[0] for t in run(found, 5).trials} == {0.0}
+
+
+# ---- weights, costs, groups of columns, fixed features ----------------------------------------
+
+
+@pytest.mark.parametrize("form", ["alone", "pipeline", "nested"])
+def test_weights_reach_the_last_step(form):
+    weight = np.linspace(1, 2, len(Y))
+    Watching.seen.clear()
+    estimator = Watching()
+    if form != "alone":
+        estimator = make_pipeline(StandardScaler(), estimator)
+    if form == "nested":
+        estimator = make_pipeline(StandardScaler(), estimator)
+    found = objective(estimator, sample_weight=weight)
+    study = found.create_study()
+    enqueue_features(study, ["x1"])
+    study.optimize(found, n_trials=1)
+    assert study.trials[0].state == TrialState.COMPLETE
+    assert len(Watching.seen) == 3
+    for seen, (train, _) in zip(Watching.seen, found.evaluator.splits):
+        np.testing.assert_array_equal(seen["weight"], weight[train])
+    found.refit(study.trials[0])
+    np.testing.assert_array_equal(Watching.seen[-1]["weight"], weight)
+
+
+def test_weights_behind_a_transformed_target():
+    model = TransformedTargetRegressor(make_pipeline(StandardScaler(), Ridge()))
+    y = X[:, 0] * 2
+    found = objective(model, y=y, sample_weight=np.linspace(1, 2, len(y)))
+    study = run(found, trials=2)
+    assert all(t.state == TrialState.COMPLETE for t in study.trials)
+    found.refit(study.trials[0])
+
+
+@pytest.mark.parametrize("as_mapping", [False, True])
+def test_costs(as_mapping):
+    costs = np.ones(P)
+    costs[[2, 7]] = [5, 0.5]
+    given = {"x2": 5, "x7": 0.5} if as_mapping else costs.tolist()
+    found = objective(costs=given)
+    assert found.metric_names == ["error", "cost"]
+    study = run(found, trials=6)
+    for trial in study.trials:
+        assert trial.values[1] == pytest.approx(costs[selected_mask(study, trial)].sum())
+    assert found.measures[1].worst_of(found.layout) == pytest.approx(costs.sum())
+
+
+def test_columns_of_a_group_switch_as_one():
+    names = [f"v{j}" for j in range(P)]
+    groups = {"first": ["v0", "v4"], "last": ["v10", "v11", "v12"]}
+    Watching.seen.clear()
+    found = objective(
+        Watching(),
+        feature_names=names,
+        feature_groups=groups,
+        fixed_features=["v2"],
+        measures=["error", "count"],
+    )
+    assert len(found.layout) == P - 3
+    study = found.create_study()
+    enqueue_features(study, ["first", "v3"])
+    enqueue_features(study, ["last"])
+    study.optimize(found, n_trials=2)
+    assert [t.values[1] for t in study.trials] == [3, 2]
+    rows = found.evaluator.splits[0][0]
+    np.testing.assert_array_equal(Watching.seen[0]["X"], X[rows][:, [0, 2, 3, 4]])
+    np.testing.assert_array_equal(Watching.seen[3]["X"], X[rows][:, [2, 10, 11, 12]])
+    assert selected_features(study, study.trials[0]) == ["first", "v2", "v3"]
+    assert found.features_for(study.trials[0]) == ["first", "v2", "v3"]
+    model = found.refit(study.trials[0])
+    assert model.named_steps["select"].get_support(indices=True).tolist() == [0, 2, 3, 4]
+
+
+@pytest.mark.parametrize("features", ["mask", "filter_ensemble", "single_filter"])
+def test_fixed_features_are_always_in(features):
+    found = objective(features=features, fixed_features=["x3", "x9"])
+    study = run(found, trials=6)
+    for trial in study.trials:
+        mask = selected_mask(study, trial)
+        assert mask[[3, 9]].all()
+        assert trial.values[1] == pytest.approx(mask.mean())
+    assert not {"x3", "x9"} & set(study.trials[0].params)
+
+
+# ---- the space --------------------------------------------------------------------------------
+
+
+def conditional(trial):
+    kernel = trial.suggest_categorical("kernel", ["rbf", "linear"])
+    params = {"svc__kernel": kernel, "svc__C": trial.suggest_float("C", 0.1, 10, log=True)}
+    if kernel == "rbf":
+        params["svc__gamma"] = trial.suggest_float("gamma", 0.01, 1)
+    return params
+
+
+def test_a_space_that_is_a_function_of_the_trial():
+    found = objective(make_pipeline(StandardScaler(), SVC()), space=conditional)
+    study = run(found, trials=8)
+    kernels = set()
+    for trial in study.trials:
+        params = found.params_for(trial)
+        kernels.add(params["svc__kernel"])
+        assert (
+            ("svc__gamma" in params)
+            == (params["svc__kernel"] == "rbf")
+            == ("gamma" in trial.params)
+        )
+        assert params["svc__C"] == trial.params["C"]
+        model = found.estimator_for(trial).named_steps["estimator"]
+        if trial.values[1] > 0:
+            assert model.get_params()["svc__C"] == trial.params["C"]
+            errors = expected_error(found, study, trial)
+            assert trial.values[0] == pytest.approx(errors.mean())
+    assert kernels == {"rbf", "linear"}
+
+
+def test_tuning_alone():
+    found = objective(space=DEPTH, features=None)
+    study = run(found, trials=3)
+    for trial in study.trials:
+        assert set(trial.params) == {"max_depth"}
+        assert trial.values[1] == 1.0
+        assert found.mask_for(trial).all()
+        assert found.refit(trial).named_steps["estimator"].max_depth == trial.params["max_depth"]
+
+
+def test_selecting_alone():
+    study = run(objective(measures=["error"]), trials=3)
+    assert set(study.trials[0].params) == {f"x{j}" for j in range(P)}
+    assert len(study.trials[0].values) == 1
+
+
+# ---- empty sets, repeats, failures ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["bits", "packed"])
+def test_an_empty_set_is_a_valid_trial(form):
+    CountingTree.fits.clear()
+    found = objective(CountingTree(max_depth=2), features=MaskFeatures(form=form))
+    study = found.create_study()
+    enqueue_features(study, [])
+    study.optimize(found, n_trials=1)
+    trial = study.trials[0]
+    assert trial.state == TrialState.COMPLETE
+    assert CountingTree.fits == []
+    wrong = [
+        np.mean(Y[test] != np.bincount(Y[train]).argmax())
+        for train, test in found.evaluator.splits
+    ]
+    assert trial.values == pytest.approx([np.mean(wrong), 0.0])
+    assert trial.user_attrs["n_features"] == 0
+    model = found.refit(trial)
+    assert set(model.predict(X)) == {np.bincount(Y).argmax()}
+
+
+def test_an_empty_set_of_a_regression_is_the_mean():
+    y = X[:, 0]
+    found = objective(Ridge(), y=y, scoring="neg_mean_absolute_error")
+    study = found.create_study()
+    enqueue_features(study, [])
+    study.optimize(found, n_trials=1)
+    expected = np.mean(
+        [np.mean(abs(y[test] - y[train].mean())) for train, test in found.evaluator.splits]
+    )
+    assert study.trials[0].values[0] == pytest.approx(expected)
+    np.testing.assert_allclose(found.refit(study.trials[0]).predict(X), y.mean())
+
+
+@pytest.mark.parametrize("features", [MaskFeatures(form="bits"), MaskFeatures(form="packed")])
+def test_an_exact_repeat_is_answered_from_the_study(features):
+    CountingTree.fits.clear()
+    found = objective(CountingTree(), space=DEPTH, features=features)
+    study = found.create_study(sampler=RandomSampler(seed=0))
+    for depth in (2, 3, 2):
+        enqueue_features(study, ["x0", "x6"], {"max_depth": depth})
+    study.optimize(found, n_trials=3)
+    assert len(CountingTree.fits) == 6
+    first, second, third = study.trials
+    assert third.values == first.values
+    assert third.user_attrs["repeat_of"] == 0
+    assert third.user_attrs["fold_scores"] == first.user_attrs["fold_scores"]
+    assert third.user_attrs["n_features"] == 2
+    assert "repeat_of" not in second.user_attrs
+    assert selected_features(study, third) == ["x0", "x6"]
+
+
+def test_repeats_of_queued_parameters_of_a_filter_ensemble():
+    CountingTree.fits.clear()
+    found = objective(CountingTree(), features="filter_ensemble")
+    study = found.create_study()
+    for _ in range(2):
+        study.enqueue_trial({"fraction": 0.3, "weight_anova_f": 0.5})
+    study.optimize(found, n_trials=2)
+    assert len(CountingTree.fits) == 3
+    assert study.trials[1].user_attrs["repeat_of"] == 0
+
+
+@pytest.mark.filterwarnings("ignore:Choices for a categorical")
+def test_choices_that_a_storage_changes_do_not_stop_the_study(tmp_path, open_sqlite):
+    shapes = {"hidden": CategoricalDistribution(((2,), (3, 3)))}
+
+    class Layers(CountingTree):
+        def __init__(self, hidden=(2,)):
+            super().__init__(max_depth=1)
+            self.hidden = hidden
+
+        def fit(self, X, y, sample_weight=None):
+            assert isinstance(self.hidden, tuple)
+            return super().fit(X, y, sample_weight=sample_weight)
+
+    found = objective(Layers(), features=None, space=shapes)
+    study = run(found, trials=4, storage=open_sqlite(tmp_path / "a.db"))
+    assert all(t.state == TrialState.COMPLETE for t in study.trials)
+    assert isinstance(study.trials[0].params["hidden"], list)
+    assert isinstance(found.params_for(study.trials[0])["hidden"], tuple)
+    assert any("repeat_of" in t.user_attrs for t in study.trials)
+
+
+def test_a_failing_estimator_fails_its_trial_with_the_reason_and_the_study_goes_on():
+    found = objective(Breaking(most=3), mean_size=2)
+    study = found.create_study(sampler=RandomSampler(seed=0))
+    enqueue_features(study, ["x1", "x2", "x3", "x4"])
+    enqueue_features(study, ["x1"])
+    messages = []
+    handler = logging.Handler()
+    handler.emit = lambda record: messages.append(record.getMessage())
+    logger = logging.getLogger("optuna")
+    logger.addHandler(handler)
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    optuna.logging.disable_default_handler()
+    try:
+        study.optimize(found, n_trials=2)
+    finally:
+        optuna.logging.enable_default_handler()
+        logger.removeHandler(handler)
+    failed, fine = study.trials
+    assert failed.state == TrialState.FAIL
+    assert failed.user_attrs["failure"] == "RuntimeError: cannot take 4 columns"
+    assert failed.user_attrs["features"] == "x1, x2, x3, x4"
+    assert any("Trial 0 failed: RuntimeError: cannot take 4 columns" in m for m in messages)
+    assert fine.state == TrialState.COMPLETE
+    assert "failure" not in fine.user_attrs
+
+
+def test_a_measure_that_is_nan_fails_the_trial_with_its_name():
+    bad = Measure("bad", fold=lambda fold: float("nan"))
+    study = run(objective(measures=["error", bad]), trials=2)
+    for trial in study.trials:
+        assert trial.state == TrialState.FAIL
+        assert trial.user_attrs["failure"] == "NaN in bad"
+
+
+def test_a_failed_configuration_is_tried_again():
+    found = objective(Breaking(most=1))
+    study = found.create_study()
+    for _ in range(2):
+        enqueue_features(study, ["x1", "x2"])
+    study.optimize(found, n_trials=2)
+    assert [t.state for t in study.trials] == [TrialState.FAIL] * 2
+    assert "repeat_of" not in study.trials[1].user_attrs
+
+
+def test_pruning_by_a_measure_is_pruning():
+    def prune(fold):
+        raise optuna.TrialPruned
+
+    study = run(objective(measures=[prune]), trials=1)
+    assert study.trials[0].state == TrialState.PRUNED
+
+
+# ---- repeatability ----------------------------------------------------------------------------
+
+
+def test_two_workers_and_a_second_run_give_the_same_values():
+    forest = make_pipeline(StandardScaler(), RandomForestClassifier(n_estimators=5))
+    options = {"space": {"randomforestclassifier__max_depth": IntDistribution(1, 4)}}
+    first = run(objective(forest, **options), trials=3)
+    again = run(objective(forest, **options), trials=3)
+    both = run(objective(forest, n_jobs=2, **options), trials=3)
+    values = [t.values for t in first.trials]
+    assert [t.values for t in again.trials] == values
+    assert [t.values for t in both.trials] == values
+    other = run(objective(forest, random_state=1, **options), trials=3)
+    assert [t.values for t in other.trials] != values
+
+
+def test_random_states_are_set_only_where_they_are_not():
+    forest = RandomForestClassifier(random_state=7)
+    assert objective(forest).estimator.random_state == 7
+    found = objective(make_pipeline(StandardScaler(), RandomForestClassifier()), random_state=5)
+    assert found.estimator.named_steps["randomforestclassifier"].random_state == 5
+    # The user's own object is left alone.
+    assert forest.get_params()["random_state"] == 7
+
+
+def test_inputs_are_not_changed(frame):
+    data, y = frame
+    copied, target = data.copy(), y.copy()
+    tree = LGBMClassifier(n_estimators=2, verbose=-1, n_jobs=1)
+    before = tree.get_params()
+    run(objective(tree, data, y, filters=["auc"]), trials=2)
+    pd.testing.assert_frame_equal(data, copied)
+    assert (y == target).all()
+    assert tree.get_params() == before
+
+
+def test_an_objective_can_be_pickled_while_it_runs():
+    found = objective(space=DEPTH, measures=["error", "training_error", "fraction", "cost"])
+    study = run(found, trials=2)
+    copied = pickle.loads(pickle.dumps(found))
+    again = run(copied, trials=2)
+    assert [t.values for t in again.trials] == [t.values for t in study.trials]
+    generated = objective(cv=((train, test) for train, test in found.evaluator.splits))
+    assert len(pickle.loads(pickle.dumps(generated)).evaluator.splits) == 3
+
+
+def test_threads_of_optuna():
+    found = objective(space={"max_depth": IntDistribution(1, 5)})
+    study = found.create_study(sampler=RandomSampler(seed=0))
+    study.optimize(found, n_trials=8, n_jobs=3)
+    assert all(t.state == TrialState.COMPLETE for t in study.trials)
+    for trial in study.trials:
+        assert trial.values[0] == pytest.approx(expected_error(found, study, trial).mean())
+
+
+# ---- what a trial shows -----------------------------------------------------------------------
+
+
+def test_user_attributes_are_readable():
+    wide = np.random.default_rng(0).normal(size=(60, 300))
+    y = (wide[:, 0] > 0).astype(int)
+    names = [f"a_rather_long_feature_name_{j}" for j in range(300)]
+    found = objective(GaussianNB(), wide, y, feature_names=names, mean_size=100)
+    study = run(found, trials=4)
+    for trial in study.trials:
+        assert set(trial.user_attrs) == {"n_features", "features", "fold_scores"}
+        assert len(trial.user_attrs["features"]) < 430
+        assert trial.user_attrs["n_features"] == selected_mask(study, trial).sum()
+    longest = max(study.trials, key=lambda t: t.user_attrs["n_features"])
+    assert longest.user_attrs["features"].endswith("more")
+
+
+def test_measures_of_models_and_sets_together():
+    measures = [
+        "error",
+        "training_error",
+        "fnr",
+        "fpr",
+        "fraction",
+        "count",
+        "cost",
+        "instability",
+    ]
+    found = objective(y=(Y > 0).astype(int), measures=measures)
+    study = run(found, trials=3)
+    assert study.metric_names == measures
+    for trial in study.trials:
+        values = dict(zip(measures, trial.values))
+        assert values["count"] == values["cost"] == selected_mask(study, trial).sum()
+        assert values["instability"] == 0
+        assert values["training_error"] <= values["error"] + 0.2
+        assert set(trial.user_attrs["fold_scores"]) == {"error", "training_error", "fnr", "fpr"}
+
+
+def test_filter_trials_remember_the_mask_of_all_data():
+    found = objective(GaussianNB(), features="single_filter", filters=["anova_f", "variance"])
+    study = run(found, trials=4)
+    ensemble = FilterEnsemble(["anova_f", "variance"], random_state=0).fit(X, Y)
+    for trial in study.trials:
+        row = ensemble.names_.index(trial.params["filter"])
+        count = int(np.ceil(P * trial.params["fraction"]))
+        expected = np.argsort(-ensemble.ranks_[row], kind="stable")[:count]
+        mask = unpack_attribute(frozen_attr(trial, MASK), P)
+        assert sorted(expected) == np.flatnonzero(mask).tolist()
+        np.testing.assert_array_equal(selected_mask(study, trial), mask)
+
+
+# ---- bad input before the first trial ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"X": X[:-1]}, "X has 88 rows but y has 89"),
+        ({"X": X[:, 0]}, "two dimensions"),
+        ({"X": X[:, :0]}, "X has 0 columns"),
+        ({"y": np.zeros(len(Y))}, "only one class"),
+        ({"y": np.where(Y == 0, np.nan, Y)}, "missing values"),
+        ({"y": X[:, 0]}, "y is 'continuous'"),
+        ({"space": {}}, "space is empty"),
+        ({"space": None, "features": None}, "nothing to search"),
+        ({"space": {"depth": IntDistribution(1, 3)}}, "no parameter of DecisionTreeClassifier"),
+        ({"space": lambda trial: {"depth": 3}}, "Invalid parameter 'depth'"),
+        ({"filters": ["anova"]}, "Did you mean 'anova_f'"),
+        ({"filters": [], "features": "filter_ensemble"}, "there are none"),
+        ({"features": "masks"}, "features must be one of"),
+        ({"features": MaskFeatures}, "features must be one of"),
+        ({"fixed_features": ["x13"]}, "no feature 'x13' among 13"),
+        ({"fixed_features": "x1"}, r"in a list, \['x1'\]"),
+        ({"fixed_features": [f"x{j}" for j in range(P)]}, "nothing to search|are fixed"),
+        ({"costs": [1, 2, 3]}, r"each of the 13 features, but has shape \(3,\)"),
+        ({"costs": {"x1": -1}}, "'x1' costs -1"),
+        ({"feature_names": ["a"]}, "13 columns but feature_names has 1"),
+        ({"feature_groups": {"g": ["y1"]}}, "names no column 'y1'"),
+        ({"measures": []}, "measures is empty"),
+        ({"measures": ["eror"]}, "Did you mean 'error'"),
+        ({"measures": ["error", "error"]}, "different names"),
+        ({"cv": 1}, "at least 2 folds"),
+        ({"cv": 200}, "200|members"),
+        ({"cv": GroupKFold(3)}, "groups"),
+        ({"cv": GroupKFold(3), "redraw_folds": True}, "redraw_folds needs a number"),
+        ({"groups": [1, 2]}, "groups must hold"),
+        ({"sample_weight": [1, 2]}, "sample_weight must hold"),
+        ({"scoring": "acuracy"}, "acuracy"),
+        ({"scoring": ["accuracy", "f1"]}, "one scorer"),
+        ({"mean_size": 0}, "mean_size must be above 0"),
+        ({"random_state": None}, "random_state must be an integer"),
+        ({"random_state": -1}, "at least 0"),
+        ({"n_jobs": 0}, "n_jobs must not be 0"),
+        ({"estimator": "svm"}, "fit and get_params"),
+        (
+            {"estimator": KNeighborsClassifier(), "sample_weight": np.ones(len(Y))},
+            "KNeighborsClassifier.fit does not take it",
+        ),
+        ({"estimator": Ridge(), "measures": ["fnr"]}, "need a classifier"),
+        ({"estimator": Ridge(), "y": np.array(["a", "b"])[Y % 2]}, "Numbers are needed"),
+    ],
+)
+def test_bad_input_is_refused_before_the_first_trial(options, message):
+    with pytest.raises(ValueError, match=message):
+        objective(**options)
+
+
+def test_a_class_in_place_of_an_estimator():
+    with pytest.raises(TypeError, match="instance"):
+        objective(DecisionTreeClassifier)
+
+
+def test_a_single_measure_needs_no_list():
+    assert objective(measures="error").metric_names == ["error"]
+
+
+def test_infinite_data_is_refused_when_the_study_is_made():
+    spoiled = X.copy()
+    spoiled[3, 4] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        objective(X=spoiled).create_study()
+
+
+def test_a_fixed_trial_is_no_running_trial():
+    with pytest.raises(ValueError, match=r"got FixedTrial. Queue known parameters"):
+        objective()(optuna.trial.FixedTrial({}))
+
+
+def test_logistic_regression_of_sparse_data_scales():
+    model = LogisticRegression(max_iter=50)
+    found = objective(model, sparse.csr_matrix(X / X.max(axis=0)))
+    study = run(found, trials=2)
+    assert found.refit(study.trials[0]).predict(sparse.csr_matrix(X)).shape == (len(Y),)

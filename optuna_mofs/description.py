@@ -181,10 +181,11 @@ def _space_differences(
         found.append(f"parameters no longer there: {_some(sorted(set(old) - set(new)))}")
     if set(new) - set(old):
         found.append(f"new parameters: {_some(sorted(set(new) - set(old)))}")
+    # As JSON, which a study keeps: there a tuple among the choices is a list.
     found += [
         f"parameter {name!r} is {old[name]} in the study, {new[name]} now"
         for name in sorted(set(old) & set(new))
-        if old[name] != new[name]
+        if distribution_to_json(old[name]) != distribution_to_json(new[name])
     ]
     return found
 

@@ -160,6 +160,15 @@ def test_differences_of_the_space(space, expected):
     assert expected in differences(described(space=space))
 
 
+@pytest.mark.filterwarnings("ignore:Choices for a categorical")
+def test_tuples_among_choices_are_no_difference():
+    space = {"layers": CategoricalDistribution(((50,), (20, 20)))}
+    before = described(space=space)
+    after = StudyDescription.from_json(json.loads(json.dumps(before.to_json())))
+    assert after.space != before.space
+    assert after.differences(before) == []
+
+
 def test_differences_of_measures_name_their_directions():
     turned = (MEASURES[0], MeasureDescription("auc", "minimize"))
     assert differences(described(measures=turned)) == (

@@ -158,6 +158,16 @@ def test_bare_integers_prefer_what_filters_prefer():
     assert often[-10:].mean() > 5 * often[:30].mean()
 
 
+def test_bare_integers_avoid_dear_features():
+    p = 30
+    options = {"filters": ("a",), "ranks": np.full((1, p), 0.5), "mean_size": 6}
+    names = tuple(f"x{j}" for j in range(p))
+    costs = np.where(np.arange(p) < 15, 1.0, 9.0)
+    table = FeatureTable(names, costs=costs, **options)
+    often = np.mean([mask_from_seed(table, s) for s in range(800)], axis=0)
+    assert often[:15].mean() > 3 * often[15:].mean()
+
+
 def test_only_free_features_are_drawn():
     p = 20
     ranks = rank_scores(np.arange(p)[None])

@@ -54,8 +54,14 @@ def test_the_top_of_the_aggregate_is_chosen(p, fraction, a, b, ties):
 def test_count_is_the_ceiling(p, fraction, count):
     chosen = SingleFilterFeatures().bind(table(p))
     assert chosen.choose({"fraction": fraction, "filter": "a"}).sum() == count
-    # 7 · (1/7 · 3) is 3.0000000000000004 in floats and still three features.
-    assert chosen.choose({"fraction": count / p, "filter": "a"}).sum() == count
+
+
+def test_count_does_not_hang_on_the_last_bit():
+    # 25 · (7 / 25) is 7.000000000000001 in floats, and still seven features.
+    assert 25 * (7 / 25) > 7
+    for p, count in [(25, 7), (29, 15), (41, 7)]:
+        chosen = SingleFilterFeatures().bind(table(p))
+        assert chosen.choose({"fraction": count / p, "filter": "a"}).sum() == count
 
 
 def test_fixed_features_do_not_count_and_are_not_chosen():

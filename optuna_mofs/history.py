@@ -45,6 +45,7 @@ class History:
         chosen = None if described is None else described.representation
         #: Masks ↔ suggestions, or None for a study without masks.
         self.codec = chosen.codec if isinstance(chosen, MaskFeatures) else None
+        self._masked = frozenset(() if self.codec is None else self.codec.parameters)
         self.space = ParameterSpace({})
         self._distributions: dict[str, BaseDistribution] = {}
         self._signs: Array = np.ones(1)
@@ -157,10 +158,9 @@ class History:
 
     def require(self, distributions: Mapping[str, BaseDistribution]) -> None:
         """Make sure that the space holds these parameters."""
-        masked = () if self.codec is None else self.codec.parameters
         changed = False
         for name, new in distributions.items():
-            if name in masked:
+            if name in self._masked:
                 continue
             old = self._distributions.get(name)
             if old is None or old != new:

@@ -81,6 +81,11 @@ class MaskCodec:
         small = len(table.free) <= MAX_BITS
         self.form: Form = "bits" if form == "bits" or (form == "auto" and small) else "packed"
         self._bit_names = [table.names[j] for j in table.free] if self.form == "bits" else []
+        self._distributions: dict[str, BaseDistribution] = (
+            dict.fromkeys(self._bit_names, CategoricalDistribution((False, True)))
+            if self.form == "bits"
+            else {name: IntDistribution(0, LARGEST_ID)}
+        )
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -90,9 +95,7 @@ class MaskCodec:
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
         """The suggestions' distributions by name."""
-        if self.form == "bits":
-            return {name: CategoricalDistribution((False, True)) for name in self._bit_names}
-        return {self.name: IntDistribution(0, LARGEST_ID)}
+        return dict(self._distributions)
 
     def encode(self, mask: Array) -> tuple[dict[str, Any], list[Any] | None]:
         """Suggestions that stand for a mask, and the attribute that must go with them.

@@ -123,10 +123,10 @@ class MixedVariation:
     """
 
     mask_crossover: float = 0.3
-    mask_redraw: float = 0.2
-    mask_flip: float = 0.4
-    row_step: float = 0.5
-    row_blend: float = 0.2
+    mask_redraw: float = 0.3
+    mask_flip: float = 0.35
+    row_step: float = 0.35
+    row_blend: float = 0.15
     redraw: MaskMutation = field(default_factory=FilterEnsembleMutation)
     flip: MaskMutation = field(default_factory=AddDrop)
     flip_after_crossover: float = 0.3

@@ -36,22 +36,24 @@ def crowding_distances(values: Array, ranks: Array, *, normalise: bool = True) -
         ranks: Pareto rank of each point.
         normalise: Divide by the range of each objective (the paper's code did not).
     """
-    distance = np.zeros(len(values))
+    count = len(values)
+    distance = np.zeros(count)
+    first, last = np.ones(count, dtype=bool), np.ones(count, dtype=bool)
+    gap = np.empty(count)
     for j in range(values.shape[1]):
-        column = values[:, j]
-        order = np.lexsort((column, ranks))
-        sorted_ranks, sorted_values = ranks[order], column[order]
-        first = np.r_[True, sorted_ranks[1:] != sorted_ranks[:-1]]
-        last = np.r_[first[1:], True]
-        before = np.r_[sorted_values[:1], sorted_values[:-1]]
-        after = np.r_[sorted_values[1:], sorted_values[-1:]]
-        gap = after - before
+        order = np.lexsort((values[:, j], ranks))
+        sorted_ranks, sorted_values = ranks[order], values[order, j]
+        if j == 0:  # where ranks begin and end is the same in every objective
+            np.not_equal(sorted_ranks[1:], sorted_ranks[:-1], out=first[1:])
+            last[:-1] = first[1:]
+            inner = ~(first | last)
+            rank_of = np.cumsum(first) - 1
+        gap[:] = np.inf
+        gap[1:-1] = sorted_values[2:] - sorted_values[:-2]
         if normalise:
-            starts = np.flatnonzero(first)
-            span = sorted_values[np.flatnonzero(last)] - sorted_values[starts]
-            width = np.repeat(span, np.diff(np.r_[starts, len(values)]))
-            gap = np.divide(gap, width, out=np.zeros_like(gap), where=width > 0)
-        gap[first | last] = np.inf
+            span = (sorted_values[last] - sorted_values[first])[rank_of]
+            gap = np.divide(gap, span, out=np.zeros(count), where=span > 0)
+        gap[~inner] = np.inf
         distance[order] += gap
     return distance
 
@@ -79,12 +81,19 @@ def survivors(
     """
     ranks = pareto_ranks(values, violations)
     if unique:
-        first = np.unique(np.column_stack([values, violations]), axis=0, return_index=True)[1]
-        again = np.setdiff1d(np.arange(len(values)), first)
-        ranks[again] += len(values)
+        ranks[_repeats(values, violations)] += len(values)
     crowding = crowding_distances(values, ranks, normalise=normalise)
     best = np.sort(np.lexsort((-crowding, ranks))[:count])
     return best, ranks[best], crowding[best]
+
+
+def _repeats(values: Array, violations: Array) -> Array:
+    """Which points have the values of an earlier point."""
+    columns = np.column_stack([values, violations])
+    order = np.lexsort(columns.T)  # stable: of equal points the earlier comes first
+    again = np.zeros(len(values), dtype=bool)
+    again[order[1:]] = (columns[order[1:]] == columns[order[:-1]]).all(axis=1)
+    return again
 
 
 def binary_tournament(rng: np.random.Generator, ranks: Array, crowding: Array) -> int:

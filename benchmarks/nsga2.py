@@ -1,0 +1,201 @@
+"""Dominated hypervolume of FilterEnsembleNSGA2Sampler and of what people use today.
+
+The same objective, the same five folds, the same number of trials for all; reference point (1, 1)
+for error and fraction of features.
+
+    python -m benchmarks.nsga2 --data DIR --tasks sonar:svm,wdbc:knn --seeds 5 --jobs 2
+    python -m benchmarks.nsga2 --data DIR --tasks sonar:svm,wdbc:knn --ablation --trials 1000
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import warnings
+from collections import defaultdict
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import moocore
+import numpy as np
+import optuna
+import sklearn
+from optuna.samplers import NSGAIISampler, RandomSampler, TPESampler
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from benchmarks.common import Spread, load, markdown_table, parser  # first: it sets threads
+from benchmarks.peers.optuna_samplers import GeometricNSGAIISampler, RandomGeometricSampler
+from optuna_mofs import (
+    FeatureSelectionObjective,
+    FilterEnsembleFeatures,
+    FilterEnsembleNSGA2Sampler,
+    MaskFeatures,
+    spaces,
+)
+from optuna_mofs.learners import KernelKNeighborsClassifier
+
+Job = tuple[str, str, int, int, str, int]
+
+
+def learner(name: str) -> tuple[Any, dict[str, Any]]:
+    """Estimator and the paper's space (Table 3)."""
+    if name == "svm":
+        return make_pipeline(StandardScaler(), SVC()), spaces.svm(prefix="svc__")
+    if name == "knn":
+        return KernelKNeighborsClassifier(), spaces.kernel_knn()
+    return spaces.learner(name, random_state=0, early_stopping=True)
+
+
+@lru_cache(maxsize=4)
+def objective(folder: str, task: str, rows: int, form: str) -> FeatureSelectionObjective:
+    """The objective of a task with one of three representations; the filters are shared."""
+    name, what = task.split(":")
+    data = load(Path(folder), name)
+    X, y = np.asarray(data["X"], dtype=float), data["y"]
+    if len(y) > rows:
+        kept = np.random.default_rng(0).permutation(len(y))[:rows]
+        X, y = X[kept], y[kept]
+    estimator, space = learner(what)
+    features = {
+        "bits": lambda: MaskFeatures(form="bits"),
+        "mask": lambda: MaskFeatures(),
+        "ensemble": lambda: FilterEnsembleFeatures(ranks="all"),
+    }[form]()
+    made = FeatureSelectionObjective(estimator, X, y, space=space, features=features)
+    if form != "mask":
+        made.ranking = objective(folder, task, rows, "mask").ranking
+    return made
+
+
+#: Name of a method: representation, and sampler of (mask objective, seed, trials).
+METHODS: dict[str, tuple[str, Callable[[FeatureSelectionObjective, int, int], Any]]] = {
+    "FilterEnsembleNSGA2Sampler": (
+        "mask",
+        lambda o, seed, n: FilterEnsembleNSGA2Sampler(seed=seed),
+    ),
+    "the paper's GA-MO-FE": (
+        "mask",
+        lambda o, seed, n: FilterEnsembleNSGA2Sampler(variant="GA-MO-FE", seed=seed),
+    ),
+    "NSGAIISampler, bits": ("bits", lambda o, seed, n: NSGAIISampler(seed=seed)),
+    "TPESampler, bits": ("bits", lambda o, seed, n: TPESampler(seed=seed)),
+    "NSGAIISampler, geometric start": (
+        "bits",
+        lambda o, seed, n: GeometricNSGAIISampler(o.table, seed=seed),
+    ),
+    "pymoo NSGA-II, geometric start": ("bits", lambda o, seed, n: None),
+    "TPESampler, filter ensemble": ("ensemble", lambda o, seed, n: TPESampler(seed=seed)),
+    "random, geometric masks": ("mask", lambda o, seed, n: RandomGeometricSampler(seed=seed)),
+    "random, filter ensemble": ("ensemble", lambda o, seed, n: RandomSampler(seed=seed)),
+}
+VARIANTS = {
+    f"variant {v}": (
+        "mask",
+        lambda o, seed, n, v=v: FilterEnsembleNSGA2Sampler(variant=v, seed=seed),
+    )
+    for v in range(1, 7)
+}
+
+
+def run(job: Job) -> tuple[Job, list[float]]:
+    """Hypervolume after each trial of one run."""
+    folder, task, rows, n_trials, method, seed = job
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    warnings.filterwarnings("ignore")
+    form, sampler = {**METHODS, **VARIANTS}[method]
+    made = objective(folder, task, rows, form)
+    mask_objective = objective(folder, task, rows, "mask")
+    # The data are finite and the parameters in their ranges: spare scikit-learn the checks.
+    with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
+        study = made.create_study(sampler=sampler(mask_objective, seed, n_trials))
+        if method.startswith("pymoo"):
+            from benchmarks.peers.pymoo_nsga2 import run_pymoo
+
+            run_pymoo(made, study, mask_objective.table.start_size, n_trials, seed)
+        else:
+            study.optimize(made, n_trials=n_trials)
+    trials = study.get_trials(deepcopy=False)[:n_trials]
+    values = np.array([t.values if t.values is not None else (1.0, 1.0) for t in trials])
+    return job, [moocore.hypervolume(values[: k + 1], ref=[1, 1]) for k in range(len(values))]
+
+
+def main() -> None:
+    options = parser(__doc__ or "")
+    options.add_argument(
+        "--tasks",
+        default="sonar:svm,wdbc:knn,madelon:knn,semeion_binary:svm",
+        help="data:learner pairs; learners svm, knn, xgboost",
+    )
+    options.add_argument("--trials", type=int, default=400)
+    options.add_argument("--rows", type=int, default=10**9, help="use at most this many rows")
+    options.add_argument("--jobs", type=int, default=2, help="runs at a time")
+    options.add_argument("--methods", help="only these, comma separated parts of names")
+    options.add_argument("--ablation", action="store_true", help="the six variants of Table 5")
+    args = options.parse_args()
+    trials = 60 if args.quick else args.trials
+    seeds = min(args.seeds, 2) if args.quick else args.seeds
+    methods = list(VARIANTS if args.ablation else METHODS)
+    if args.methods:
+        methods = [m for m in methods if any(part in m for part in args.methods.split(";"))]
+    tasks = args.tasks.split(",")
+    jobs = [
+        (str(args.data), task, args.rows, trials, method, seed)
+        for task in tasks
+        for method in methods
+        for seed in range(seeds)
+    ]
+    marks = [m for m in (100, 200, 400, 1000, 2000) if m < trials] + [trials]
+    found: dict[tuple[str, str], list[list[float]]] = defaultdict(list)
+    with ProcessPoolExecutor(args.jobs) as pool:
+        for (_, task, _, _, method, _), curve in pool.map(run, jobs):
+            found[task, method].append([curve[m - 1] for m in marks])
+            if len(found[task, method]) == seeds:
+                middle = ", ".join(
+                    f"{statistics.median(c):.4f}" for c in zip(*found[task, method])
+                )
+                print(f"{task} {method}: {middle}", file=sys.stderr, flush=True)
+    report(found, tasks, methods, marks)
+
+
+def report(
+    found: dict[tuple[str, str], list[list[float]]],
+    tasks: list[str],
+    methods: list[str],
+    marks: list[int],
+) -> None:
+    """Print a table a task, then mean ranks over tasks and seeds."""
+    for task in tasks:
+        rows = []
+        for method in methods:
+            spreads = [Spread.of(column) for column in zip(*found[task, method])]
+            rows.append(
+                [method, *(f"{s.median:.4f} [{s.least:.4f}, {s.most:.4f}]" for s in spreads)]
+            )
+        print(f"\n### {task}\n")
+        print(markdown_table(["hypervolume at trial", *map(str, marks)], rows))
+    print("\n### Mean rank (1 is best) over tasks and seeds\n")
+    rows = []
+    for k, _ in enumerate(marks):
+        ranks = []
+        for task in tasks:
+            table = np.array([[run[k] for run in found[task, m]] for m in methods])
+            order = (-table[:, None, :] < -table[None]).sum(axis=0)
+            ties = (table[:, None, :] == table[None]).sum(axis=0)
+            ranks.append((1 + order + (ties - 1) / 2).mean(axis=1))
+        rows.append(np.mean(ranks, axis=0))
+    columns = np.array(rows).T
+    print(
+        markdown_table(
+            ["method", *map(str, marks)],
+            [[m, *(f"{v:.2f}" for v in line)] for m, line in zip(methods, columns)],
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""Optuna's samplers as peers, plain and with a start that helps them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from optuna.distributions import BaseDistribution
+from optuna.samplers import NSGAIISampler
+from optuna.study import Study
+from optuna.trial import FrozenTrial
+
+from optuna_mofs import FeatureTable
+from optuna_mofs.features.draw import geometric_size, subset_of_size
+from optuna_mofs.history import History
+from optuna_mofs.samplers.base import HistorySampler, Proposal
+
+
+class GeometricNSGAIISampler(NSGAIISampler):
+    """Optuna's NSGA-II whose first population has masks of geometric size."""
+
+    def __init__(self, table: FeatureTable, *, seed: int, population_size: int = 50) -> None:
+        super().__init__(seed=seed, population_size=population_size)
+        self._table = table
+        self._start_seed = seed
+        self._size = population_size
+
+    def sample_independent(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> Any:
+        """A bit of the trial's geometric mask in the first population, else as Optuna does."""
+        if trial.number < self._size and param_name in self._table.names:
+            p = len(self._table)
+            rng = np.random.default_rng([self._start_seed, trial.number])
+            mask = subset_of_size(rng, geometric_size(rng, self._table.start_size, p), p)
+            return bool(mask[self._table.names.index(param_name)])
+        return super().sample_independent(study, trial, param_name, param_distribution)
+
+
+class RandomGeometricSampler(HistorySampler):
+    """Random hyperparameters and masks of geometric size."""
+
+    def propose(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
+        """A random configuration."""
+        assert history.table is not None
+        p = len(history.table.free)
+        mask = subset_of_size(rng, geometric_size(rng, history.table.start_size, p), p)
+        return Proposal(history.space.sample(rng)[0], mask)

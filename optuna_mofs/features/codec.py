@@ -15,6 +15,7 @@ import base64
 import hashlib
 import zlib
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -92,9 +93,9 @@ class MaskCodec:
         """Names of the suggestions that form the mask."""
         return tuple(self._bit_names) if self.form == "bits" else (self.name,)
 
-    @property
+    @cached_property
     def distributions(self) -> dict[str, BaseDistribution]:
-        """The suggestions' distributions by name."""
+        """The suggestions' distributions by name (do not change them)."""
         return dict(self._distributions)
 
     def encode(self, mask: Array) -> tuple[dict[str, Any], list[Any] | None]:

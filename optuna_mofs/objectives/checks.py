@@ -143,7 +143,10 @@ def check_weights(estimator: Any, scorer: Any) -> None:
 
 
 def _takes_weights(function: Callable[..., Any]) -> bool:
-    parameters = inspect.signature(function).parameters
+    try:
+        parameters = inspect.signature(function).parameters
+    except ValueError:  # compiled, without a signature: the first trial will tell
+        return True
     return "sample_weight" in parameters or any(
         p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,9 @@ from optuna_mofs.selection import MASK
 
 #: Key of the trial attribute in which a sampler remembers how it made a proposal.
 PROPOSAL = "proposal"
+
+#: Infinite values are legal in Optuna; a number that can be added to is easier to work with.
+_INFINITE = 1e300
 
 
 class History:
@@ -45,8 +48,8 @@ class History:
         chosen = None if described is None else described.representation
         #: Masks ↔ suggestions, or None for a study without masks.
         self.codec = chosen.codec if isinstance(chosen, MaskFeatures) else None
-        self._masked = frozenset(() if self.codec is None else self.codec.parameters)
         self.space = ParameterSpace({})
+        self._masked = {} if self.codec is None else self.codec.distributions
         self._distributions: dict[str, BaseDistribution] = {}
         self._signs: Array = np.ones(1)
         self._trials: list[FrozenTrial] = []
@@ -57,12 +60,12 @@ class History:
         self._packed = _Rows(np.uint8)
         self._sizes = _Rows(np.int64)
         self.notes: list[dict[str, Any]] = []
-        self._settled: set[int] = set()
-        self._settled_to = 0
-        self._finished_params: dict[tuple[str, ...], set[tuple[Any, ...]]] = {}
-        self._running_params: list[dict[str, Any]] = []
+        self._read_to = 0
+        self._open: list[int] = []
+        self._known = _Known()
         if described is not None:
             self.require(described.distributions)
+            self._known.named = frozenset(self.distributions)
 
     def __len__(self) -> int:
         return len(self._trials)
@@ -110,17 +113,19 @@ class History:
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
         """Every suggestion known, the mask's first."""
-        mask = {} if self.codec is None else self.codec.distributions
-        return {**mask, **self.space.distributions}
+        return {**self._masked, **self.space.distributions}
 
     def reference(self) -> Array:
         """The worst sensible value of each objective, minimised.
 
-        What the description says, and where it says nothing a little worse than the worst seen.
+        What the description says, and where it says nothing a little worse than the worst finite
+        value seen.
         """
         values = self.values
-        low, high = values.min(axis=0), values.max(axis=0)
-        reference: Array = high + 0.1 * np.where(high > low, high - low, 1.0)
+        finite = np.abs(values) < _INFINITE
+        low = values.min(axis=0, where=finite, initial=_INFINITE)
+        high = values.max(axis=0, where=finite, initial=-_INFINITE)
+        reference: Array = np.where(high > low, high + 0.1 * (high - low), high + 1.0)
         measures = () if self.described is None else self.described.measures
         if len(measures) == len(self._signs):
             for j, measure in enumerate(measures):
@@ -141,20 +146,21 @@ class History:
             [-1.0 if d == StudyDirection.MAXIMIZE else 1.0 for d in study.directions]
         )
         trials = trials_of(study)
-        self._running_params = []
-        fresh = []
-        for trial in trials[self._settled_to :]:
-            if trial.number in self._settled or trial.number == but:
-                continue
+        # Trials are numbered by their place. Only new ones and those unfinished last time are
+        # looked at: a trial that a dead process left running does not make the others dear.
+        waiting = [*self._open, *range(self._read_to, len(trials))]
+        self._open = []
+        self._read_to = len(trials)
+        self._known.unfinished = []
+        for number in waiting:
+            trial = trials[number]
             if trial.state.is_finished():
-                fresh.append(trial)
-            elif trial.params:
-                self._running_params.append(trial.params)
-        for trial in fresh:
-            self._settle(trial)
-        while self._settled_to in self._settled:
-            self._settled.remove(self._settled_to)
-            self._settled_to += 1
+                self._settle(trial)
+            else:
+                self._open.append(number)
+        for number in self._open:
+            if number != but:
+                self._meet_unfinished(trials[number])
 
     def require(self, distributions: Mapping[str, BaseDistribution]) -> None:
         """Make sure that the space holds these parameters."""
@@ -168,29 +174,33 @@ class History:
                 changed |= wide != old
                 self._distributions[name] = wide
         if changed:
-            self.space = ParameterSpace(self._distributions)
+            # By name: the order of columns must not tell which trial was finished first.
+            self.space = ParameterSpace(dict(sorted(self._distributions.items())))
             self._rows.fill([self.space.encode(t.params) for t in self._trials])
 
     def is_known(self, params: Mapping[str, Any]) -> bool:
-        """Whether a finished or running trial has these parameters.
+        """Whether a finished, running or queued trial has these parameters.
 
         Parameters that a trial did not ask for (inactive ones) do not count.
         """
-        for names, seen in self._finished_params.items():
-            if all(n in params for n in names) and tuple(params[n] for n in names) in seen:
-                return True
-        return any(
-            all(n in params and params[n] == v for n, v in running.items())
-            for running in self._running_params
+        return self._known.holds(_internal(params, self.distributions))
+
+    @property
+    def tried(self) -> int:
+        """Number of different configurations that were completed, of one set of parameters."""
+        return self._known.tried
+
+    def _meet_unfinished(self, trial: FrozenTrial) -> None:
+        # A queued trial says beforehand which values it will have.
+        params = {**trial.system_attrs.get("fixed_params", {}), **trial.params}
+        self._known.unfinished.append(
+            _internal(params, {**self.distributions, **trial.distributions})
         )
 
     def _settle(self, trial: FrozenTrial) -> None:
-        self._settled.add(trial.number)
-        names = tuple(sorted(trial.params))
-        if names:
-            seen = self._finished_params.setdefault(names, set())
-            seen.add(tuple(trial.params[n] for n in names))
-        if trial.state != TrialState.COMPLETE:
+        complete = trial.state == TrialState.COMPLETE
+        self._known.add(_internal(trial.params, trial.distributions), complete=complete)
+        if not complete:
             return
         mask = None
         if self.codec is not None:
@@ -198,35 +208,84 @@ class History:
             if mask is None:
                 return
         self.require(trial.distributions)
-        late = bool(self._trials) and trial.number < self._trials[-1].number
-        self._trials.append(trial)
-        self.notes.append(frozen_attr(trial, PROPOSAL) or {})
-        self._numbers.append(trial.number)
-        values = np.nan_to_num(np.array(trial.values), posinf=1e300, neginf=-1e300)
-        self._values.append(self._signs * values)
-        self._violations.append(sum(max(0.0, c) for c in trial.constraints.values()))
-        self._rows.append(self.space.encode(trial.params))
+        # By number, whoever came first: a slow worker may tell an older trial.
+        i = int(np.searchsorted(self._numbers.view().ravel(), trial.number))
+        self._trials.insert(i, trial)
+        self.notes.insert(i, frozen_attr(trial, PROPOSAL) or {})
+        self._numbers.insert(i, trial.number)
+        values = np.nan_to_num(np.array(trial.values), posinf=_INFINITE, neginf=-_INFINITE)
+        self._values.insert(i, self._signs * values)
+        self._violations.insert(i, sum(max(0.0, c) for c in trial.constraints.values()))
+        self._rows.insert(i, self.space.encode(trial.params))
         if mask is not None:
-            self._packed.append(np.packbits(mask))
-            self._sizes.append(np.count_nonzero(mask))
-        if late:
-            self._sort()
+            self._packed.insert(i, np.packbits(mask))
+            self._sizes.insert(i, np.count_nonzero(mask))
 
-    def _sort(self) -> None:
-        # A slow worker told an older trial: history is ordered by number, whoever came first.
-        order = np.argsort(self.numbers, kind="stable")
-        self._trials = [self._trials[i] for i in order]
-        self.notes = [self.notes[i] for i in order]
-        for rows in (
-            self._numbers,
-            self._values,
-            self._violations,
-            self._rows,
-            self._packed,
-            self._sizes,
-        ):
-            if len(rows):
-                rows.fill(rows.view()[order])
+
+def _internal(
+    params: Mapping[str, Any], distributions: Mapping[str, BaseDistribution]
+) -> dict[str, float]:
+    """Values as the numbers that Optuna stores, which can be hashed whatever the choices are.
+
+    Parameters that are unknown or have a single value are left out.
+    """
+    found = {}
+    for name, value in params.items():
+        distribution = distributions.get(name)
+        if distribution is None or distribution.single():
+            continue
+        try:
+            found[name] = float(distribution.to_internal_repr(value))
+        except (TypeError, ValueError):
+            continue  # a user queued what the distribution does not have
+    return found
+
+
+class _Known:
+    """Configurations that were or are being tried.
+
+    A trial that failed, or was cut off, between two suggestions says nothing of those that were
+    to come: a trial that is not complete counts only if it has as many parameters as trials of
+    its kind have.
+    """
+
+    def __init__(self) -> None:
+        #: Parameters that the study's description names; every whole trial has them.
+        self.named: frozenset[str] = frozenset()
+        self.unfinished: list[dict[str, float]] = []
+        self._complete: dict[frozenset[str], set[tuple[float, ...]]] = {}
+        self._failed: dict[frozenset[str], set[tuple[float, ...]]] = {}
+
+    def add(self, values: Mapping[str, float], *, complete: bool) -> None:
+        if values:
+            where = self._complete if complete else self._failed
+            where.setdefault(frozenset(values), set()).add(_ordered(values, values))
+
+    def holds(self, values: Mapping[str, float]) -> bool:
+        have = values.keys()
+        for names, seen in self._complete.items():
+            if names <= have and _ordered(values, names) in seen:
+                return True
+        for names, seen in self._failed.items():
+            if names <= have and _ordered(values, names) in seen and self._is_whole(names):
+                return True
+        return any(
+            other.items() <= values.items() and self._is_whole(frozenset(other))
+            for other in self.unfinished
+        )
+
+    @property
+    def tried(self) -> int:
+        return max(map(len, self._complete.values()), default=0)
+
+    def _is_whole(self, names: frozenset[str]) -> bool:
+        if not names or any(names < others for others in self._complete):
+            return False
+        return names in self._complete or (bool(self.named) and self.named <= names)
+
+
+def _ordered(values: Mapping[str, float], names: Collection[str]) -> tuple[float, ...]:
+    return tuple(values[name] for name in sorted(names))
 
 
 class _Rows:
@@ -237,23 +296,20 @@ class _Rows:
         self._data: Array | None = None
         self._count = 0
 
-    def __len__(self) -> int:
-        return self._count
-
-    def append(self, row: Any) -> None:
+    def insert(self, i: int, row: Any) -> None:
         row = np.asarray(row, dtype=self._dtype)
-        if self._data is None or self._data.shape[1:] != row.shape:
+        if self._data is None:
             self._data = np.empty((16, *row.shape), dtype=self._dtype)
         if self._count == len(self._data):
             self._data = np.concatenate([self._data, np.empty_like(self._data)])
-        self._data[self._count] = row
+        self._data[i + 1 : self._count + 1] = self._data[i : self._count]
+        self._data[i] = row
         self._count += 1
 
     def fill(self, rows: Any) -> None:
-        rows = list(rows)
         self._data, self._count = None, 0
-        for row in rows:
-            self.append(row)
+        for i, row in enumerate(rows):
+            self.insert(i, row)
 
     def view(self) -> Array:
         return np.empty((0, 0), self._dtype) if self._data is None else self._data[: self._count]

@@ -28,11 +28,11 @@ class ParameterSpace:
         distributions: By name; those of a single value are left out.
 
     Example:
-        >>> space = ParameterSpace({"C": FloatDistribution(0.01, 100, log=True)})
-        >>> space.encode({"C": 1.0}).tolist()
+        >>> space = ParameterSpace({"C": FloatDistribution(1, 64, log=True)})
+        >>> space.encode({"C": 8.0}).tolist()
         [0.5]
-        >>> space.decode(np.array([0.5]))
-        {'C': 1.0}
+        >>> round(space.decode(np.array([0.5]))["C"], 6)
+        8.0
     """
 
     def __init__(self, distributions: Mapping[str, BaseDistribution]) -> None:
@@ -47,10 +47,10 @@ class ParameterSpace:
         return len(self.names)
 
     def encode(self, params: Mapping[str, Any]) -> Array:
-        """A row from parameter values."""
+        """A row from parameter values; what does not fit its distribution counts as missing."""
         return np.array(
             [
-                axis.encode(params[name]) if name in params else np.nan
+                _encoded(axis, params[name]) if name in params else np.nan
                 for name, axis in zip(self.names, self._axes)
             ],
             dtype=float,
@@ -77,7 +77,16 @@ class ParameterSpace:
 
     def size(self) -> float:
         """Number of different configurations, infinite if any parameter is continuous."""
-        return float(np.prod(self.cells)) if len(self) else 1.0
+        with np.errstate(over="ignore"):
+            return float(np.prod(self.cells))
+
+    def nth(self, place: int) -> Array:
+        """The row at a place in the list of all configurations of a finite space."""
+        row = np.empty(len(self))
+        for i, axis in enumerate(self._axes):
+            place, cell = divmod(place, int(axis.cells))
+            row[i] = axis.middle(cell)
+        return row
 
 
 class _Axis:
@@ -90,6 +99,10 @@ class _Axis:
         raise NotImplementedError
 
     def decode(self, value: float) -> Any:
+        raise NotImplementedError
+
+    def middle(self, cell: int) -> float:
+        """Where the value of a cell goes."""
         raise NotImplementedError
 
 
@@ -124,8 +137,10 @@ class _Grid(_Axis):
         return math.log(self.low + k * self.step) if self.log else k
 
     def encode(self, value: Any) -> float:
-        k = min(self.last, max(0, (value - self.low) / self.step))
-        return (self._scale(k) - self.start) / self.width
+        return self.middle(min(self.last, max(0, (value - self.low) / self.step)))
+
+    def middle(self, cell: float) -> float:
+        return (self._scale(cell) - self.start) / self.width
 
     def decode(self, value: float) -> Any:
         place = self.start + min(1.0, max(0.0, value)) * self.width
@@ -148,6 +163,17 @@ class _Choice(_Axis):
         assert self.choices is not None
         return self.choices[min(len(self.choices) - 1, max(0, int(value)))]
 
+    def middle(self, cell: int) -> float:
+        return float(cell)
+
+
+def _encoded(axis: _Axis, value: Any) -> float:
+    try:
+        return axis.encode(value)
+    except (TypeError, ValueError):
+        # Optuna lets trials be added that another version of the objective made.
+        return math.nan
+
 
 def _axis(distribution: BaseDistribution) -> _Axis:
     if isinstance(distribution, CategoricalDistribution):
@@ -159,15 +185,34 @@ def _axis(distribution: BaseDistribution) -> _Axis:
 
 
 def widened(old: BaseDistribution, new: BaseDistribution) -> BaseDistribution:
-    """One distribution for a parameter whose range changes from trial to trial.
+    """One distribution for a parameter whose range or step changes from trial to trial.
 
-    Covers both ranges, so that it settles; falls back to the newer one if they differ in kind.
+    It covers both, so that it settles, and is the same in whichever order trials come. Of two
+    that differ in kind, which Optuna allows only for trials added from outside, it is always the
+    same one.
+
+    Example:
+        >>> widened(IntDistribution(0, 8, step=4), IntDistribution(2, 14, step=6))
+        IntDistribution(high=14, log=False, low=0, step=2)
     """
-    if old == new or type(old) is not type(new) or isinstance(new, CategoricalDistribution):
-        return new
-    assert isinstance(new, FloatDistribution | IntDistribution)
-    assert isinstance(old, FloatDistribution | IntDistribution)
-    if (old.log, old.step) != (new.log, new.step):
-        return new
-    low, high = min(old.low, new.low), max(old.high, new.high)
-    return type(new)(low, high, log=new.log, step=new.step)  # type: ignore[arg-type]
+    same_log = getattr(old, "log", None) == getattr(new, "log", None)
+    if isinstance(old, IntDistribution) and isinstance(new, IntDistribution) and same_log:
+        # The coarsest grid with all values of both; a single value has no step of its own.
+        steps = [0 if d.single() else d.step for d in (old, new)]
+        step = 1 if new.log else math.gcd(*steps, old.low - new.low) or 1
+        return IntDistribution(*_cover(old, new), log=new.log, step=step)
+    if isinstance(old, FloatDistribution) and isinstance(new, FloatDistribution) and same_log:
+        grid = old.step if _same_grid(old, new) else None
+        return FloatDistribution(*_cover(old, new), log=new.log, step=grid)
+    return max(old, new, key=repr)
+
+
+def _cover(old: Any, new: Any) -> tuple[Any, Any]:
+    return min(old.low, new.low), max(old.high, new.high)
+
+
+def _same_grid(old: FloatDistribution, new: FloatDistribution) -> bool:
+    if old.step is None or old.step != new.step:
+        return False
+    steps = (new.low - old.low) / old.step
+    return abs(steps - round(steps)) < 1e-8

@@ -64,4 +64,5 @@ def _queue_again(study: Study, trial: FrozenTrial) -> None:
             },
         )
     )
-    study.tell(trial.number, state=TrialState.FAIL)
+    # A worker that was only slow may have finished it by now.
+    study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)

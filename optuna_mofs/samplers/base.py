@@ -6,18 +6,21 @@ import secrets
 import threading
 import zlib
 from abc import abstractmethod
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
+from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from optuna_mofs._storage import read_study_attr, write_study_attr, write_trial_attr
 from optuna_mofs.description import StudyDescription
+from optuna_mofs.features.draw import mask_from_seed
 from optuna_mofs.features.table import Array
 from optuna_mofs.history import PROPOSAL, History
 from optuna_mofs.parameters import ParameterSpace
@@ -29,6 +32,8 @@ T = TypeVar("T")
 _ATTEMPTS = 20
 #: A space with at most this many configurations is searched to the last one.
 _ENUMERABLE = 10_000
+#: Studies whose history one sampler object keeps at hand.
+_STUDIES = 4
 
 
 @dataclass
@@ -68,7 +73,8 @@ class HistorySampler(BaseSampler):
     """
 
     def __init__(self, *, seed: int | None = None) -> None:
-        if seed is not None and (not isinstance(seed, int | np.integer) or seed < 0):
+        whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+        if seed is not None and not (whole and seed >= 0):
             raise ValueError(f"seed must be None or an integer of at least 0, but is {seed!r}.")
         self.seed = None if seed is None else int(seed)
         self._cache = _Cache()
@@ -88,9 +94,10 @@ class HistorySampler(BaseSampler):
 
         It must be computable from the history: it is dropped with the study and by pickling.
         """
-        if key not in self._cache.kept:
-            self._cache.kept[key] = make()
-        kept: T = self._cache.kept[key]
+        everything = self._cache.current.kept
+        if key not in everything:
+            everything[key] = make()
+        kept: T = everything[key]
         return kept
 
     # ---- Optuna's side ------------------------------------------------------------------------
@@ -100,7 +107,9 @@ class HistorySampler(BaseSampler):
     ) -> dict[str, BaseDistribution]:
         """Everything the study's description or its finished trials tell of."""
         with self._cache.lock:
-            return dict(self._history(study, trial).distributions)
+            history = self._history(study, trial)
+            self._cache.current.read_for = trial.number
+            return dict(history.distributions)
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -108,17 +117,26 @@ class HistorySampler(BaseSampler):
         """Propose, write down how it was made, and hand over the parameters."""
         if not search_space:
             return {}
+        decided = {**trial.system_attrs.get("fixed_params", {}), **trial.params}
         with self._cache.lock:
-            history = self._history(study, trial)
-            history.require(search_space)
-            proposal, params, mask_attr = self._fresh_proposal(study, history, trial.number)
-        fixed = trial.system_attrs.get("fixed_params", {})
-        if mask_attr is not None and history.codec is not None:
+            history = self._history_read_for(study, trial)
+            if not search_space.keys() & history.distributions.keys():
+                # Somebody asks about parameters of which no trial tells.
+                made = _Made(history, Proposal(np.full(len(history.space), np.nan)))
+            else:
+                made = self._fresh_proposal(study, history, trial.number, decided)
+        if made.mask_attr is not None and history.codec is not None:
             name = history.codec.name
-            if name in search_space and name not in fixed:
-                write_trial_attr(study, trial, MASK, mask_attr)
-        write_trial_attr(study, trial, PROPOSAL, proposal.note())
-        return {name: params[name] for name in search_space if name in params}
+            # A mask that is fixed, or was suggested before the trial was cut off, keeps its own.
+            if name in search_space and name not in decided:
+                write_trial_attr(study, trial, MASK, made.mask_attr)
+        write_trial_attr(study, trial, PROPOSAL, made.proposal.note())
+        return {
+            name: made.params[name]
+            if name in made.params
+            else self.sample_independent(study, trial, name, distribution)
+            for name, distribution in search_space.items()
+        }
 
     def sample_independent(
         self,
@@ -139,41 +157,50 @@ class HistorySampler(BaseSampler):
     # ---- inside -------------------------------------------------------------------------------
 
     def _history(self, study: Study, trial: FrozenTrial) -> History:
-        cache = self._cache
-        key = (id(study._storage), study._study_id)
-        described = StudyDescription.read(study) if cache.history.described is None else None
-        if cache.key != key or described is not None:
-            cache.key, cache.seed = key, None
-            cache.storage = study._storage
-            cache.kept = {}
-            cache.history = History(StudyDescription.read(study))
+        cache = self._cache.of(study)
+        if cache.history.described is None:
+            described = StudyDescription.read(study)
+            if described is not None:
+                cache.history = History(described)
+                cache.kept = {}
         cache.history.update(study, but=trial.number)
+        cache.read_for = None
+        return cache.history
+
+    def _history_read_for(self, study: Study, trial: FrozenTrial) -> History:
+        # Optuna asks for the space and at once for values: one reading serves both.
+        cache = self._cache.of(study)
+        if cache.read_for != trial.number:
+            return self._history(study, trial)
+        cache.read_for = None
         return cache.history
 
     def _seed(self, study: Study) -> int:
         if self.seed is not None:
             return self.seed
-        if self._cache.seed is None or self._cache.key != (id(study._storage), study._study_id):
+        with self._cache.lock:
+            cache = self._cache.of(study)
+            if cache.seed is not None:
+                return cache.seed
             found = read_study_attr(study, "seed")
-            if found is None:
-                write_study_attr(study, "seed", secrets.randbits(31))
-                # Another worker may have written at the same moment: the storage decides.
-                found = read_study_attr(study, "seed")
-            self._cache.seed = int(found)
-        return self._cache.seed
+            if found is not None:
+                cache.seed = int(found)
+                return cache.seed
+            write_study_attr(study, "seed", secrets.randbits(31))
+            # Another worker may be writing at this moment. The storage decides, so that the seed
+            # is read again at the next trial before it is taken for granted.
+            return int(read_study_attr(study, "seed"))
 
     def _fresh_proposal(
-        self, study: Study, history: History, number: int
-    ) -> tuple[Proposal, dict[str, Any], list[Any] | None]:
+        self, study: Study, history: History, number: int, decided: Mapping[str, Any]
+    ) -> _Made:
         seed = self._seed(study)
         for attempt in range(_ATTEMPTS):
             rng = np.random.default_rng([seed, number, attempt])
-            proposal = self.propose(history, rng, number)
-            params, mask_attr = _decoded(history, proposal)
-            if not history.is_known(params):
-                return proposal, params, mask_attr
-        proposal = _unseen(history, rng) or proposal
-        return proposal, *_decoded(history, proposal)
+            made = _Made(history, self.propose(history, rng, number))
+            if not history.is_known({**made.params, **decided}):
+                return made
+        return _unseen(history, rng, decided) or made
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_cache": None}
@@ -183,51 +210,74 @@ class HistorySampler(BaseSampler):
         self._cache = _Cache()
 
 
-class _Cache:
-    """What a sampler holds of one study; dropped by pickling, rebuilt from the storage."""
+class _StudyCache:
+    """What a sampler holds of one study; can be rebuilt from the storage at any time."""
 
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
-        self.key: tuple[int, int] | None = None
-        self.storage: Any = None  # kept alive, so that its id stays its own
+    def __init__(self, storage: BaseStorage) -> None:
+        self.storage = storage  # kept alive, so that its id stays its own
         self.seed: int | None = None
         self.history = History()
+        #: Number of the trial for which the history was just read.
+        self.read_for: int | None = None
         self.kept: dict[str, Any] = {}
 
 
-def _decoded(history: History, proposal: Proposal) -> tuple[dict[str, Any], list[Any] | None]:
-    params = history.space.decode(proposal.row)
-    if history.codec is None or proposal.mask is None:
-        return params, None
-    chosen, mask_attr = history.codec.encode(proposal.mask)
-    return {**chosen, **params}, mask_attr
+class _Cache:
+    """What a sampler holds of the studies it was last asked for; dropped by pickling."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self._studies: OrderedDict[tuple[int, int], _StudyCache] = OrderedDict()
+
+    @property
+    def current(self) -> _StudyCache:
+        """That of the study at hand."""
+        return next(reversed(self._studies.values()))
+
+    def of(self, study: Study) -> _StudyCache:
+        """That of a study, which becomes the one at hand."""
+        key = (id(study._storage), study._study_id)
+        if key not in self._studies:
+            self._studies[key] = _StudyCache(study._storage)
+        self._studies.move_to_end(key)
+        while len(self._studies) > _STUDIES:
+            self._studies.popitem(last=False)
+        return self._studies[key]
 
 
-def _unseen(history: History, rng: np.random.Generator) -> Proposal | None:
+class _Made:
+    """A proposal, and the parameters and the attribute that stand for it."""
+
+    def __init__(self, history: History, proposal: Proposal) -> None:
+        self.proposal = proposal
+        self.params = history.space.decode(proposal.row)
+        self.mask_attr: list[Any] | None = None
+        if history.codec is not None and proposal.mask is not None:
+            chosen, self.mask_attr = history.codec.encode(proposal.mask)
+            self.params = {**chosen, **self.params}
+
+
+def _unseen(
+    history: History, rng: np.random.Generator, decided: Mapping[str, Any]
+) -> _Made | None:
     """A random configuration that no trial has, if there is one to be found."""
-    p = 0 if history.table is None else len(history.table.free)
-    size = history.space.size() * 2.0**p
-    tries = range(50) if size > _ENUMERABLE else rng.permutation(int(size))
-    for place in tries:
+    table, space = history.table, history.space
+    size = space.size() * (1.0 if table is None else 2.0 ** min(len(table.free), 1000))
+    if history.tried >= size:
+        return None
+    for place in range(50) if size > _ENUMERABLE else rng.permutation(int(size)):
+        mask = None
         if size > _ENUMERABLE:
-            row = history.space.sample(rng)[0]
-            mask = None if history.table is None else rng.random(p) < 0.5
+            row = space.sample(rng)[0]
+            if table is not None:
+                mask = mask_from_seed(table, int(rng.integers(2**52)))
+        elif table is None:
+            row = space.nth(int(place))
         else:
-            row, mask = _configuration(history.space, p, int(place))
-            mask = None if history.table is None else mask
-        proposal = Proposal(row, mask, operator="unseen")
-        if not history.is_known(_decoded(history, proposal)[0]):
-            return proposal
+            rest, bits = divmod(int(place), 2 ** len(table.free))
+            row = space.nth(rest)
+            mask = np.array([bits >> j & 1 for j in range(len(table.free))], dtype=bool)
+        made = _Made(history, Proposal(row, mask, operator="unseen"))
+        if not history.is_known({**made.params, **decided}):
+            return made
     return None
-
-
-def _configuration(space: ParameterSpace, p: int, place: int) -> tuple[Array, Array]:
-    """The configuration at a place in the list of all."""
-    mask = np.zeros(p, dtype=bool)
-    for j in range(p):
-        place, mask[j] = divmod(place, 2)
-    unit = np.zeros((1, len(space)))
-    for i, cells in enumerate(space.cells):
-        place, cell = divmod(place, int(cells))
-        unit[0, i] = (cell + 0.5) / cells
-    return space.from_unit(unit)[0], mask

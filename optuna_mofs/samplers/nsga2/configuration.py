@@ -50,8 +50,8 @@ class Configuration:
 
     @property
     def weights(self) -> Array:
-        """Filter weights on the simplex."""
-        return weights_from_raw(self.raw)
+        """Filter weights on the simplex; none where there are no filters."""
+        return weights_from_raw(self.raw) if len(self.raw) else self.raw
 
     def memory(self) -> dict[str, Any]:
         """What is remembered of it on the trial."""

@@ -264,4 +264,5 @@ def weights_from_raw(raw: Array) -> Array:
     """
     pull = -np.log1p(-np.minimum(raw, 1 - 1e-12))
     total = pull.sum()
-    return np.full(len(raw), 1 / len(raw)) if total == 0 else pull / total
+    # No pull at all: even weights (none, if there are no filters).
+    return np.full(len(raw), 1 / max(1, len(raw))) if total == 0 else pull / total

@@ -26,6 +26,7 @@ def open_sqlite() -> Callable[[Path], RDBStorage]:
 
     def hurry(connection: Any, _: Any) -> None:
         connection.execute("PRAGMA synchronous=OFF")
+        connection.execute("PRAGMA journal_mode=MEMORY")
 
     def opened(path: Path) -> RDBStorage:
         storage = RDBStorage(f"sqlite:///{path}")

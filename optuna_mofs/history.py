@@ -41,6 +41,7 @@ class History:
         sizes: Number of free features of each trial.
         violations: Sum of constraint violations of each trial, 0 for feasible ones.
         notes: What the sampler wrote on each trial.
+        running_notes: What the sampler wrote on the trials that run now, by number.
     """
 
     def __init__(self, described: StudyDescription | None = None) -> None:
@@ -60,6 +61,7 @@ class History:
         self._packed = _Rows(np.uint8)
         self._sizes = _Rows(np.int64)
         self.notes: list[dict[str, Any]] = []
+        self.running_notes: list[dict[str, Any]] = []
         self._read_to = 0
         self._open: list[int] = []
         self._known = _Known()
@@ -152,6 +154,7 @@ class History:
         self._open = []
         self._read_to = len(trials)
         self._known.unfinished = []
+        self.running_notes = []
         for number in waiting:
             trial = trials[number]
             if trial.state.is_finished():
@@ -191,6 +194,8 @@ class History:
         return self._known.tried
 
     def _meet_unfinished(self, trial: FrozenTrial) -> None:
+        if trial.state == TrialState.RUNNING:
+            self.running_notes.append(frozen_attr(trial, PROPOSAL) or {})
         # A queued trial says beforehand which values it will have.
         params = {**trial.system_attrs.get("fixed_params", {}), **trial.params}
         self._known.unfinished.append(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from optuna_mofs.samplers.operators.mask_change import (
     MaskMutation,
     uniform_mask_crossover,
 )
+from optuna_mofs.samplers.operators.mask_start import MaskStart, ensemble_start, prefix_start
 from optuna_mofs.samplers.operators.rows import (
     adapt_rate,
     adapt_step,
@@ -112,26 +113,31 @@ class MixedVariation:
     Args:
         mask_crossover: Probability that the mask is crossed with that of the second parent.
         mask_redraw: … that bits are erased and drawn anew by the filters.
-        mask_flip: … that a few bits are added and dropped. Else the mask is kept.
+        mask_flip: … that a few bits are added and dropped.
+        mask_fresh: … that a mask is drawn as at the start, to be tried with hyperparameters that
+            have proved good. Else the mask is kept.
         row_step: Probability that the hyperparameters take a Gaussian step.
         row_blend: … that they are crossed with those of the second parent. Else they are kept.
         redraw: The mutation behind ``mask_redraw``.
         flip: The mutation behind ``mask_flip``.
         flip_after_crossover: Probability that a crossed mask is flipped too.
         eta: Distribution index of SBX.
-        fresh: Part of the filter weights that is drawn anew at a mask mutation.
+        new_weights: Part of the filter weights that is drawn anew at a mask mutation.
+        fresh_masks: The recipes behind ``mask_fresh``.
     """
 
     mask_crossover: float = 0.3
-    mask_redraw: float = 0.3
-    mask_flip: float = 0.35
+    mask_redraw: float = 0.25
+    mask_flip: float = 0.3
+    mask_fresh: float = 0.1
     row_step: float = 0.35
     row_blend: float = 0.15
     redraw: MaskMutation = field(default_factory=FilterEnsembleMutation)
     flip: MaskMutation = field(default_factory=AddDrop)
     flip_after_crossover: float = 0.3
     eta: float = 5.0
-    fresh: float = 0.5
+    new_weights: float = 0.5
+    fresh_masks: Sequence[MaskStart] = (prefix_start, ensemble_start)
 
     def __call__(
         self,
@@ -162,7 +168,10 @@ class MixedVariation:
         u -= self.mask_crossover
         if u < self.mask_redraw:
             return "redraw"
-        return "flip" if u - self.mask_redraw < self.mask_flip else "keep"
+        u -= self.mask_redraw
+        if u < self.mask_flip:
+            return "flip"
+        return "fresh" if u - self.mask_flip < self.mask_fresh else "keep"
 
     def _row_operator(self, rng: np.random.Generator) -> str:
         u = rng.random()
@@ -191,11 +200,14 @@ class MixedVariation:
         weights = first.weights
         if len(weights):
             drawn = simplex_weights(rng, len(weights))
-            weights = (1 - self.fresh) * weights + self.fresh * drawn
-        mutation = self.redraw if operator == "redraw" else self.flip
-        return replace(
-            first, mask=mutation(rng, mask, table, weights), raw=raw_from_weights(weights)
-        )
+            weights = (1 - self.new_weights) * weights + self.new_weights * drawn
+        if operator == "fresh":
+            recipe = self.fresh_masks[int(rng.integers(len(self.fresh_masks)))]
+            mask = recipe(rng, table, weights)
+        else:
+            mutation = self.redraw if operator == "redraw" else self.flip
+            mask = mutation(rng, mask, table, weights)
+        return replace(first, mask=mask, raw=raw_from_weights(weights))
 
     def _change_row(
         self,

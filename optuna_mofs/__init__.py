@@ -13,7 +13,7 @@ from optuna_mofs.fronts import Front, generalisation, hypervolume_history, paret
 from optuna_mofs.measures import Measure
 from optuna_mofs.objectives import FeatureSelectionObjective, feature_table
 from optuna_mofs.resume import retry_interrupted
-from optuna_mofs.samplers import FilterEnsembleNSGA2Sampler
+from optuna_mofs.samplers import FilterEnsembleNSGA2Sampler, ParEGOSampler, SMSEGOSampler
 from optuna_mofs.selection import (
     enqueue_features,
     selected_features,
@@ -32,6 +32,8 @@ __all__ = [
     "Front",
     "MaskFeatures",
     "Measure",
+    "ParEGOSampler",
+    "SMSEGOSampler",
     "SingleFilterFeatures",
     "__version__",
     "enqueue_features",

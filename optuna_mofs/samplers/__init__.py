@@ -1,5 +1,6 @@
 """Samplers for feature selection and tuning."""
 
+from optuna_mofs.samplers.model_based import ParEGOSampler, SMSEGOSampler
 from optuna_mofs.samplers.nsga2 import FilterEnsembleNSGA2Sampler
 
-__all__ = ["FilterEnsembleNSGA2Sampler"]
+__all__ = ["FilterEnsembleNSGA2Sampler", "ParEGOSampler", "SMSEGOSampler"]

@@ -1,0 +1,19 @@
+"""Model-based search: ParEGO and SMS-EGO on mixed, conditional spaces, with and without masks."""
+
+from optuna_mofs.samplers.model_based.infill import LowerConfidenceBound, expected_improvement
+from optuna_mofs.samplers.model_based.masks import MaskSearch
+from optuna_mofs.samplers.model_based.sampler import ParEGOSampler, SMSEGOSampler
+from optuna_mofs.samplers.model_based.search import InfillSearch
+from optuna_mofs.samplers.model_based.surrogates import Forest, Kriging, Surrogate
+
+__all__ = [
+    "Forest",
+    "InfillSearch",
+    "Kriging",
+    "LowerConfidenceBound",
+    "MaskSearch",
+    "ParEGOSampler",
+    "SMSEGOSampler",
+    "Surrogate",
+    "expected_improvement",
+]

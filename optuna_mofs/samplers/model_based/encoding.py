@@ -1,0 +1,49 @@
+"""Rows of parameters as a surrogate sees them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optuna_mofs.features.table import Array
+from optuna_mofs.parameters import ParameterSpace
+
+
+class RowEncoding:
+    """Numbers as they are, categories as indicators, inactive ones apart from both.
+
+    Horn and Bischl (2016), section II b: a number that is missing goes to ``max + 2 (max - min)``
+    of those seen, outside the range of all others; a category that is missing is a level of its
+    own.
+
+    Args:
+        space: The parameters.
+        rows: Finished trials, NaN where a parameter was inactive.
+    """
+
+    def __init__(self, space: ParameterSpace, rows: Array) -> None:
+        self._categorical = space.categorical
+        self._number = np.flatnonzero(~space.categorical)
+        columns = rows[:, self._number]
+        there = ~np.isnan(columns)
+        high = columns.max(axis=0, where=there, initial=0.0)
+        low = columns.min(axis=0, where=there, initial=1.0)
+        span = np.where(high > low, high - low, 1.0)
+        self._absent = np.maximum(high, low) + 2 * span
+        pairs = []
+        for j in np.flatnonzero(space.categorical):
+            missing = bool(np.isnan(rows[:, j]).any())
+            # Two choices need one indicator; a third level is "missing".
+            first = 1 if space.cells[j] == 2 and not missing else 0
+            pairs += [(j, level) for level in range(first, int(space.cells[j]))]
+        self._source = np.array([j for j, _ in pairs], dtype=np.int64)
+        self._level = np.array([level for _, level in pairs], dtype=float)
+        #: Whether all columns are numbers, none of which was ever inactive.
+        self.numeric = not pairs and bool(there.all())
+
+    def __call__(self, rows: Array) -> Array:
+        """Rows × columns for a surrogate, without NaN."""
+        numbers = rows[:, self._number]
+        numbers = np.where(np.isnan(numbers), self._absent, numbers)
+        if not len(self._source):
+            return numbers
+        return np.hstack([numbers, rows[:, self._source] == self._level])

@@ -1,0 +1,117 @@
+"""Several objectives on one scale, and as one number (ParEGO, Knowles 2006)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import moocore
+import numpy as np
+
+from optuna_mofs.features.table import Array
+
+#: Weight of the sum in the augmented Tchebycheff norm.
+RHO = 0.05
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Maps values to [0, 1] over the better half of the trials; worse ones come close to 2.
+
+    ParEGO scales by the range of all points. One absurd value then squeezes all others together,
+    so that every weight vector asks for the same point; here it only saturates.
+
+    Args:
+        low: Best value of each objective.
+        span: From there to the worst of the better half.
+    """
+
+    low: Array
+    span: Array
+
+    @classmethod
+    def of(cls, values: Array, violations: Array) -> Scale:
+        """Learn the scale from finished trials (minimised; infinite values as huge numbers)."""
+        finite = np.abs(values).max(axis=1) < 1e200
+        usable = finite & (violations <= 0) if (finite & (violations <= 0)).any() else finite
+        if not usable.any():
+            return cls(np.zeros(values.shape[1]), np.ones(values.shape[1]))
+        kept = values[usable]
+        ranks = _ranks(kept)
+        better = kept[ranks <= np.sort(ranks)[(len(kept) - 1) // 2]]
+        low, high = kept.min(axis=0), better.max(axis=0)
+        # One trial, or one value for all: a constant stays a constant.
+        high = np.where(high > low, high, kept.max(axis=0))
+        return cls(low, np.where(high > low, high - low, 1.0))
+
+    def linear(self, values: Array) -> Array:
+        """Scaled values, without a bound."""
+        scaled: Array = (values - self.low) / self.span
+        return scaled
+
+    def raw(self, scaled: Array) -> Array:
+        """The inverse of :meth:`linear`."""
+        values: Array = self.low + self.span * scaled
+        return values
+
+    def __call__(self, values: Array, violations: Array) -> Array:
+        """Scaled values; those of trials that violate a constraint are worse than all others."""
+        scaled = np.clip(self.linear(values), -1.0, 50.0)
+        scaled = np.where(scaled > 1, 2 - np.exp(1 - scaled), scaled)
+        penalty = np.where(violations > 0, 1 + violations / (1 + violations), 0.0)
+        bounded: Array = scaled + penalty[:, None]
+        return bounded
+
+
+def _ranks(values: Array) -> Array:
+    if values.shape[1] == 1:
+        return np.argsort(np.argsort(values[:, 0], kind="stable"), kind="stable")
+    ranks: Array = moocore.pareto_rank(values)
+    return ranks
+
+
+def weight_vector(number: int, count: int, offset: Array) -> Array:
+    """Weights of the objectives for a trial, on the simplex.
+
+    The trials' weights follow an additive sequence (Kronecker with the generalised golden ratio),
+    whose stretches of any length are spread evenly over the simplex. Trials that run side by side
+    have numbers close to each other, hence weights apart from each other: the stratification of
+    Horn et al. (2015) without asking who is running.
+
+    Args:
+        number: The trial's number.
+        count: Number of objectives.
+        offset: Where the sequence starts, ``count - 1`` numbers in [0, 1).
+
+    Example:
+        >>> weight_vector(0, 2, np.array([0.25])).tolist()
+        [0.25, 0.75]
+    """
+    if count == 1:
+        return np.ones(1)
+    place = np.sort((offset + number * _steps(count - 1)) % 1.0)
+    return np.diff(place, prepend=0.0, append=1.0)
+
+
+def sequence(number: int, offset: float) -> float:
+    """The same sequence in [0, 1)."""
+    return float((offset + number * _steps(1)[0]) % 1.0)
+
+
+def _steps(d: int) -> Array:
+    ratio = 2.0
+    for _ in range(30):  # the root of x^(d+1) = x + 1
+        ratio = (1 + ratio) ** (1 / (d + 1))
+    steps: Array = ratio ** -np.arange(1.0, d + 1)
+    return steps
+
+
+def tchebycheff(values: Array, weights: Array, rho: float = RHO) -> Array:
+    """Augmented Tchebycheff norm of scaled values: ``max(w y) + rho sum(w y)``.
+
+    Example:
+        >>> tchebycheff(np.array([[0.2, 0.8]]), np.array([0.5, 0.5]), rho=0.0).tolist()
+        [0.4]
+    """
+    weighted = values * weights
+    norm: Array = weighted.max(axis=1) + rho * weighted.sum(axis=1)
+    return norm

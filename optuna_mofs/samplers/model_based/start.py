@@ -1,0 +1,109 @@
+"""The first configurations of a model-based search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from optuna_mofs.features.draw import simplex_weights
+from optuna_mofs.features.table import Array
+from optuna_mofs.history import History
+from optuna_mofs.samplers.base import Proposal
+from optuna_mofs.samplers.model_based.activity import Activity
+from optuna_mofs.samplers.model_based.design import latin_hypercube, thinned_design
+from optuna_mofs.samplers.operators.mask_start import (
+    ensemble_start,
+    geometric_start,
+    prefix_start,
+)
+
+#: Suggestion of the filter representations that says how many features are taken.
+_FRACTION = "fraction"
+
+
+class FirstConfigurations:
+    """Trial ``n`` takes point ``n`` of a design that all trials of the study share.
+
+    Args:
+        history: What is known.
+        count: Points of the design.
+        seed: Of the study.
+        kept: Keeps the design from trial to trial.
+    """
+
+    def __init__(
+        self,
+        history: History,
+        count: int,
+        seed: int,
+        kept: Callable[[str, Callable[[], Any]], Any],
+    ) -> None:
+        self.count = count
+        self._history = history
+        self._seed = seed
+        self._kept = kept
+
+    def __call__(self, rng: np.random.Generator, number: int) -> Proposal:
+        """The configuration of a trial; a random one if the design has no other left."""
+        rows = self._design()
+        proposal = self._with_mask(rng, rows[number % len(rows)], number, "start")
+        if number >= len(rows) or self._is_known(proposal):
+            return self.random(rng, number)
+        return proposal
+
+    def random(self, rng: np.random.Generator, number: int = 0) -> Proposal:
+        """A random configuration."""
+        history = self._history
+        row = Activity(history.space, history.rows).apply(history.space.sample(rng))[0]
+        return self._with_mask(rng, row, number, "random")
+
+    def _design(self) -> Array:
+        space = self._history.space
+        activity = Activity(space, self._history.rows)
+        key = f"design {self.count} {space.distributions!r} {activity.signature!r}"
+
+        def make() -> Array:
+            rng = np.random.default_rng([self._seed, 2**21])
+            if not space.categorical.any() and not activity.conditional:
+                rows = space.from_unit(latin_hypercube(rng, self.count, len(space)))
+            else:
+                rows = thinned_design(
+                    rng,
+                    lambda rng, count: activity.apply(space.sample(rng, count)),
+                    space.categorical,
+                    self.count,
+                )
+            return self._small_fractions(rows)
+
+        rows: Array = self._kept(key, make)
+        return rows
+
+    def _small_fractions(self, rows: Array) -> Array:
+        """Every other point takes few features: a geometric number, as masks start with."""
+        described = self._history.described
+        table = None if described is None else described.features
+        names = self._history.space.names
+        if table is None or self._history.table is not None or _FRACTION not in names:
+            return rows
+        j = names.index(_FRACTION)
+        few = -np.log1p(-np.minimum(rows[::2, j], 1 - 1e-9)) * table.start_size / len(table.free)
+        rows = rows.copy()
+        rows[::2, j] = np.minimum(few, 1.0)
+        return rows
+
+    def _with_mask(
+        self, rng: np.random.Generator, row: Array, number: int, operator: str
+    ) -> Proposal:
+        table = self._history.table
+        if table is None:
+            return Proposal(row, None, operator)
+        recipe = (ensemble_start, prefix_start, geometric_start)[number % 3]
+        filters = len(table.filters)
+        weights = simplex_weights(rng, filters) if filters else np.zeros(0)
+        return Proposal(row, recipe(rng, table, weights), recipe.__name__)
+
+    def _is_known(self, proposal: Proposal) -> bool:
+        history = self._history
+        return history.table is None and history.is_known(history.space.decode(proposal.row))

@@ -12,7 +12,7 @@ from optuna.trial import FrozenTrial
 
 from optuna_mofs.fronts.dominance import nondominated_mask
 from optuna_mofs.fronts.knees import knee_index
-from optuna_mofs.fronts.lexicographic import lexicographic_index
+from optuna_mofs.fronts.lexicographic import named_order
 from optuna_mofs.fronts.parsimony import one_standard_error_index
 from optuna_mofs.fronts.study_points import StudyPoints, feature_count, read_points
 from optuna_mofs.fronts.tables import front_frame
@@ -244,20 +244,14 @@ class Front(Sequence[FrozenTrial]):
             [0.9, 12.0]
         """
         self._refuse_empty()
-        wanted = [
-            None if goal is None else float(goal) * sign
-            for goal, sign in zip(self.points.per_metric("goals", goals, None), self.points.signs)
-        ]
-        return self[
-            lexicographic_index(
-                self._losses,
-                tolerances=self.points.per_metric("tolerances", tolerances, 0.0),
-                goals=wanted,
-                priorities=(
-                    None if priorities is None else [self.points.column(p) for p in priorities]
-                ),
-            )
-        ]
+        order = named_order(
+            self.metric_names,
+            self.points.signs,
+            tolerances=tolerances,
+            goals=goals,
+            priorities=priorities,
+        )
+        return self[int(order.ranking(self._losses)[0])]
 
     def _standard_error(self, trial: FrozenTrial, column: int) -> float:
         """Return the standard error of a trial's mean over its folds."""

@@ -1,22 +1,170 @@
-"""Lexicographic choice with tolerances and goals; all objectives are minimised.
+"""Lexicographic order with tolerances and goals; all objectives are minimised.
 
 The targets and the order are those of Zhang et al. (2023), *Targeted hyperparameter optimization
-with lexicographic preferences over multiple objectives* (ICLR), section 2.1 and equations 5 to 8.
+with lexicographic preferences over multiple objectives* (ICLR), section 2.1 and equations 2 to 8.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from optuna_mofs.fronts._arrays import as_points, has_no_nan
-from optuna_mofs.fronts.knees import first_in_order
+from optuna_mofs.fronts.metrics import metric_column, per_metric
 
 # A sum like 0.7 + 0.1 falls just short of 0.8; who allows 0.1 means to include 0.8.
 _ROUNDING = 1e-12
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LexicographicOrder:
+    """Which of two points is preferred: priorities, tolerances and goals over columns.
+
+    Everything the paper defines by cases is one plain order: lift every value that reaches its
+    target to the target, compare lexicographically (equations 5 to 7), and compare what is then
+    equal by the values themselves (equations 2 to 4, line 13 of Algorithm 1).
+
+    Args:
+        columns: All columns, the most important first.
+        absolute: Tolerance of each column in its own unit.
+        relative: Tolerance of each column as a share of the size of its best value.
+        goals: Value of each column that is good enough, minus infinity for none.
+    """
+
+    columns: tuple[int, ...]
+    absolute: tuple[float, ...]
+    relative: tuple[float, ...]
+    goals: tuple[float, ...]
+
+    @classmethod
+    def of(
+        cls,
+        width: int,
+        *,
+        tolerances: Sequence[float | str] | None = None,
+        goals: Sequence[float | None] | None = None,
+        priorities: Sequence[int] | None = None,
+    ) -> LexicographicOrder:
+        """An order over ``width`` columns; see :func:`lexicographic_index` for the arguments."""
+        slacks = _slacks(tolerances, width)
+        return cls(
+            columns=_columns(priorities, width),
+            absolute=tuple(slack[0] for slack in slacks),
+            relative=tuple(slack[1] for slack in slacks),
+            goals=_goals(goals, width),
+        )
+
+    def targets(self, points: Floats) -> Floats:
+        """The target of each column given the points seen (equation 8).
+
+        Rows with a NaN are left out.
+        """
+        running = points[has_no_nan(points)]
+        if len(running) == 0:
+            raise ValueError(f"Nothing to choose from: {len(points)} points, none without NaN.")
+        targets = np.empty(points.shape[1])
+        for column in self.columns:
+            values = running[:, column]
+            best = float(values.min())
+            # Of an infinite best value no share can be taken.
+            finite = math.isfinite(best)
+            share = self.relative[column] * abs(best) if finite else 0.0
+            targets[column] = max(best + self.absolute[column] + share, self.goals[column])
+            running = running[self._reached(column, values, targets[column])]
+        return targets
+
+    def ranking(self, points: Floats, targets: Floats | None = None) -> NDArray[np.intp]:
+        """Rows from the most to the least preferred; ties by row, rows with a NaN last.
+
+        Args:
+            points: One row a point.
+            targets: Those of :meth:`targets`; by default computed from ``points``.
+        """
+        whole = has_no_nan(points)
+        if targets is None:
+            targets = self.targets(points)
+        keys = np.hstack([self.lifted(points, targets), points[:, self.columns]])
+        return np.lexsort((*keys.T[::-1], ~whole))
+
+    def lifted(self, points: Floats, targets: Floats) -> Floats:
+        """Columns in order of priority, in which values that reach their target equal it."""
+        columns = [
+            np.where(self._reached(c, points[:, c], targets[c]), targets[c], points[:, c])
+            for c in self.columns
+        ]
+        return np.column_stack(columns)
+
+    def equal(self, a: Floats, b: Floats, targets: Floats) -> bool:
+        """Equation 5: in every column both are equal or both reach the target."""
+        x, y = self.lifted(np.array([a, b]), targets).tolist()
+        return bool(x == y)
+
+    def better(self, a: Floats, b: Floats, targets: Floats) -> bool:
+        """Equation 6: a is better in the most important column in which they are not equal."""
+        x, y = self.lifted(np.array([a, b]), targets).tolist()
+        return bool(x < y)
+
+    def not_worse(self, a: Floats, b: Floats, targets: Floats) -> bool:
+        """Equation 7: better or equal."""
+        x, y = self.lifted(np.array([a, b]), targets).tolist()
+        return bool(x <= y)
+
+    def accepts(self, new: Floats, old: Floats, targets: Floats) -> bool:
+        """Line 13 of Algorithm 1: better by targets, or equal and better by the values."""
+        x, y = self.lifted(np.array([new, old]), targets).tolist()
+        order = list(self.columns)
+        return bool((x, new[order].tolist()) < (y, old[order].tolist()))
+
+    def after_violations(self) -> LexicographicOrder:
+        """The same order behind a new first column, the violation of constraints.
+
+        Its target is 0 as soon as any point keeps all constraints.
+        """
+        return LexicographicOrder(
+            columns=(0, *(column + 1 for column in self.columns)),
+            absolute=(0.0, *self.absolute),
+            relative=(0.0, *self.relative),
+            goals=(0.0, *self.goals),
+        )
+
+    def _reached(self, column: int, values: Floats, target: float) -> NDArray[np.bool_]:
+        reached: NDArray[np.bool_] = values <= target
+        if (self.absolute[column] or self.relative[column]) and math.isfinite(target):
+            reached |= np.abs(values - target) <= _ROUNDING * abs(target)
+        return reached
+
+
+def named_order(
+    names: Sequence[str],
+    signs: Sequence[float] | Floats,
+    *,
+    tolerances: Any = None,
+    goals: Any = None,
+    priorities: Sequence[str | int] | None = None,
+) -> LexicographicOrder:
+    """An order from arguments by metric name and in the metrics' own directions.
+
+    Args:
+        names: Names of the metrics.
+        signs: 1 for a minimised metric, -1 for a maximised one.
+        tolerances: By name or position, or a sequence in the order of ``names``.
+        goals: In the same form, in the metrics' own directions.
+        priorities: Names or positions, the most important first.
+    """
+    wanted = per_metric("goals", goals, None, names)
+    return LexicographicOrder.of(
+        len(names),
+        tolerances=per_metric("tolerances", tolerances, 0.0, names),
+        goals=[None if goal is None else float(goal) * s for goal, s in zip(wanted, signs)],
+        priorities=None if priorities is None else [metric_column(m, names) for m in priorities],
+    )
 
 
 def lexicographic_index(
@@ -52,10 +200,8 @@ def lexicographic_index(
         >>> lexicographic_index(front, tolerances=[0.05, 0, 0], goals=[None, 500, None])
         2
     """
-    array = as_points(points)
-    order = _order(priorities, array.shape[1])
-    running, _ = _run(array, tolerances, goals, order)
-    return int(running[first_in_order(array[running][:, order])])
+    array, order = _prepared(points, tolerances, goals, priorities)
+    return int(order.ranking(array)[0])
 
 
 def lexicographic_targets(
@@ -64,7 +210,7 @@ def lexicographic_targets(
     tolerances: Sequence[float | str] | None = None,
     goals: Sequence[float | None] | None = None,
     priorities: Sequence[int] | None = None,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the target of each objective, in the order of the columns (equation 8).
 
     The arguments are those of :func:`lexicographic_index`.
@@ -73,46 +219,30 @@ def lexicographic_targets(
         >>> lexicographic_targets([[0.5, 100], [0.25, 600]], tolerances=["50%", 0]).tolist()
         [0.375, 600.0]
     """
-    array = as_points(points)
-    return _run(array, tolerances, goals, _order(priorities, array.shape[1]))[1]
+    array, order = _prepared(points, tolerances, goals, priorities)
+    return order.targets(array)
 
 
-def _run(
-    array: NDArray[np.float64],
+def _prepared(
+    points: ArrayLike,
     tolerances: Sequence[float | str] | None,
     goals: Sequence[float | None] | None,
-    order: list[int],
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Narrow the rows objective by objective; return the rows left and the targets."""
-    width = array.shape[1]
-    slacks = _slacks(tolerances, width)
-    floors = _goals(goals, width)
-    running = np.flatnonzero(has_no_nan(array))
-    if len(running) == 0:
-        raise ValueError(f"Nothing to choose from: {len(array)} points, none without NaN.")
-    targets = np.empty(width)
-    for column in order:
-        values = array[running, column]
-        absolute, relative = slacks[column]
-        best = float(values.min())
-        # Of an infinite best value no share can be taken.
-        slack = absolute + relative * abs(best) if math.isfinite(best) else 0.0
-        target = max(best + slack, floors[column])
-        keep = values <= target
-        if slack > 0.0:
-            keep |= np.isclose(values, target, rtol=_ROUNDING, atol=0.0)
-        running, targets[column] = running[keep], target
-    return running, targets
+    priorities: Sequence[int] | None,
+) -> tuple[Floats, LexicographicOrder]:
+    array = as_points(points)
+    return array, LexicographicOrder.of(
+        array.shape[1], tolerances=tolerances, goals=goals, priorities=priorities
+    )
 
 
-def _order(priorities: Sequence[int] | None, width: int) -> list[int]:
+def _columns(priorities: Sequence[int] | None, width: int) -> tuple[int, ...]:
     """Return all columns in order of priority."""
     chosen = [int(column) for column in priorities] if priorities is not None else []
     if len(set(chosen)) < len(chosen) or not set(chosen) <= set(range(width)):
         raise ValueError(
             f"priorities must be different columns from 0 to {width - 1}, got {chosen}."
         )
-    return chosen + [column for column in range(width) if column not in chosen]
+    return (*chosen, *(column for column in range(width) if column not in chosen))
 
 
 def _slacks(tolerances: Sequence[float | str] | None, width: int) -> list[tuple[float, float]]:
@@ -145,12 +275,25 @@ def parse_tolerance(tolerance: float | str) -> tuple[float, float]:
     return (0.0, number / 100.0) if relative else (number, 0.0)
 
 
-def _goals(goals: Sequence[float | None] | None, width: int) -> list[float]:
+def _goals(goals: Sequence[float | None] | None, width: int) -> tuple[float, ...]:
     """Return the goal of each column, minus infinity where there is none."""
     given = [None] * width if goals is None else list(goals)
     if len(given) != width:
         raise ValueError(f"goals needs {width} entries, one an objective or None, got {given!r}.")
-    floors = [-math.inf if goal is None else float(goal) for goal in given]
+    floors = tuple(-math.inf if goal is None else float(goal) for goal in given)
     if any(math.isnan(floor) for floor in floors):
         raise ValueError(f"A goal must not be NaN, got {given!r}. Use None for no goal.")
     return floors
+
+
+def check_arguments(tolerances: Any, goals: Any) -> None:
+    """Refuse bad tolerances and goals before the metrics are known."""
+    for given in _each(tolerances):
+        parse_tolerance(given)
+    _goals(_each(goals), len(_each(goals)))
+
+
+def _each(given: Any) -> list[Any]:
+    if given is None:
+        return []
+    return list(given.values()) if isinstance(given, Mapping) else list(given)

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from optuna_mofs.description import StudyDescription
+from optuna_mofs.description import MeasureDescription, StudyDescription
+from optuna_mofs.fronts.metrics import metric_column, per_metric
 from optuna_mofs.selection import selected_features, selected_mask
 
 
@@ -50,29 +51,11 @@ class StudyPoints:
 
     def column(self, metric: str | int) -> int:
         """Return the column of a metric, given by name or position."""
-        if isinstance(metric, str):
-            if metric in self.metric_names:
-                return self.metric_names.index(metric)
-        elif isinstance(metric, int | np.integer) and 0 <= metric < len(self.metric_names):
-            return int(metric)
-        raise ValueError(f"No metric {metric!r}; the metrics are {list(self.metric_names)}.")
+        return metric_column(metric, self.metric_names)
 
     def per_metric(self, what: str, given: Any, default: Any) -> list[Any]:
         """Spread an argument given by metric name, or as a sequence, over all metrics."""
-        if isinstance(given, Mapping):
-            spread = [default] * len(self.metric_names)
-            for metric, value in given.items():
-                spread[self.column(metric)] = value
-            return spread
-        if given is None:
-            return [default] * len(self.metric_names)
-        spread = [given] if np.ndim(given) == 0 else list(given)
-        if len(spread) != len(self.metric_names):
-            raise ValueError(
-                f"{what} needs one value for each of {list(self.metric_names)}, got {given!r}. "
-                "A mapping from metric names may name some of them."
-            )
-        return spread
+        return per_metric(what, given, default, self.metric_names)
 
     def reference_losses(
         self, reference: Mapping[str, float] | Sequence[float] | None
@@ -105,14 +88,8 @@ def read_points(study: Study, *, targets: Sequence[str | int] | None = None) -> 
         study: Any Optuna study.
         targets: Names or positions of the metrics to look at. Default: all.
     """
-    signs = np.array([-1.0 if d == StudyDirection.MAXIMIZE else 1.0 for d in study.directions])
-    description = StudyDescription.read(study)
-    measures = tuple(description.measures) if description is not None else ()
-    if len(measures) != len(signs):
-        # Not the description of these values, for example of a study copied by hand.
-        measures = ()
-    names = study.metric_names or [measure.name for measure in measures]
-    names = _distinct(names or [f"value_{i}" for i in range(len(signs))])
+    names, signs = named_directions(study)
+    measures = _measures(study, len(signs))
     worst = np.array(
         [np.nan if measure.worst is None else float(measure.worst) for measure in measures]
         or [np.nan] * len(signs)
@@ -127,12 +104,26 @@ def read_points(study: Study, *, targets: Sequence[str | int] | None = None) -> 
         losses=values * signs + 0.0,
         feasible=np.array([is_feasible(trial) for trial in trials], dtype=np.bool_),
         signs=signs,
-        metric_names=tuple(names),
-        measure_names=tuple(measure.name for measure in measures) or tuple(names),
+        metric_names=names,
+        measure_names=tuple(measure.name for measure in measures) or names,
         # An infinite worst value bounds no volume: as good as unknown.
         worst=np.where(np.isfinite(worst), worst * signs + 0.0, np.nan),
     )
     return everything if targets is None else _choose(everything, targets)
+
+
+def named_directions(study: Study) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    """Return the name of each metric of a study, and its sign: -1 for a maximised one."""
+    signs = np.array([-1.0 if d == StudyDirection.MAXIMIZE else 1.0 for d in study.directions])
+    names = study.metric_names or [measure.name for measure in _measures(study, len(signs))]
+    return tuple(_distinct(names or [f"value_{i}" for i in range(len(signs))])), signs
+
+
+def _measures(study: Study, count: int) -> tuple[MeasureDescription, ...]:
+    description = StudyDescription.read(study)
+    measures = tuple(description.measures) if description is not None else ()
+    # Others are not of these values, for example in a study copied by hand.
+    return measures if len(measures) == count else ()
 
 
 def _choose(points: StudyPoints, targets: Sequence[str | int]) -> StudyPoints:

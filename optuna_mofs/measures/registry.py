@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Callable
 
 from optuna_mofs.measures.base import Fold, Measure
+from optuna_mofs.measures.effort import model_size, parameter_count, prediction_time
+from optuna_mofs.measures.fairness import geometric_mean_loss
 from optuna_mofs.measures.feature import COST, COUNT, FRACTION, INSTABILITY
 from optuna_mofs.measures.model import (
     error_measure,
@@ -20,6 +22,12 @@ _MEASURES: dict[str, Callable[[object], Measure]] = {
     "training_error": training_error_measure,
     "fnr": lambda _: Measure("fnr", fold=false_negative_rate, worst=1.0),
     "fpr": lambda _: Measure("fpr", fold=false_positive_rate, worst=1.0),
+    "geometric_mean_loss": lambda _: Measure(
+        "geometric_mean_loss", fold=geometric_mean_loss, worst=1.0
+    ),
+    "model_size": lambda _: Measure("model_size", fold=model_size),
+    "parameter_count": lambda _: Measure("parameter_count", fold=parameter_count),
+    "prediction_time": lambda _: prediction_time(),
     "fraction": lambda _: FRACTION,
     "count": lambda _: COUNT,
     "cost": lambda _: COST,
@@ -29,7 +37,7 @@ _MEASURES: dict[str, Callable[[object], Measure]] = {
 _ALIASES = {"false_negative_rate": "fnr", "false_positive_rate": "fpr", "n_features": "count"}
 
 #: Measures that only make sense for classifiers.
-CLASSIFIER_ONLY = frozenset({"fnr", "fpr"})
+CLASSIFIER_ONLY = frozenset({"fnr", "fpr", "geometric_mean_loss"})
 
 
 def measure_names() -> list[str]:

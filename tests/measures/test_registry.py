@@ -17,6 +17,10 @@ def test_every_name_gives_a_measure_of_that_name():
         "count",
         "cost",
         "instability",
+        "geometric_mean_loss",
+        "model_size",
+        "parameter_count",
+        "prediction_time",
     }
     for name in measure_names():
         assert measure(name).name == name

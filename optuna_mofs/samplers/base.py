@@ -89,6 +89,13 @@ class HistorySampler(BaseSampler):
             number: The trial's number.
         """
 
+    @property
+    def study_seed(self) -> int:
+        """Seed of the study at hand, for what its trials share; known while proposing."""
+        seed = self._cache.seed
+        assert seed is not None, "There is no study at hand."
+        return seed
+
     def kept(self, key: str, make: Callable[[], T]) -> T:
         """Something kept for the study at hand, made when first asked for.
 
@@ -194,7 +201,7 @@ class HistorySampler(BaseSampler):
     def _fresh_proposal(
         self, study: Study, history: History, number: int, decided: Mapping[str, Any]
     ) -> _Made:
-        seed = self._seed(study)
+        seed = self._cache.seed = self._seed(study)
         for attempt in range(_ATTEMPTS):
             rng = np.random.default_rng([seed, number, attempt])
             made = _Made(history, self.propose(history, rng, number))
@@ -227,6 +234,8 @@ class _Cache:
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
+        #: Seed of the last proposal.
+        self.seed: int | None = None
         self._studies: OrderedDict[tuple[int, int], _StudyCache] = OrderedDict()
 
     @property

@@ -1,67 +1,109 @@
-"""A worker process of the conformance suite: ``python -m optuna_mofs.testing.worker JOB``.
+"""Worker processes of the conformance suite.
 
-JOB is JSON: ``storage`` (SQLite URL, or the path of a journal file), ``studies`` (names),
-``problem``, ``sampler`` (pickled, base64), ``trials`` (how many to run, or ``until``: how many
-complete trials each study shall have), ``kill_at`` (number of the trial in the middle of which the
-process kills itself).
+They are forked from a server that has imported the package once and has seen nothing of the tests:
+each is a new process, without the seconds that imports would cost each time.
 """
 
 from __future__ import annotations
 
-import base64
-import json
+import multiprocessing
 import os
-import pickle
 import signal
-import subprocess
-import sys
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import Barrier
 
 import optuna
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import Trial, TrialState
+from sqlalchemy import event
 
 from optuna_mofs.testing.problems import PROBLEMS
 
 
+@dataclass(frozen=True)
+class Job:
+    """What a worker shall do with one study.
+
+    Args:
+        storage: SQLite URL, or the path of a journal file.
+        study: Name of the study.
+        problem: Name of its problem.
+        trials: How many trials to run; None to run ``until`` there are enough.
+        until: How many complete trials the study shall have.
+        kill_at: Number of the trial in the middle of which the process kills itself.
+    """
+
+    storage: str
+    study: str
+    problem: str
+    trials: int | None = None
+    until: int = 0
+    kill_at: int | None = None
+
+
 def open_storage(where: str) -> BaseStorage:
     """SQLite by URL with patience for locks, or a journal file by path."""
-    if "://" in where:
-        return RDBStorage(where, engine_kwargs={"connect_args": {"timeout": 60}})
-    return JournalStorage(JournalFileBackend(where))
+    if "://" not in where:
+        return JournalStorage(JournalFileBackend(where))
+    storage = RDBStorage(where, engine_kwargs={"connect_args": {"timeout": 60}})
+
+    # Tests survive a killed process, not a power failure: no waiting for the disk.
+    @event.listens_for(storage.engine, "connect")
+    def _fast(connection: object, record: object) -> None:
+        connection.execute("PRAGMA synchronous=OFF")  # type: ignore[attr-defined]
+
+    storage.engine.dispose()  # connections made before
+    return storage
 
 
-def start(sampler: BaseSampler, **job: Any) -> subprocess.Popen[bytes]:
-    """Start a worker process."""
-    job["sampler"] = base64.b64encode(pickle.dumps(sampler)).decode()
-    command = [sys.executable, "-m", "optuna_mofs.testing.worker", json.dumps(job)]
-    return subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"})
+def run(make: Callable[[], BaseSampler], jobs: Sequence[Job], count: int = 1) -> list[int | None]:
+    """Run jobs in ``count`` new processes, each one all of them, and wait for them.
+
+    Args:
+        make: Makes a sampler; called here, once a job and process, and sent there by pickle.
+        jobs: The jobs; processes begin each of them together.
+        count: Number of processes.
+
+    Returns:
+        The processes' exit codes.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["optuna_mofs.testing.preload"])
+    together = context.Barrier(count)
+    workers: list[BaseProcess] = [
+        context.Process(target=_work, args=([(make(), job) for job in jobs], together))
+        for _ in range(count)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(300)
+    return [worker.exitcode for worker in workers]
 
 
-def main(job: dict[str, Any]) -> None:
-    """Run a job."""
+def _work(jobs: Sequence[tuple[BaseSampler, Job]], together: Barrier) -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    problem = PROBLEMS[job["problem"]]
-    kill_at = job.get("kill_at")
+    storages: dict[str, BaseStorage] = {}
+    for sampler, job in jobs:
+        together.wait(120)
+        storage = storages.setdefault(job.storage, open_storage(job.storage))
+        study = optuna.load_study(study_name=job.study, storage=storage, sampler=sampler)
+        trials = job.trials
+        if trials is None:
+            complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+            trials = job.until - len(complete)
+        study.optimize(_objective(job), n_trials=trials)
 
+
+def _objective(job: Job) -> Callable[[Trial], tuple[float, ...]]:
     def objective(trial: Trial) -> tuple[float, ...]:
-        values = problem(trial)
-        if trial.number == kill_at:
+        values = PROBLEMS[job.problem](trial)
+        if trial.number == job.kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
         return values
 
-    storage = open_storage(job["storage"])
-    for name in job["studies"]:
-        sampler = pickle.loads(base64.b64decode(job["sampler"]))
-        study = optuna.load_study(study_name=name, storage=storage, sampler=sampler)
-        trials = job.get("trials")
-        if trials is None:
-            complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-            trials = job["until"] - len(complete)
-        study.optimize(objective, n_trials=trials)
-
-
-if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+    return objective

@@ -1,0 +1,421 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.study import Study
+from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+
+from optuna_mofs import history as module
+from optuna_mofs._storage import write_trial_attr
+from optuna_mofs.description import MeasureDescription, StudyDescription
+from optuna_mofs.features.codec import pack, unpack
+from optuna_mofs.features.representation import MaskFeatures
+from optuna_mofs.features.table import FeatureTable
+from optuna_mofs.history import PROPOSAL, History
+from optuna_mofs.selection import enqueue_features, selected_mask, suggest_features
+
+TABLE = FeatureTable(names=tuple(f"f{j}" for j in range(11)), fixed=(2,))
+KIND = CategoricalDistribution(["a", "b", "c"])
+X = FloatDistribution(0, 1)
+N = IntDistribution(1, 9)
+
+
+def described(form: str = "bits", **options: Any) -> StudyDescription:
+    return StudyDescription(TABLE, MaskFeatures(form=form).bind(TABLE), **options)
+
+
+def read(study: Study, but: int | None = None) -> History:
+    """A history from scratch."""
+    history = History(StudyDescription.read(study))
+    history.update(study, but=but)
+    return history
+
+
+def new_study(directions: Iterable[str] = ("minimize", "minimize")) -> Study:
+    return optuna.create_study(directions=list(directions))
+
+
+def add(
+    study: Study,
+    params: Mapping[str, tuple[BaseDistribution, Any]],
+    values: Iterable[float] = (1.0, 2.0),
+    **options: Any,
+) -> None:
+    state = options.pop("state", TrialState.COMPLETE)
+    study.add_trial(
+        create_trial(
+            state=state,
+            params={n: v for n, (_, v) in params.items()},
+            distributions={n: d for n, (d, _) in params.items()},
+            values=list(values) if state == TrialState.COMPLETE else None,
+            **options,
+        )
+    )
+
+
+def same(one: History, other: History) -> None:
+    assert one.space.distributions == other.space.distributions
+    assert one.space.names == other.space.names
+    for name in ("numbers", "values", "rows", "packed", "sizes", "violations"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
+    assert one.notes == other.notes
+    assert len(one) == len(other)
+    if len(one):
+        np.testing.assert_array_equal(one.reference(), other.reference())
+
+
+# ---- in any order of telling --------------------------------------------------------------------
+
+FATES = st.sampled_from(["complete", "complete", "complete", "fail", "prune", "run"])
+
+
+def _objective(trial: Trial, place: int, form: str | None) -> tuple[float, float]:
+    """A conditional space whose ranges and parameters change from trial to trial."""
+    size = 0
+    if form is not None:
+        size = int(suggest_features(trial, TABLE, form=form).sum())
+    write_trial_attr(trial.study, trial, PROPOSAL, {"operator": f"op{place}"})
+    if trial.suggest_categorical("kind", ["a", "b", "c"]) == "a":
+        trial.suggest_int("steps", 0, 4 * (place % 3 + 1), step=4 if place % 2 else 2)
+    else:
+        trial.suggest_float("late", 0, 1 + place % 4)
+    trial.set_constraint("c", float(place % 3 - 1))
+    return math.inf if place == 3 else place * 0.5, size - place * 0.25
+
+
+@pytest.mark.parametrize("form", [None, "bits", "packed"])
+@settings(deadline=None, max_examples=25)
+@given(data=st.data())
+def test_incremental_is_from_scratch_in_any_order(form: str | None, data: st.DataObject) -> None:
+    count = data.draw(st.integers(1, 9))
+    fates = data.draw(st.lists(FATES, min_size=count, max_size=count))
+    order = data.draw(st.permutations(range(count)))
+    looks = data.draw(st.lists(st.booleans(), min_size=count, max_size=count))
+    study = optuna.create_study(
+        directions=["minimize", "maximize"], sampler=optuna.samplers.RandomSampler(seed=count)
+    )
+    asked = [study.ask() for _ in range(count)]
+    values = [_objective(trial, place, form) for place, trial in enumerate(asked)]
+    history = read(study)
+    for place, look in zip(order, looks):
+        if fates[place] == "complete":
+            study.tell(asked[place], values[place])
+        elif fates[place] == "fail":
+            study.tell(asked[place], state=TrialState.FAIL)
+        elif fates[place] == "prune":
+            study.tell(asked[place], state=TrialState.PRUNED)
+        if look:
+            history.update(study)
+            same(history, read(study))
+    history.update(study)
+    fresh = read(study)
+    same(history, fresh)
+    for trial in study.trials:
+        params = {**trial.params, "late": trial.params.get("late", 0.5)}
+        assert history.is_known(params) == fresh.is_known(params)
+
+
+def test_a_late_trial_goes_to_its_place() -> None:
+    study = new_study()
+    trials = [study.ask({"x": X}) for _ in range(4)]
+    history = History()
+    for place in (0, 3, 1, 2):
+        study.tell(trials[place], (place, -place))
+        history.update(study)
+    assert history.numbers.tolist() == [0, 1, 2, 3]
+    assert history.values.tolist() == [[0, 0], [1, -1], [2, -2], [3, -3]]
+    assert history.rows[:, 0].tolist() == pytest.approx([t.params["x"] for t in trials])
+
+
+# ---- what is in it ------------------------------------------------------------------------------
+
+
+def test_values_are_minimised_and_finite() -> None:
+    study = new_study(["minimize", "maximize"])
+    add(study, {"x": (X, 0.5)}, [1.0, 2.0])
+    add(study, {"x": (X, 0.5)}, [math.inf, -math.inf])
+    add(study, {"x": (X, 0.5)}, [-math.inf, math.inf])
+    values = read(study).values
+    assert values[0].tolist() == [1.0, -2.0]
+    assert np.isfinite(values).all()
+    assert (values[1] > 1e200).all()
+    assert (values[2] < -1e200).all()
+
+
+def test_violations_add_up() -> None:
+    study = new_study()
+    for constraints in ({}, {"a": -1.0, "b": 0.0}, {"a": 2.0, "b": -5.0, "c": 0.5}):
+        add(study, {"x": (X, 0.5)}, constraints=constraints)
+    assert read(study).violations.tolist() == [0.0, 0.0, 2.5]
+
+
+def test_only_complete_trials_with_a_mask_are_in() -> None:
+    study = new_study()
+    described("packed").write(study)
+    study.optimize(lambda t: (float(suggest_features(t, TABLE, form="packed").sum()), 0), 2)
+    add(study, {"x": (X, 0.5)})  # from before features were selected
+    add(study, {"x": (X, 0.5)}, state=TrialState.FAIL)
+    study.ask()
+    assert read(study).numbers.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("form", ["bits", "packed"])
+def test_masks_are_packed(form: str) -> None:
+    study = new_study()
+    study.optimize(lambda t: (float(suggest_features(t, TABLE, form=form).sum()), 0), 6)
+    history = read(study)
+    assert history.packed.shape == (6, 2)  # ten free features in two bytes
+    assert history.packed.dtype == np.uint8
+    for i, trial in enumerate(study.trials):
+        full = selected_mask(study, trial)
+        assert full is not None
+        free = np.delete(full, 2)
+        np.testing.assert_array_equal(history.mask(i), free)
+        np.testing.assert_array_equal(unpack(history.packed[i], 10), free)
+        assert history.packed[i].tobytes() == pack(free)
+        assert history.sizes[i] == free.sum()
+
+
+def test_a_new_parameter_encodes_all_rows_anew() -> None:
+    study = new_study()
+    add(study, {"m": (N, 3)})
+    history = read(study)
+    assert history.rows.shape == (1, 1)
+    add(study, {"m": (N, 5), "a": (X, 0.25)})
+    history.update(study)
+    assert history.space.names == ["a", "m"]
+    np.testing.assert_array_equal(history.rows[:, 0], [np.nan, 0.25])
+    assert [history.space.decode(row).get("m") for row in history.rows] == [3, 5]
+
+
+def test_a_wider_range_encodes_all_rows_anew() -> None:
+    study = new_study()
+    add(study, {"x": (FloatDistribution(0, 1), 1.0)})
+    history = read(study)
+    add(study, {"x": (FloatDistribution(0, 4), 4.0)})
+    history.update(study)
+    assert history.rows[:, 0].tolist() == [0.25, 1.0]
+
+
+def test_described_parameters_are_there_before_any_trial() -> None:
+    history = History(described(space={"x": X, "kind": KIND, "one": IntDistribution(3, 3)}))
+    assert history.space.names == ["kind", "x"]
+    assert list(history.distributions)[:10] == [f"f{j}" for j in range(11) if j != 2]
+    assert len(history) == 0
+    assert history.numbers.size == 0
+
+
+def test_a_trial_of_another_version_of_the_objective_is_survived() -> None:
+    study = new_study()
+    add(study, {"kind": (KIND, "c")})
+    add(study, {"kind": (CategoricalDistribution(["a", "z"]), "z")})
+    add(study, {"kind": (X, 0.25)})
+    history = read(study)
+    assert len(history) == 3
+    assert np.isnan(history.rows[:, 0]).sum() == 2
+    assert history.is_known({"kind": study.trials[0].params["kind"]}) in (True, False)
+
+
+# ---- the reference point ------------------------------------------------------------------------
+
+
+def test_reference_is_a_little_worse_than_the_worst() -> None:
+    study = new_study(["minimize", "maximize"])
+    add(study, {"x": (X, 0.5)}, [1.0, 7.0])
+    add(study, {"x": (X, 0.5)}, [3.0, 7.0])
+    assert read(study).reference().tolist() == pytest.approx([3.2, -6.0])
+
+
+def test_reference_ignores_infinite_values() -> None:
+    study = new_study()
+    for values in ([1.0, 0.0], [3.0, math.inf], [math.inf, -math.inf], [2.0, 1.0]):
+        add(study, {"x": (X, 0.5)}, values)
+    assert read(study).reference().tolist() == pytest.approx([3.2, 1.1])
+
+
+def test_the_description_knows_the_worst() -> None:
+    measures = (
+        MeasureDescription("error", worst=1.0),
+        MeasureDescription("auc", "maximize", worst=0.5),
+    )
+    study = new_study(["minimize", "maximize"])
+    StudyDescription(space={"x": X}, measures=measures).write(study)
+    add(study, {"x": (X, 0.5)}, [0.3, 0.9])
+    assert read(study).reference().tolist() == [1.0, -0.5]
+
+
+# ---- what is known ------------------------------------------------------------------------------
+
+
+def test_known_configurations() -> None:
+    study = new_study()
+    add(study, {"kind": (KIND, "a"), "x": (X, 0.5)})
+    add(study, {"kind": (KIND, "b"), "n": (N, 3)}, state=TrialState.FAIL)
+    add(study, {"kind": (KIND, "b"), "n": (N, 4)})
+    history = read(study)
+    assert history.is_known({"kind": "a", "x": 0.5})
+    assert history.is_known({"kind": "a", "x": 0.5, "n": 7}), "n is not active on this branch"
+    assert not history.is_known({"kind": "a", "x": 0.25, "n": 7})
+    assert not history.is_known({"kind": "c", "x": 0.5, "n": 7})
+    assert not history.is_known({"kind": "a"})
+    assert history.is_known({"kind": "b", "x": 0.1, "n": 4})
+    assert history.is_known({"kind": "b", "x": 0.1, "n": 3}), "failed"
+
+
+@pytest.mark.parametrize("state", [TrialState.FAIL, TrialState.PRUNED, TrialState.WAITING])
+@pytest.mark.parametrize("whole_first", [True, False])
+def test_a_trial_cut_off_between_suggestions_forbids_nothing(
+    state: TrialState, whole_first: bool
+) -> None:
+    study = new_study()
+    whole = {"kind": (KIND, "a"), "x": (X, 0.5)}
+    if whole_first:
+        add(study, whole)
+    add(study, {"kind": (KIND, "b")}, state=state)
+    if not whole_first:
+        add(study, whole)
+    history = read(study)
+    assert history.is_known({"kind": "a", "x": 0.5})
+    assert not history.is_known({"kind": "b", "x": 0.5})
+
+
+def test_a_branch_without_parameters_does_not_make_prefixes_whole() -> None:
+    study = new_study()
+    add(study, {"kind": (KIND, "c")})  # complete as it is
+    add(study, {"kind": (KIND, "a"), "x": (X, 0.5)})
+    add(study, {"kind": (KIND, "b")}, state=TrialState.FAIL)  # cut off before its own parameter
+    history = read(study)
+    assert history.is_known({"kind": "c", "x": 0.5})
+    assert not history.is_known({"kind": "b", "x": 0.5})
+
+
+def test_running_and_queued_configurations_are_known() -> None:
+    study = new_study()
+    StudyDescription(space={"kind": KIND, "x": X}).write(study)
+    running = study.ask({"kind": KIND, "x": X})
+    study.enqueue_trial({"kind": "b", "x": 0.125})
+    study.enqueue_trial({"kind": "c"})
+    study.enqueue_trial({"kind": "no such choice", "x": 0.5})
+    history = read(study)
+    assert history.is_known(running.params)
+    assert history.is_known({"kind": "b", "x": 0.125})
+    assert not history.is_known({"kind": "c", "x": 0.125})
+    assert not read(study, but=running.number).is_known(running.params)
+
+
+def test_a_running_trial_is_forgotten_when_it_is_the_asking_one() -> None:
+    study = new_study()
+    StudyDescription(space={"x": X}).write(study)
+    trials = [study.ask({"x": X}) for _ in range(2)]
+    history = History(StudyDescription.read(study))
+    for _ in range(2):
+        history.update(study, but=0)
+        assert not history.is_known(trials[0].params)
+        assert history.is_known(trials[1].params)
+        history.update(study, but=1)
+        assert history.is_known(trials[0].params)
+        assert not history.is_known(trials[1].params)
+
+
+def test_queued_masks_are_known() -> None:
+    study = new_study()
+    described("packed", space={"x": X}).write(study)
+    enqueue_features(study, ["f1", "f7"], {"x": 0.5})
+    history = read(study)
+    assert history.codec is not None
+    params, _ = history.codec.encode(TABLE.mask_of(["f1", "f7"]))
+    assert history.is_known({**params, "x": 0.5})
+    assert not history.is_known({**params, "x": 0.25})
+
+
+def test_single_values_do_not_hide_a_repeat() -> None:
+    study = new_study()
+    add(study, {"x": (X, 0.5), "one": (IntDistribution(3, 3), 3)})
+    history = read(study)
+    assert history.space.names == ["x"]
+    assert history.is_known({"x": 0.5})
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_choices_of_any_type() -> None:
+    choices = [None, True, "a", math.nan, [1, 2], {"k": 3}]
+    distribution = CategoricalDistribution(choices)
+    study = new_study()
+    for value in (math.nan, [1, 2], None):
+        add(study, {"k": (distribution, value)})
+    history = read(study)
+    known = [history.is_known({"k": value}) for value in choices]
+    assert known == [True, False, False, True, True, False]
+
+
+def test_tried_counts_different_configurations() -> None:
+    study = new_study()
+    assert read(study).tried == 0
+    for n in (1, 2, 2, 3):
+        add(study, {"n": (N, n)})
+    add(study, {"n": (N, 4)}, state=TrialState.FAIL)
+    assert read(study).tried == 3
+
+
+# ---- cost ---------------------------------------------------------------------------------------
+
+
+class _Counted(list[FrozenTrial]):
+    """A list that counts which elements were looked at one by one."""
+
+    looked = 0
+
+    def __getitem__(self, i: Any) -> Any:
+        assert not isinstance(i, slice)
+        self.looked += 1
+        return super().__getitem__(i)
+
+    def __iter__(self) -> Any:
+        raise AssertionError("walked through all trials")
+
+
+def test_an_update_looks_only_at_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = new_study()
+    stale = study.ask({"x": X})  # its process died
+    slow = study.ask({"x": X})
+    study.add_trials(
+        [
+            create_trial(params={"x": x}, distributions={"x": X}, values=[x, 1 - x])
+            for x in np.linspace(0, 1, 3000).tolist()
+        ]
+    )
+    history = read(study)
+    calls: list[_Counted] = []
+
+    def counted(study: Study) -> _Counted:
+        calls.append(_Counted(study._storage.get_all_trials(study._study_id, deepcopy=False)))
+        return calls[-1]
+
+    monkeypatch.setattr(module, "trials_of", counted)
+    encoded = []
+    encode = module.ParameterSpace.encode
+    monkeypatch.setattr(
+        module.ParameterSpace, "encode", lambda s, p: encoded.append(p) or encode(s, p)
+    )
+    add(study, {"x": (X, 0.123)})
+    study.tell(slow, (0, 0))
+    history.update(study, but=stale.number)
+    assert calls[0].looked <= 4
+    assert len(encoded) == 2
+    assert history.numbers[:2].tolist() == [1, 2]
+    history.update(study)
+    assert calls[1].looked <= 2
+    same(history, read(study))

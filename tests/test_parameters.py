@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+
+from optuna_mofs.parameters import ParameterSpace, widened
+
+STEPPED = FloatDistribution(-0.5, 1.6, step=0.3)
+MIXED = CategoricalDistribution([None, True, "a", 3, 2.5])
+KINDS: dict[str, BaseDistribution] = {
+    "float": FloatDistribution(-3, 7),
+    "log": FloatDistribution(1e-5, 1e3, log=True),
+    "stepped": STEPPED,
+    "int": IntDistribution(-5, 9),
+    "even": IntDistribution(2, 20, step=3),
+    "log_int": IntDistribution(1, 300, log=True),
+    "mixed": MIXED,
+    "flag": CategoricalDistribution([False, True]),
+}
+SPACE = ParameterSpace(KINDS)
+FINITE = {n: d for n, d in KINDS.items() if n not in ("float", "log")}
+SEEDS = st.integers(0, 10_000)
+
+
+def _values(distribution: BaseDistribution) -> list[Any]:
+    """Every value of a finite distribution."""
+    if isinstance(distribution, CategoricalDistribution):
+        return list(distribution.choices)
+    if isinstance(distribution, IntDistribution):
+        return list(range(distribution.low, distribution.high + 1, distribution.step))
+    assert isinstance(distribution, FloatDistribution)
+    assert distribution.step is not None
+    count = round((distribution.high - distribution.low) / distribution.step) + 1
+    return [distribution.low + k * distribution.step for k in range(count)]
+
+
+# ---- values ↔ rows ------------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    st.fixed_dictionaries(
+        {
+            "float": st.floats(-3, 7),
+            "log": st.floats(1e-5, 1e3),
+            **{name: st.sampled_from(_values(d)) for name, d in FINITE.items()},
+        }
+    )
+)
+def test_round_trip(params: dict[str, Any]) -> None:
+    back = SPACE.decode(SPACE.encode(params))
+    for name in FINITE:
+        assert back[name] == params[name], name
+        assert type(back[name]) is type(params[name]), name
+    for name in ("float", "log"):
+        assert math.isclose(back[name], params[name], rel_tol=1e-12, abs_tol=1e-12), name
+
+
+@settings(deadline=None, max_examples=60)
+@given(SEEDS)
+def test_decoded_rows_are_legal(seed: int) -> None:
+    # Rows from outside the cube too: what operators overshoot comes back to the bound.
+    rows = SPACE.sample(np.random.default_rng(seed), 3)
+    rows[1], rows[2] = rows[1] - 2, rows[2] + 9
+    for row in rows:
+        for name, value in SPACE.decode(row).items():
+            distribution = KINDS[name]
+            assert distribution._contains(distribution.to_internal_repr(value)), name
+
+
+@settings(deadline=None, max_examples=40)
+@given(SEEDS)
+def test_rows_settle_after_one_decoding(seed: int) -> None:
+    row = SPACE.sample(np.random.default_rng(seed))[0]
+    params = SPACE.decode(row)
+    again = SPACE.decode(SPACE.encode(params))
+    assert {n: v for n, v in again.items() if n in FINITE} == {
+        n: v for n, v in params.items() if n in FINITE
+    }
+
+
+@pytest.mark.parametrize("name", ["stepped", "int", "even", "mixed", "flag"])
+def test_a_uniform_draw_hits_all_values_equally_often(name: str) -> None:
+    space = ParameterSpace({name: KINDS[name]})
+    unit = (np.arange(6000)[:, None] + 0.5) / 6000
+    drawn = [space.decode(row)[name] for row in space.from_unit(unit)]
+    values = _values(KINDS[name])
+    counts = [sum(d is v or d == v for d in drawn) for v in values]
+    assert sum(counts) == 6000
+    assert max(counts) - min(counts) <= 6
+
+
+def test_log_scales_share_the_range_by_factors() -> None:
+    space = ParameterSpace({"n": IntDistribution(1, 300, log=True)})
+    unit = (np.arange(4000)[:, None] + 0.5) / 4000
+    drawn = np.array([space.decode(row)["n"] for row in space.from_unit(unit)])
+    assert set(drawn) == set(range(1, 301))
+    assert abs(np.mean(drawn <= 17) - math.log(17.5 / 0.5) / math.log(300.5 / 0.5)) < 0.01
+
+
+def test_missing_and_unfitting_values_are_nan() -> None:
+    row = SPACE.encode({"float": 1.0, "mixed": "not there", "log": -1.0, "int": "text"})
+    assert np.flatnonzero(~np.isnan(row)).tolist() == [SPACE.names.index("float")]
+    assert SPACE.decode(row) == {"float": pytest.approx(1.0)}
+
+
+def test_values_out_of_range_go_to_the_bound() -> None:
+    space = ParameterSpace({"x": FloatDistribution(0, 1), "n": IntDistribution(1, 4)})
+    assert space.decode(space.encode({"x": 3.0, "n": -7})) == {"x": 1.0, "n": 1}
+
+
+def test_single_values_are_left_out() -> None:
+    space = ParameterSpace(
+        {"x": FloatDistribution(0, 1), "one": IntDistribution(4, 4), "c": FloatDistribution(2, 2)}
+    )
+    assert space.names == ["x"]
+    assert space.encode({"x": 0.25, "one": 4}).tolist() == [0.25]
+
+
+# ---- the whole space ----------------------------------------------------------------------------
+
+
+def test_size_and_list_of_all() -> None:
+    space = ParameterSpace({n: KINDS[n] for n in ("log_int", "stepped", "mixed")})
+    assert space.size() == 300 * 8 * 5
+    found = [tuple(space.decode(space.nth(i)).values()) for i in range(int(space.size()))]
+    expected = itertools.product(*(_values(KINDS[n]) for n in space.names))
+    assert set(found) == set(expected)
+    assert len(set(found)) == len(found)
+
+
+def test_size_of_extremes() -> None:
+    assert ParameterSpace({}).size() == 1
+    assert SPACE.size() == math.inf
+    many = {f"n{i}": IntDistribution(1, 10**6) for i in range(200)}
+    assert ParameterSpace(many).size() == math.inf
+
+
+def test_from_unit_keeps_its_input() -> None:
+    unit = np.random.default_rng(0).random((4, len(SPACE)))
+    before = unit.copy()
+    rows = SPACE.from_unit(unit)
+    np.testing.assert_array_equal(unit, before)
+    numbers = ~SPACE.categorical
+    np.testing.assert_array_equal(rows[:, numbers], unit[:, numbers])
+    assert (rows[:, SPACE.categorical] == np.floor(rows[:, SPACE.categorical])).all()
+
+
+# ---- ranges that change -------------------------------------------------------------------------
+
+INTS = st.builds(
+    lambda low, count, step: IntDistribution(low, low + count * step, step=step),
+    st.integers(-20, 20),
+    st.integers(0, 6),
+    st.integers(1, 6),
+)
+FLOATS = st.builds(
+    lambda low, count, step: FloatDistribution(
+        low / 4, (low + count) / 4, step=step and (0.25 if step == 1 else 0.5)
+    ),
+    st.integers(-8, 8),
+    st.sampled_from([0, 2, 4, 6]),
+    st.sampled_from([None, 1, 2]),
+)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(INTS, min_size=1, max_size=4), st.randoms())
+def test_widened_ints_hold_all_values_in_any_order(
+    distributions: list[IntDistribution], random: Any
+) -> None:
+    wide = distributions[0]
+    for d in distributions:
+        wide = widened(wide, d)  # type: ignore[assignment]
+    every = set(_values(wide))
+    assert all(set(_values(d)) <= every for d in distributions)
+    shuffled = random.sample(distributions, len(distributions))
+    again = shuffled[0]
+    for d in shuffled:
+        again = widened(again, d)
+    assert _values(again) == _values(wide)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(FLOATS, min_size=1, max_size=4), st.randoms())
+def test_widened_floats_in_any_order(distributions: list[FloatDistribution], random: Any) -> None:
+    def joined(ds: list[FloatDistribution]) -> FloatDistribution:
+        wide = ds[0]
+        for d in ds:
+            wide = widened(wide, d)  # type: ignore[assignment]
+        return wide
+
+    wide = joined(distributions)
+    assert wide == joined(random.sample(distributions, len(distributions)))
+    assert wide.low == min(d.low for d in distributions)
+    assert wide.high == max(d.high for d in distributions)
+
+
+def test_widened_keeps_kind_and_scale() -> None:
+    logs = widened(FloatDistribution(1e-3, 1, log=True), FloatDistribution(0.1, 10, log=True))
+    assert logs == FloatDistribution(1e-3, 10, log=True)
+    ints = widened(IntDistribution(4, 8, log=True), IntDistribution(1, 6, log=True))
+    assert ints == IntDistribution(1, 8, log=True)
+    same = FloatDistribution(0, 1, step=0.1)
+    assert widened(same, same) == same
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (FloatDistribution(0, 1), IntDistribution(0, 1)),
+        (FloatDistribution(1, 2), FloatDistribution(1, 2, log=True)),
+        (CategoricalDistribution("ab"), CategoricalDistribution("abc")),
+        (CategoricalDistribution("ab"), FloatDistribution(0, 1)),
+    ],
+)
+def test_of_different_kinds_always_the_same_one_wins(
+    one: BaseDistribution, other: BaseDistribution
+) -> None:
+    assert widened(one, other) == widened(other, one)

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import datetime
+
+import optuna
+import pytest
+from optuna.distributions import FloatDistribution, IntDistribution
+from optuna.storages import RetryHeartbeatStaleTrialCallback
+from optuna.study import Study
+from optuna.trial import TrialState
+
+from optuna_mofs.resume import retry_interrupted
+from optuna_mofs.selection import enqueue_features, selected_features, suggest_features
+
+SPACE = {"x": FloatDistribution(0, 1), "n": IntDistribution(1, 5)}
+
+
+def _states(study: Study) -> list[str]:
+    return [t.state.name for t in study.trials]
+
+
+def test_nothing_to_do() -> None:
+    study = optuna.create_study()
+    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=2)
+    study.enqueue_trial({"x": 0.5})
+    assert retry_interrupted(study) == []
+    assert _states(study) == ["COMPLETE", "COMPLETE", "WAITING"]
+
+
+def test_the_same_configuration_runs_again() -> None:
+    study = optuna.create_study()
+    cut_off = study.ask(SPACE)
+    cut_off.set_user_attr("who", "me")
+    assert retry_interrupted(study) == [0]
+    again = study.ask(SPACE)
+    assert again.number == 1
+    assert again.params == cut_off.params
+    assert again.user_attrs == {"who": "me"}
+    study.tell(again, 1.0)
+    assert _states(study) == ["FAIL", "COMPLETE"]
+
+
+def test_only_old_ones() -> None:
+    study = optuna.create_study()
+    study.ask(SPACE)
+    assert retry_interrupted(study, older_than=60) == []
+    assert _states(study) == ["RUNNING"]
+    began = datetime.datetime.now() - datetime.timedelta(seconds=90)
+    study._storage._get_trial(0).datetime_start = began  # type: ignore[attr-defined]
+    study.ask(SPACE)
+    assert retry_interrupted(study, older_than=60) == [0]
+    assert _states(study) == ["FAIL", "RUNNING", "WAITING"]
+
+
+def test_killed_twice() -> None:
+    study = optuna.create_study()
+    first = study.ask(SPACE)
+    assert retry_interrupted(study) == [0]
+    study.ask(SPACE)
+    assert retry_interrupted(study) == [1]
+    last = study.ask(SPACE)
+    assert last.params == first.params
+    frozen = study.trials[2]
+    assert RetryHeartbeatStaleTrialCallback.retried_trial_number(frozen) == 0
+    assert RetryHeartbeatStaleTrialCallback.retry_history(frozen) == [0, 1]
+    assert "retry_history" not in study.trials[0].system_attrs
+
+
+def test_cut_off_between_suggestions() -> None:
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    trial = study.ask()
+    x = trial.suggest_float("x", 0, 1)
+    retry_interrupted(study)
+    study.optimize(lambda t: t.suggest_float("x", 0, 1) + t.suggest_int("n", 1, 5), n_trials=1)
+    assert study.trials[1].params["x"] == x
+    assert "n" in study.trials[1].params
+    assert _states(study) == ["FAIL", "COMPLETE"]
+
+
+def test_cut_off_before_the_first_suggestion() -> None:
+    study = optuna.create_study()
+    study.ask()
+    assert retry_interrupted(study) == [0]
+    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=1)
+    assert _states(study) == ["FAIL", "COMPLETE"]
+
+
+def test_a_queued_feature_set_is_not_lost() -> None:
+    study = optuna.create_study()
+
+    def objective(trial: optuna.Trial) -> float:
+        return float(suggest_features(trial, 40).sum() + trial.suggest_float("x", 0, 1))
+
+    study.optimize(objective, n_trials=1)
+    enqueue_features(study, ["x3", "x39"], {"x": 0.25})
+    trial = study.ask()  # dies before its first suggestion
+    assert retry_interrupted(study) == [trial.number]
+    study.optimize(objective, n_trials=1)
+    assert selected_features(study, study.trials[2]) == ["x3", "x39"]
+    assert study.trials[2].params["x"] == 0.25
+
+
+def test_a_trial_that_was_only_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = optuna.create_study()
+    trial = study.ask(SPACE)
+    add = study.add_trial
+
+    def told_meanwhile(again: optuna.trial.FrozenTrial) -> None:
+        add(again)
+        study._storage.set_trial_state_values(trial._trial_id, TrialState.COMPLETE, [1.0])
+
+    monkeypatch.setattr(study, "add_trial", told_meanwhile)
+    retry_interrupted(study)
+    assert study.trials[0].state == TrialState.COMPLETE

@@ -12,8 +12,15 @@ from optuna_mofs.filters import FilterEnsemble
 from optuna_mofs.fronts import Front, generalisation, hypervolume_history, pareto_front
 from optuna_mofs.measures import Measure
 from optuna_mofs.objectives import FeatureSelectionObjective, feature_table
+from optuna_mofs.preferences import LexicographicPreference
 from optuna_mofs.resume import retry_interrupted
-from optuna_mofs.samplers import FilterEnsembleNSGA2Sampler, ParEGOSampler, SMSEGOSampler
+from optuna_mofs.samplers import (
+    FilterEnsembleNSGA2Sampler,
+    LexiFlowSampler,
+    ParEGOSampler,
+    SMSEGOSampler,
+    StopWhenSettled,
+)
 from optuna_mofs.selection import (
     enqueue_features,
     selected_features,
@@ -30,11 +37,14 @@ __all__ = [
     "FilterEnsembleFeatures",
     "FilterEnsembleNSGA2Sampler",
     "Front",
+    "LexiFlowSampler",
+    "LexicographicPreference",
     "MaskFeatures",
     "Measure",
     "ParEGOSampler",
     "SMSEGOSampler",
     "SingleFilterFeatures",
+    "StopWhenSettled",
     "__version__",
     "enqueue_features",
     "feature_table",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from optuna_mofs.features.table import Array
 from optuna_mofs.measures.base import Fold, Measure
@@ -53,8 +54,8 @@ def learned_numbers(model: Any) -> int | None:
         return int(np.size(model.support_vectors_) + np.size(model.dual_coef_))
     elif any(hasattr(model, name) for name in _LEARNED):
         return sum(_size(getattr(model, name)) for name in _LEARNED if hasattr(model, name))
-    elif hasattr(model, "class_prior_"):  # the dummy of an empty feature set
-        return int(np.size(model.class_prior_))
+    elif isinstance(model, DummyClassifier | DummyRegressor):  # of an empty feature set
+        return 1
     else:
         parts = []
         for name in _PARTS:

@@ -103,7 +103,7 @@ def _group_codes(sensitive: Any) -> Array:
     distinct, codes = np.unique(values, return_inverse=True)
     if len(distinct) < 2:
         raise ValueError(
-            f"sensitive has only one group, {distinct[0]!r}: there is nothing to compare."
+            f"sensitive has only one group, {str(distinct[0])!r}: there is nothing to compare."
         )
     return codes
 
@@ -113,6 +113,6 @@ def _positive(fold: Fold) -> Any:
     if len(classes) != 2:
         raise ValueError(
             f"The disparity of {len(classes)} classes needs to know which one is wanted: "
-            f"disparity(..., positive={classes[-1]!r})."
+            f"disparity(..., positive={classes[-1].item()!r})."
         )
     return classes[-1]

@@ -1,0 +1,74 @@
+"""Random directions, and the two points they lead to (line 4 to 6 of Algorithm 1)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optuna_mofs.features.draw import cheap_first, simplex_weights
+from optuna_mofs.features.table import Array, FeatureTable
+
+
+def random_direction(rng: np.random.Generator, dimension: int, *, sparse: float = 0.0) -> Array:
+    """A direction uniform on the unit sphere, scaled so that its root mean square is 1.
+
+    Args:
+        rng: Generator.
+        dimension: Number of axes.
+        sparse: Probability that only some axes take part (each with probability 1/2, at least
+            one): of many parameters a few matter, and moving all of them at once hides which.
+    """
+    u = rng.standard_normal(dimension)
+    part = rng.random(dimension) < 0.5
+    forced = int(rng.integers(max(1, dimension)))
+    if rng.random() < sparse and dimension:
+        part[forced] = True
+        u = np.where(part, u, 0.0)
+    length = float(np.sqrt(np.sum(u**2)))
+    scaled: Array = u * np.sqrt(dimension) / length if length else u
+    return scaled
+
+
+def flip_near_boundary(
+    rng: np.random.Generator, mask: Array, table: FeatureTable, *, sign: int, step: float
+) -> Array:
+    """Flip a few bits near the boundary that the filters draw.
+
+    A direction is a list of features in random order, the near ones first, and two numbers: how
+    many are dropped and how many are added. The opposite direction drops as many as this one
+    adds, adds as many as it drops, and takes the features that come next in the list. How many
+    bits a step flips is in proportion to the size of the mask.
+
+    Args:
+        rng: Generator, the same for a direction and its opposite.
+        mask: Over the free features.
+        table: The features.
+        sign: 1 for the direction, -1 for the opposite.
+        step: Step size as a share of the mask's size.
+    """
+    p, size = len(mask), int(np.count_nonzero(mask))
+    weights = simplex_weights(rng, len(table.filters))
+    score = np.full(p, 0.5) if table.free_ranks is None else weights @ table.free_ranks
+    score = cheap_first(score, table.free_costs)
+    place = np.empty(p)
+    place[np.argsort(-score, kind="stable")] = np.arange(p)
+    # Depth: how far a feature is from the boundary, on the side where it is or beyond.
+    depth = np.where(mask, size - place, place - size + 1)
+    pull = 1.0 / (np.maximum(depth, 1.0) + 1.0)
+    keys = np.argsort(rng.exponential(size=p) / pull, kind="stable")
+    amount = 1 + int(step * abs(rng.standard_normal()) * max(1, size))
+    lean = int(rng.binomial(amount, rng.random()))
+    counts = (lean, amount - lean)
+    drop, add = counts[::sign]
+    skip_drop, skip_add = (0, 0) if sign > 0 else counts
+    changed = mask.copy()
+    inside, outside = keys[mask[keys]], keys[~mask[keys]]
+    # A mask is not emptied: a model without features has nothing to say.
+    drop = min(drop, max(0, size - 1 + min(add, len(outside))))
+    changed[_next(inside, skip_drop, drop)] = False
+    changed[_next(outside, skip_add, add)] = True
+    return changed
+
+
+def _next(keys: Array, skip: int, count: int) -> Array:
+    """``count`` entries after the first ``skip``, from the start again at the end."""
+    return keys[(skip + np.arange(min(count, len(keys)))) % max(1, len(keys))]

@@ -1,0 +1,121 @@
+"""The space in which a direction is a direction: hyperparameters as places in a Euclidean space.
+
+Zhang et al. (2023), section 3, walk in the normalised space of Wu et al. (2021). A number is one
+axis, [0, 1], logarithmic where its distribution is. A category with m choices is m axes, one a
+choice; the choice with the largest coordinate holds. So a small step keeps the category, a large
+one leaves it, and the opposite direction leads to other choices than the direction does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optuna_mofs.features.table import Array
+from optuna_mofs.history import History
+from optuna_mofs.parameters import ParameterSpace
+
+#: Coordinate of the choice that holds; the others are 0. Twice the first step of a number: a
+#: category of two choices is left by about one direction in six at first, by none at the end.
+HEIGHT = 0.2
+
+#: Digits kept of a place on the trial.
+_DIGITS = 6
+
+
+class Places:
+    """Rows of a :class:`ParameterSpace` ↔ places, both ways.
+
+    Args:
+        space: The parameters.
+        sizes: Columns that hold a fraction of features, with the number of features: a step
+            changes the number of features by a factor, so they run over log(1/p) to log(1).
+    """
+
+    def __init__(self, space: ParameterSpace, sizes: dict[int, int] | None = None) -> None:
+        self.space = space
+        self._sizes = {j: p for j, p in (sizes or {}).items() if p > 1}
+        widths = np.where(space.categorical, space.cells, 1).astype(int)
+        ends = np.cumsum(widths)
+        #: Axes of each column.
+        self._axes = [slice(int(end - w), int(end)) for end, w in zip(ends, widths)]
+        self.dimension = int(ends[-1]) if len(ends) else 0
+
+    @classmethod
+    def of(cls, history: History) -> Places:
+        """The places of a study's hyperparameters."""
+        described = history.described
+        chosen = None if described is None else described.representation
+        sizes = {}
+        if chosen is not None and chosen.ranks is not None and "fraction" in history.space.names:
+            sizes[history.space.names.index("fraction")] = len(chosen.table.free)
+        return cls(history.space, sizes)
+
+    def place(self, row: Array) -> Array:
+        """The place of a row without NaN."""
+        place = np.zeros(self.dimension)
+        for j, axes in enumerate(self._axes):
+            if self.space.categorical[j]:
+                place[axes.start + int(row[j])] = HEIGHT
+            else:
+                place[axes] = self._narrow(j, row[j])
+        return place
+
+    def row(self, place: Array) -> Array:
+        """The row at a place; what lies outside the space is projected onto its border."""
+        row = np.empty(len(self._axes))
+        for j, axes in enumerate(self._axes):
+            if self.space.categorical[j]:
+                row[j] = np.argmax(place[axes])
+            else:
+                row[j] = self._widen(j, float(place[axes.start]))
+        return row
+
+    def inside(self, place: Array) -> Array:
+        """The place with its numbers projected onto [0, 1]."""
+        place = place.copy()
+        for j, axes in enumerate(self._axes):
+            if self.space.categorical[j]:
+                # Only differences matter; bounded, or a category could never be left again.
+                place[axes] = np.clip(place[axes] - place[axes].max() + HEIGHT, 0.0, HEIGHT)
+            else:
+                place[axes] = np.clip(place[axes], 0.0, 1.0)
+        return place
+
+    def from_unit(self, unit: Array) -> Array:
+        """A row from a point of the unit cube with one coordinate a parameter."""
+        row: Array = self.space.from_unit(unit[None])[0]
+        for j in self._sizes:
+            row[j] = self._widen(j, float(unit[j]))
+        return row
+
+    def remembered(self, row: Array, noted: list[float] | None) -> Array:
+        """The place that a trial noted, where it still means the row that was evaluated.
+
+        A grid value or a category stands for many places: the one noted is where the steps led,
+        so that steps smaller than a cell add up.
+        """
+        place = self.place(row)
+        if noted is None or len(noted) != self.dimension:
+            return place
+        there = np.array(noted, dtype=float)
+        mine, theirs = self.space.decode(row), self.space.decode(self.row(there))
+        for name, axes in zip(self.space.names, self._axes):
+            a, b = mine[name], theirs[name]
+            close = isinstance(a, float) and isinstance(b, float) and abs(a - b) <= 1e-4 * abs(a)
+            if close or a is b or a == b:
+                place[axes] = there[axes]
+        return place
+
+    def note(self, place: Array) -> list[float]:
+        """A place as it is written on a trial."""
+        noted: list[float] = np.round(place, _DIGITS).tolist()
+        return noted
+
+    def _narrow(self, j: int, value: float) -> float:
+        p = self._sizes.get(j)
+        return value if p is None else 1.0 + np.log(max(value, 1 / p)) / np.log(p)
+
+    def _widen(self, j: int, value: float) -> float:
+        p = self._sizes.get(j)
+        inside = min(1.0, max(0.0, value))
+        return inside if p is None else float(p ** (inside - 1.0))

@@ -1,0 +1,154 @@
+"""LexiFlowSampler: an assembly of the steps beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from optuna.study import Study
+from optuna.trial import FrozenTrial
+
+from optuna_mofs.features.table import Array
+from optuna_mofs.history import History
+from optuna_mofs.preferences import LexicographicPreference
+from optuna_mofs.samplers.base import HistorySampler, Proposal
+from optuna_mofs.samplers.lexiflow.directions import flip_near_boundary, random_direction
+from optuna_mofs.samplers.lexiflow.places import Places
+from optuna_mofs.samplers.lexiflow.start import first_row, restart_row, start_mask
+from optuna_mofs.samplers.lexiflow.threads import Rules, Stand, Threads
+from optuna_mofs.samplers.operators.rows import fill_missing
+
+
+class LexiFlowSampler(HistorySampler):
+    """Randomised direct search towards the trial that a lexicographic preference wants.
+
+    Zhang et al. (2023), *Targeted hyperparameter optimization with lexicographic preferences over
+    multiple objectives* (ICLR), Algorithm 1.
+
+    Args:
+        preference: Priorities, tolerances and goals; by default the metrics in their order.
+        start: A point known to be cheap, by parameter name: where the search begins and around
+            which it restarts. Parameters not named are random. Default: all of them.
+        start_trials: Finished trials before the first direction, from the best of which it goes.
+        step: Step of a thread at its start, for each axis of the normalised space.
+        least_step: Step at which a thread ends and another begins.
+        most_failures: Most failed directions in a row before the step shrinks; the paper's
+            2^(d-1) holds where it is less.
+        sparse: Probability that a direction moves only some of the parameters.
+        seed: Seed; if None, one is drawn and kept in the study.
+    """
+
+    def __init__(
+        self,
+        preference: LexicographicPreference | None = None,
+        *,
+        start: Mapping[str, Any] | None = None,
+        start_trials: int = 10,
+        step: float = 0.1,
+        least_step: float = 0.01,
+        most_failures: int = 8,
+        sparse: float = 0.5,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(seed=seed)
+        self.preference = preference or LexicographicPreference()
+        self.start = dict(start or {})
+        self.start_trials = start_trials
+        self.sparse = sparse
+        self.rules = Rules(first_step=step, least_step=least_step, most_failures=most_failures)
+
+    def propose(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
+        """A start, the opposite of a direction that failed, or a new direction."""
+        stand = self._stand(history)
+        places = Places.of(history)
+        if stand.members < (self.start_trials if stand.thread == 0 else 1):
+            return self._start(history, places, stand, rng, number)
+        for waiting in stand.waiting:
+            i = int(np.searchsorted(history.numbers, waiting))
+            direction = int(history.notes[i]["direction"])
+            proposal = self._move(history, places, stand, direction, opposite=waiting)
+            if not history.is_known(_params(history, proposal)):
+                return proposal
+        return self._move(history, places, stand, int(rng.integers(2**53)))
+
+    def _start(
+        self, history: History, places: Places, stand: Stand, rng: np.random.Generator, number: int
+    ) -> Proposal:
+        first = stand.thread == 0 and stand.members == 0
+        row = (first_row if first else restart_row)(rng, places, self.start)
+        memory = {"thread": stand.thread, "step": stand.step}
+        operator = "start" if stand.thread == 0 else "restart"
+        return Proposal(row, start_mask(rng, history, number), operator, memory=memory)
+
+    def _move(
+        self,
+        history: History,
+        places: Places,
+        stand: Stand,
+        direction: int,
+        opposite: int | None = None,
+    ) -> Proposal:
+        sign = 1 if opposite is None else -1
+        # The integer stands for the direction: both signs draw the same from it.
+        rng = np.random.default_rng(direction)
+        i = stand.incumbent
+        row = fill_missing(rng, history.space, history.rows[i])
+        here = places.remembered(row, history.notes[i].get("place"))
+        u = random_direction(rng, places.dimension, sparse=self.sparse)
+        mask, moved = self._mask(history, i, rng, sign, stand.step)
+        place = places.inside(here + sign * stand.step * u * moved)
+        number = int(history.numbers[i])
+        memory: dict[str, Any] = {
+            "thread": stand.thread,
+            "incumbent": number,
+            "direction": direction,
+            "sign": sign,
+            "step": stand.step,
+            "iteration": stand.iteration,
+            "failures": stand.failures,
+            "dimension": len(history.space) + (mask is not None),
+            "place": places.note(place),
+        }
+        if opposite is not None:
+            memory["opposite"] = opposite
+        operator = "direction" if sign > 0 else "opposite"
+        return Proposal(places.row(place), mask, operator, (number,), memory)
+
+    def _mask(
+        self, history: History, i: int, rng: np.random.Generator, sign: int, step: float
+    ) -> tuple[Array | None, float]:
+        """The changed mask, and whether the hyperparameters move too."""
+        if history.table is None:
+            return None, 1.0
+        mask = history.mask(i)
+        part = rng.random()
+        if part < 1 / 3 and len(history.space):
+            return mask, 1.0
+        flipped = flip_near_boundary(rng, mask, history.table, sign=sign, step=step)
+        return flipped, float(part < 2 / 3)
+
+    def _stand(self, history: History) -> Stand:
+        threads: Threads = self.kept("threads", _unbound)
+        points = np.column_stack([history.violations, history.values])
+        return threads.after(history.numbers, points, history.notes)
+
+    def _history(self, study: Study, trial: FrozenTrial) -> History:
+        history = super()._history(study, trial)
+        # The preference speaks of metrics by the names that the study gives them.
+        self.kept(
+            "threads",
+            lambda: Threads(self.preference.order(study).after_violations(), self.rules),
+        )
+        return history
+
+
+def _unbound() -> Threads:
+    raise AssertionError("the history was not read")
+
+
+def _params(history: History, proposal: Proposal) -> dict[str, Any]:
+    params = history.space.decode(proposal.row)
+    if history.codec is not None and proposal.mask is not None:
+        params = {**history.codec.encode(proposal.mask)[0], **params}
+    return params

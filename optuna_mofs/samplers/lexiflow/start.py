@@ -1,0 +1,49 @@
+"""Where local searches begin: the user's low-cost point, a random one, and restarts around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from optuna_mofs.features.draw import simplex_weights
+from optuna_mofs.features.table import Array
+from optuna_mofs.history import History
+from optuna_mofs.samplers.lexiflow.places import Places
+from optuna_mofs.samplers.operators.mask_start import (
+    ensemble_start,
+    geometric_start,
+    prefix_start,
+)
+from optuna_mofs.samplers.operators.rows import reflect
+
+_MASKS = (prefix_start, ensemble_start, geometric_start)
+
+
+def first_row(rng: np.random.Generator, places: Places, start: Mapping[str, Any]) -> Array:
+    """The user's point; parameters it does not name are random."""
+    row = places.from_unit(rng.random(len(places.space)))
+    given = places.space.encode({k: v for k, v in start.items() if k in places.space.names})
+    return np.where(np.isnan(given), row, given)
+
+
+def restart_row(rng: np.random.Generator, places: Places, start: Mapping[str, Any]) -> Array:
+    """A point drawn from N(x_0, I) around the user's point, folded into the space (line 11).
+
+    Over a range of 1 that is all but uniform, which it is where there is no such point.
+    """
+    row = places.from_unit(rng.random(len(places.space)))
+    numbers = ~places.space.categorical
+    given = places.space.encode({k: v for k, v in start.items() if k in places.space.names})
+    near = reflect(given + rng.standard_normal(len(given)))
+    return np.where(numbers & ~np.isnan(given), near, row)
+
+
+def start_mask(rng: np.random.Generator, history: History, number: int) -> Array | None:
+    """A first mask, by one of several recipes in turn."""
+    table = history.table
+    if table is None:
+        return None
+    recipe = _MASKS[number % len(_MASKS)]
+    return recipe(rng, table, simplex_weights(rng, len(table.filters)))

@@ -6,7 +6,7 @@ Objectives and samplers never import each other: they meet here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -41,12 +41,15 @@ class StudyDescription:
         space: Distributions of the hyperparameters known in advance (a conditional space given as
             a function is not).
         measures: One a value, in order; empty if unknown (a user's own objective function).
+        conditions: What else must be the same for values to be comparable (rows, folds, scoring,
+            …), each as a short text.
     """
 
     features: FeatureTable | None = None
     representation: Representation | None = None
     space: Mapping[str, BaseDistribution] | None = None
     measures: tuple[MeasureDescription, ...] = ()
+    conditions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def mask_parameters(self) -> tuple[str, ...]:
@@ -68,6 +71,7 @@ class StudyDescription:
             ),
             "space": {k: distribution_to_json(d) for k, d in (self.space or {}).items()},
             "measures": [[m.name, m.direction, m.worst] for m in self.measures],
+            "conditions": dict(self.conditions),
         }
 
     @classmethod
@@ -82,6 +86,7 @@ class StudyDescription:
             representation=bound,
             space={k: json_to_distribution(d) for k, d in data["space"].items()},
             measures=tuple(MeasureDescription(*m) for m in data["measures"]),
+            conditions=data.get("conditions", {}),
         )
 
     @classmethod
@@ -120,6 +125,11 @@ class StudyDescription:
         theirs = [(m.name, m.direction) for m in new.measures]
         if mine != theirs:
             found.append(f"measures {_spoken(mine)} in the study, {_spoken(theirs)} now")
+        found += [
+            f"{name}: {self.conditions[name]} in the study, {now} now"
+            for name, now in new.conditions.items()
+            if self.conditions.get(name, now) != now
+        ]
         return found
 
     def feature_differences(self, new: StudyDescription) -> list[str]:

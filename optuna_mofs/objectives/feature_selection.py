@@ -28,6 +28,7 @@ from optuna_mofs.objectives.checks import (
     check_weights,
     checked_params,
 )
+from optuna_mofs.objectives.conditions import conditions_of
 from optuna_mofs.objectives.dataset import Dataset
 from optuna_mofs.objectives.evaluator import Evaluator
 from optuna_mofs.objectives.models import Space, TrialModels
@@ -238,6 +239,12 @@ class FeatureSelectionObjective(TrialModels):
             measures=tuple(
                 MeasureDescription(m.name, m.direction, m.worst_of(self.layout))
                 for m in self.measures
+            ),
+            conditions=conditions_of(
+                self.data,
+                self.estimator,
+                self.evaluator.scorer,
+                self.evaluator.splits if self.redraw_folds is None else self.redraw_folds,
             ),
         )
 

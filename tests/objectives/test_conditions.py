@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.metrics import fbeta_score, make_scorer
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from optuna_mofs import FeatureSelectionObjective
+from optuna_mofs.objectives.conditions import conditions_of
+
+X, Y = load_wine(return_X_y=True)
+
+
+def _objective(**changes: Any) -> FeatureSelectionObjective:
+    options: dict[str, Any] = {"estimator": GaussianNB(), "X": X, "y": Y, "filters": ()}
+    return FeatureSelectionObjective(**{**options, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"X": X[:-5], "y": Y[:-5]}, "rows: 178 rows in the study, 173 rows now"),
+        ({"y": np.roll(Y, 1)}, "target: "),
+        ({"cv": 3}, "folds: 5 folds"),
+        ({"random_state": 7}, "folds: "),
+        ({"redraw_folds": True}, "5 drawn anew for each trial now"),
+        ({"scoring": "balanced_accuracy"}, "scoring: the estimator's own in the study"),
+        ({"sample_weight": np.ones(178)}, "weights: none in the study"),
+        (
+            {"estimator": make_pipeline(StandardScaler(), GaussianNB())},
+            "estimator: GaussianNB in the study, StandardScaler + GaussianNB now",
+        ),
+    ],
+)
+def test_values_that_cannot_be_compared_are_refused(changes: dict[str, Any], named: str) -> None:
+    study = _objective().create_study()
+    with pytest.raises(ValueError, match="does not fit") as refused:
+        _objective(**changes).attach(study)
+    assert named in str(refused.value)
+
+
+def test_the_same_conditions_are_welcome_again() -> None:
+    study = _objective(scoring="f1_macro").create_study()
+    _objective(scoring="f1_macro").attach(study)
+
+
+def test_a_study_of_a_plain_objective_knows_no_conditions() -> None:
+    study = optuna.create_study(directions=["minimize"] * 2)
+    _objective().attach(study)
+
+
+def test_scorers_are_told_apart_by_their_options() -> None:
+    names = [
+        conditions_of(_objective().data, GaussianNB(), make_scorer(fbeta_score, beta=beta), 5)[
+            "scoring"
+        ]
+        for beta in (1, 2)
+    ]
+    assert names == ["fbeta_score {'beta': 1}", "fbeta_score {'beta': 2}"]

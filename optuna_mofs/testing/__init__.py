@@ -3,6 +3,12 @@
 Subclass :class:`SamplerConformance` in a test module and give the fixture ``sampler``.
 """
 
-from optuna_mofs.testing.samplers import SamplerConformance
+import pytest
+
+# Before they are imported, so that a failed assertion shows its values.
+for _part in ("proposing", "resuming", "surviving"):
+    pytest.register_assert_rewrite(f"{__name__}.{_part}")
+
+from optuna_mofs.testing.samplers import SamplerConformance  # noqa: E402
 
 __all__ = ["SamplerConformance"]

@@ -101,6 +101,8 @@ class AddDrop:
         """A mutated copy."""
         p = len(mask)
         mask = mask.copy()
+        if p == 0:  # every feature is fixed
+            return mask
         score = np.full(p, 0.5) if table.free_ranks is None else weights @ table.free_ranks
         size = float(np.clip(np.count_nonzero(mask), 1, p / 2))
         probability = ensemble_probability(score, size, p)

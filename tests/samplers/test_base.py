@@ -1,0 +1,374 @@
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.study import Study
+from optuna.trial import Trial, TrialState
+
+from optuna_mofs._storage import frozen_attr, read_study_attr, write_study_attr
+from optuna_mofs.features.table import FeatureTable
+from optuna_mofs.history import PROPOSAL, History
+from optuna_mofs.resume import retry_interrupted
+from optuna_mofs.samplers import base
+from optuna_mofs.samplers.base import HistorySampler, Proposal
+from optuna_mofs.selection import enqueue_features, selected_features, suggest_features
+
+Propose = Callable[[History, np.random.Generator, int], Proposal]
+
+
+class Toy(HistorySampler):
+    """Random proposals, or those of a function."""
+
+    def __init__(self, propose: Propose | None = None, *, seed: int | None = None) -> None:
+        super().__init__(seed=seed)
+        self._propose = propose
+        self.asked = 0
+
+    def propose(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
+        self.asked += 1
+        if self._propose is not None:
+            return self._propose(history, rng, number)
+        mask = None if history.table is None else rng.random(len(history.table.free)) < 0.5
+        return Proposal(history.space.sample(rng)[0], mask)
+
+
+def same_again(history: History, rng: np.random.Generator, number: int) -> Proposal:
+    """Always the first configuration of the space, without features."""
+    mask = None if history.table is None else np.zeros(len(history.table.free), dtype=bool)
+    return Proposal(history.space.nth(0), mask, operator="stubborn")
+
+
+def params(study: Study) -> list[dict[str, Any]]:
+    return [t.params for t in study.trials]
+
+
+# ---- seeds --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "1", True])
+def test_bad_seeds_are_refused(seed: Any) -> None:
+    with pytest.raises(ValueError, match="seed must be None or an integer of at least 0, but is"):
+        Toy(seed=seed)
+
+
+def test_good_seeds() -> None:
+    assert Toy(seed=np.int64(7)).seed == 7
+    assert type(Toy(seed=np.int64(7)).seed) is int
+    assert Toy(seed=2**70).seed == 2**70
+    assert Toy().seed is None
+
+
+def test_a_seed_that_is_given_is_not_written() -> None:
+    study = optuna.create_study(sampler=Toy(seed=3))
+    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=3)
+    assert read_study_attr(study, "seed") is None
+
+
+def test_the_seed_of_the_study_wins_a_race() -> None:
+    # Another worker, that had found none either, writes after our first trial has read ours.
+    study = optuna.create_study(sampler=Toy())
+    trial = study.ask()
+    trial.suggest_float("x", 0, 1)
+    write_study_attr(study, "seed", 12345)
+    study.tell(trial, 0.0)
+    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=4)
+    other = optuna.create_study(sampler=Toy(seed=12345))
+    other.add_trial(study.trials[0])
+    other.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=4)
+    assert params(other)[1:] == params(study)[1:]
+
+
+def test_threads_agree_on_one_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = []
+    both = threading.Barrier(2)
+    write = base.write_study_attr
+
+    def slow(study: Study, key: str, value: Any) -> None:
+        written.append(value)
+        write(study, key, value)
+
+    monkeypatch.setattr(base, "write_study_attr", slow)
+    study = optuna.create_study(sampler=Toy())
+
+    def objective(trial: Trial) -> float:
+        if trial.number < 2:
+            both.wait(20)
+        return trial.suggest_float("x", 0, 1)
+
+    study.optimize(objective, n_trials=8, n_jobs=2)
+    assert len(written) == 1
+
+
+def test_the_seed_at_hand_while_proposing() -> None:
+    seen = []
+
+    def look(history: History, rng: np.random.Generator, number: int) -> Proposal:
+        seen.append(toy.study_seed)
+        return Proposal(history.space.sample(rng)[0])
+
+    toy = Toy(look)
+    study = optuna.create_study(sampler=toy)
+    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=3)
+    assert set(seen) == {read_study_attr(study, "seed")}
+
+
+# ---- independent draws --------------------------------------------------------------------------
+
+
+def test_independent_draws_depend_on_seed_number_and_name() -> None:
+    values = {}
+    for seed in (0, 1):
+        study = optuna.create_study(sampler=Toy(seed=seed))
+        for _ in range(3):
+            trial = study.ask()
+            for name in ("x", "y"):
+                values[seed, trial.number, name] = trial.suggest_float(name, 0, 1)
+            study.tell(trial, state=TrialState.FAIL)
+    assert len(set(values.values())) == 12
+    # Nor does it matter in which order they are asked for.
+    trial = optuna.create_study(sampler=Toy(seed=0)).ask()
+    assert trial.suggest_float("y", 0, 1) == values[0, 0, "y"]
+    assert trial.suggest_float("x", 0, 1) == values[0, 0, "x"]
+
+
+def test_unknown_parameters_can_be_asked_for_directly() -> None:
+    study = optuna.create_study(sampler=Toy(seed=0))
+    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=2)
+    space = {"x": FloatDistribution(0, 1), "other": IntDistribution(3, 9)}
+    asked = study.ask()
+    frozen = study.trials[asked.number]
+    found = study.sampler.sample_relative(study, frozen, dict(space))
+    assert set(found) == {"x", "other"}
+    assert 3 <= found["other"] <= 9
+    alone = study.sampler.sample_relative(study, frozen, {"other": space["other"]})
+    assert alone == {"other": found["other"]}
+    # A question is no history.
+    assert set(study.sampler.infer_relative_search_space(study, frozen)) == {"x"}
+
+
+# ---- no clones ----------------------------------------------------------------------------------
+
+
+def finite(trial: Trial) -> float:
+    trial.suggest_categorical("kind", ["a", "b", None])
+    return float(trial.suggest_int("n", 1, 5, log=True))
+
+
+def test_a_stubborn_sampler_still_tries_everything() -> None:
+    study = optuna.create_study(sampler=Toy(same_again, seed=0))
+    study.optimize(finite, n_trials=18)
+    assert len({tuple(p.values()) for p in params(study)[:15]}) == 15
+    operators = [frozen_attr(t, PROPOSAL)["operator"] for t in study.trials[2:]]
+    assert set(operators[:13]) == {"unseen"}
+    assert set(operators[13:]) == {"stubborn"}, "nothing is left to try"
+
+
+@pytest.mark.parametrize("form", ["bits", "packed"])
+def test_masks_are_enumerated_too(form: str) -> None:
+    def objective(trial: Trial) -> float:
+        mask = suggest_features(trial, ["a", "b", "c"], form=form)
+        return float(mask.sum()) + trial.suggest_int("n", 0, 1)
+
+    study = optuna.create_study(sampler=Toy(same_again, seed=0))
+    study.optimize(objective, n_trials=17)
+    found = {(*(selected_features(study, t) or ()), t.params["n"]) for t in study.trials[:16]}
+    assert len(found) >= 15  # of trial 0 the integer is drawn before the space is known
+    full = {(*(selected_features(study, t) or ()), t.params["n"]) for t in study.trials}
+    assert len(full) == 16
+
+
+def test_an_exhausted_space_is_not_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = optuna.create_study(sampler=Toy(same_again, seed=0))
+    study.optimize(finite, n_trials=15)
+    monkeypatch.setattr(base.ParameterSpace, "nth", lambda s, i: 1 / 0 if i else np.zeros(2))
+    study.optimize(finite, n_trials=2)
+
+
+def test_large_spaces_are_drawn_from() -> None:
+    table = FeatureTable(names=tuple(f"f{j}" for j in range(2000)), mean_size=5.0)
+
+    def objective(trial: Trial) -> float:
+        return float(suggest_features(trial, table).sum())
+
+    study = optuna.create_study(sampler=Toy(same_again, seed=0))
+    study.optimize(objective, n_trials=12)
+    assert len({p["mask"] for p in params(study)}) == 12
+    sizes = [t.values[0] for t in study.trials]
+    assert np.mean(sizes) < 40, "as at the start of a search, not half of all"
+
+
+def test_only_clones_cost_attempts() -> None:
+    toy = Toy(seed=0)
+    study = optuna.create_study(sampler=toy)
+    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=10)
+    assert toy.asked == 9  # one for each but the first
+
+
+def test_a_queued_value_counts_as_part_of_the_configuration() -> None:
+    def objective(trial: Trial) -> float:
+        trial.suggest_categorical("kind", ["a", "b"])
+        return float(trial.suggest_int("n", 1, 4))
+
+    study = optuna.create_study(sampler=Toy(seed=1))
+    study.optimize(objective, n_trials=2)
+    for _ in range(4):
+        study.enqueue_trial({"kind": "a"})
+    study.optimize(objective, n_trials=4)
+    tried = [p["n"] for p in params(study) if p["kind"] == "a"]
+    assert len(tried) >= 4
+    assert len(set(tried[:4])) == 4
+
+
+# ---- what is written ----------------------------------------------------------------------------
+
+
+def test_the_note_is_on_the_trial() -> None:
+    def told(history: History, rng: np.random.Generator, number: int) -> Proposal:
+        row = history.space.sample(rng)[0]
+        return Proposal(row, operator="told", parents=(0,), memory={"step": 0.25})
+
+    study = optuna.create_study(sampler=Toy(told, seed=0))
+    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=2)
+    assert frozen_attr(study.trials[0], PROPOSAL) is None
+    note = {"operator": "told", "parents": [0], "step": 0.25}
+    assert frozen_attr(study.trials[1], PROPOSAL) == note
+
+
+def test_a_fixed_mask_keeps_its_meaning() -> None:
+    def objective(trial: Trial) -> float:
+        trial.suggest_float("before", 0, 1)  # asks the sampler before the mask is suggested
+        return float(suggest_features(trial, 40).sum())
+
+    study = optuna.create_study(sampler=Toy(seed=0))
+    study.optimize(objective, n_trials=2)
+    enqueue_features(study, ["x1", "x2"])
+    study.optimize(objective, n_trials=1)
+    assert selected_features(study, study.trials[2]) == ["x1", "x2"]
+    history = History(study.sampler._cache.current.history.described)
+    history.update(study)
+    assert np.flatnonzero(history.mask(2)).tolist() == [1, 2]
+
+
+def test_a_mask_suggested_before_the_crash_keeps_its_meaning() -> None:
+    def objective(trial: Trial) -> float:
+        return suggest_features(trial, 40).sum() + trial.suggest_float("x", 0, 1)
+
+    study = optuna.create_study(sampler=Toy(seed=0))
+    study.optimize(objective, n_trials=3)
+    cut_off = study.ask()
+    mask = suggest_features(cut_off, 40)
+    retry_interrupted(study)
+    study.optimize(objective, n_trials=1)
+    assert study.trials[4].params["mask"] == cut_off.params["mask"]
+    history = History(study.sampler._cache.current.history.described)
+    history.update(study)
+    assert history.numbers.tolist() == [0, 1, 2, 4]
+    np.testing.assert_array_equal(history.mask(3), mask)
+
+
+# ---- memory is a cache --------------------------------------------------------------------------
+
+
+def counting() -> tuple[Toy, list[int]]:
+    made: list[int] = []
+
+    def propose(history: History, rng: np.random.Generator, number: int) -> Proposal:
+        toy.kept("thing", lambda: made.append(number))
+        return Proposal(history.space.sample(rng)[0])
+
+    toy = Toy(propose, seed=0)
+    return toy, made
+
+
+def test_kept_things_belong_to_a_study() -> None:
+    toy, made = counting()
+    studies = [optuna.create_study(sampler=toy) for _ in range(2)]
+    for _ in range(3):
+        for study in studies:
+            study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=1)
+    assert made == [1, 1]
+
+
+def test_only_a_few_studies_are_kept() -> None:
+    toy, made = counting()
+    studies = [optuna.create_study(sampler=toy) for _ in range(base._STUDIES + 1)]
+    for _ in range(3):
+        for study in studies:
+            study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=1)
+    assert len(toy._cache._studies) == base._STUDIES
+    assert len(made) == 2 * len(studies)
+
+
+def test_kept_things_go_with_a_new_description() -> None:
+    toy, made = counting()
+    study = optuna.create_study(sampler=toy)
+    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=2)
+    assert made == [1]
+
+    def objective(trial: Trial) -> float:
+        return float(suggest_features(trial, ["a", "b"]).sum()) + trial.suggest_float("x", 0, 1)
+
+    toy._propose = None
+    study.optimize(objective, n_trials=1)
+    assert toy._cache.current.kept == {}
+    assert toy._cache.current.history.table is not None
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
+def test_copies_are_without_memory(copied: Callable[[Toy], Toy]) -> None:
+    toy = Toy(seed=5)
+    study = optuna.create_study(sampler=toy)
+    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=3)
+    other = copied(toy)
+    assert other.seed == 5
+    assert len(other._cache._studies) == 0
+    assert len(toy._cache._studies) == 1
+
+
+def test_history_is_read_once_a_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+    update = History.update
+    monkeypatch.setattr(
+        History, "update", lambda s, study, but=None: (read.append(but), update(s, study, but=but))
+    )
+    study = optuna.create_study(sampler=Toy(seed=0))
+    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=5)
+    assert read == [0, 1, 2, 3, 4]
+
+
+def test_trials_that_ask_at_the_same_time_read_for_themselves() -> None:
+    study = optuna.create_study(sampler=Toy(seed=0))
+    sampler = study.sampler
+    study.optimize(finite, n_trials=3)
+    asked = [study.ask() for _ in range(2)]
+    frozen = [study.trials[t.number] for t in asked]
+    spaces = [sampler.infer_relative_search_space(study, f) for f in frozen]
+    late = [sampler.sample_relative(study, f, s) for f, s in zip(frozen, spaces)]
+    for f, s, expected in zip(frozen, spaces, late):
+        assert Toy(seed=0).sample_relative(study, f, s) == expected
+
+
+def test_dynamic_ranges_fall_back_to_a_draw() -> None:
+    def objective(trial: Trial) -> float:
+        x = trial.suggest_float("x", 0.1, 1)
+        return trial.suggest_float("y", 0, x)
+
+    study = optuna.create_study(sampler=Toy(seed=0))
+    study.optimize(objective, n_trials=20)
+    assert all(0 <= p["y"] <= p["x"] for p in params(study))
+
+
+def test_categories_of_every_type() -> None:
+    choices = [None, True, "a", 2.5, 7]
+    study = optuna.create_study(sampler=Toy(seed=0))
+    study.optimize(lambda t: float(t.suggest_categorical("k", choices) == 7), n_trials=6)
+    assert {str(p["k"]) for p in params(study)[:5]} == {str(c) for c in choices}
+    assert CategoricalDistribution(choices) == study.trials[5].distributions["k"]

@@ -9,7 +9,7 @@ for error and fraction of features.
 
 from __future__ import annotations
 
-import statistics
+import json
 import sys
 import warnings
 from collections import defaultdict
@@ -24,6 +24,7 @@ import numpy as np
 import optuna
 import sklearn
 from optuna.samplers import NSGAIISampler, RandomSampler, TPESampler
+from scipy.stats import rankdata
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -40,6 +41,8 @@ from optuna_mofs import (
 from optuna_mofs.learners import KernelKNeighborsClassifier
 
 Job = tuple[str, str, int, int, str, int]
+#: Hypervolumes at the marks, a list a run, by task and method.
+Found = dict[tuple[str, str], list[list[float]]]
 
 
 def learner(name: str) -> tuple[Any, dict[str, Any]]:
@@ -134,8 +137,14 @@ def main() -> None:
     options.add_argument("--trials", type=int, default=400)
     options.add_argument("--rows", type=int, default=10**9, help="use at most this many rows")
     options.add_argument("--jobs", type=int, default=2, help="runs at a time")
-    options.add_argument("--methods", help="only these, comma separated parts of names")
+    options.add_argument("--methods", help="only these: parts of names, separated by ;")
     options.add_argument("--ablation", action="store_true", help="the six variants of Table 5")
+    options.add_argument(
+        "--slow-seeds", type=int, help="fewer runs for TPESampler with a boolean a feature"
+    )
+    options.add_argument(
+        "--keep", type=Path, help="file of finished runs, which are not run again"
+    )
     args = options.parse_args()
     trials = 60 if args.quick else args.trials
     seeds = min(args.seeds, 2) if args.quick else args.seeds
@@ -143,58 +152,56 @@ def main() -> None:
     if args.methods:
         methods = [m for m in methods if any(part in m for part in args.methods.split(";"))]
     tasks = args.tasks.split(",")
+    few = seeds if args.slow_seeds is None else args.slow_seeds
     jobs = [
         (str(args.data), task, args.rows, trials, method, seed)
         for task in tasks
-        for method in methods
         for seed in range(seeds)
+        for method in methods
+        if method != "TPESampler, bits" or seed < few
     ]
-    marks = [m for m in (100, 200, 400, 1000, 2000) if m < trials] + [trials]
-    found: dict[tuple[str, str], list[list[float]]] = defaultdict(list)
+    curves = finished(args.keep)
+    todo = [job for job in jobs if job[1:] not in curves]
     with ProcessPoolExecutor(args.jobs) as pool:
-        for (_, task, _, _, method, _), curve in pool.map(run, jobs):
-            found[task, method].append([curve[m - 1] for m in marks])
-            if len(found[task, method]) == seeds:
-                middle = ", ".join(
-                    f"{statistics.median(c):.4f}" for c in zip(*found[task, method])
-                )
-                print(f"{task} {method}: {middle}", file=sys.stderr, flush=True)
+        for job, curve in pool.map(run, todo):
+            curves[job[1:]] = curve
+            print(*job[1:], f"{curve[-1]:.4f}", file=sys.stderr, flush=True)
+            if args.keep:
+                with args.keep.open("a") as file:
+                    file.write(json.dumps([job[1:], np.round(curve, 6).tolist()]) + "\n")
+    marks = [m for m in (100, 200, 400, 1000, 2000) if m < trials] + [trials]
+    found: Found = defaultdict(list)
+    for job in jobs:
+        found[job[1], job[4]].append([curves[job[1:]][m - 1] for m in marks])
     report(found, tasks, methods, marks)
 
 
-def report(
-    found: dict[tuple[str, str], list[list[float]]],
-    tasks: list[str],
-    methods: list[str],
-    marks: list[int],
-) -> None:
-    """Print a table a task, then mean ranks over tasks and seeds."""
+def finished(file: Path | None) -> dict[tuple[Any, ...], list[float]]:
+    """Curves of the runs in a file, by job."""
+    if file is None or not file.exists():
+        return {}
+    lines = map(json.loads, file.read_text().splitlines())
+    return {tuple(job): curve for job, curve in lines}
+
+
+def report(found: Found, tasks: list[str], methods: list[str], marks: list[int]) -> None:
+    """Print a table a task, then the mean rank of the medians."""
+    ranks = []
     for task in tasks:
         rows = []
+        middles = []
         for method in methods:
             spreads = [Spread.of(column) for column in zip(*found[task, method])]
-            rows.append(
-                [method, *(f"{s.median:.4f} [{s.least:.4f}, {s.most:.4f}]" for s in spreads)]
-            )
+            middles.append([s.median for s in spreads])
+            cells = (f"{s.median:.4f} [{s.least:.4f}, {s.most:.4f}]" for s in spreads)
+            rows.append([method, len(found[task, method]), *cells])
         print(f"\n### {task}\n")
-        print(markdown_table(["hypervolume at trial", *map(str, marks)], rows))
-    print("\n### Mean rank (1 is best) over tasks and seeds\n")
-    rows = []
-    for k, _ in enumerate(marks):
-        ranks = []
-        for task in tasks:
-            table = np.array([[run[k] for run in found[task, m]] for m in methods])
-            order = (-table[:, None, :] < -table[None]).sum(axis=0)
-            ties = (table[:, None, :] == table[None]).sum(axis=0)
-            ranks.append((1 + order + (ties - 1) / 2).mean(axis=1))
-        rows.append(np.mean(ranks, axis=0))
-    columns = np.array(rows).T
-    print(
-        markdown_table(
-            ["method", *map(str, marks)],
-            [[m, *(f"{v:.2f}" for v in line)] for m, line in zip(methods, columns)],
-        )
-    )
+        print(markdown_table(["hypervolume at trial", "runs", *map(str, marks)], rows))
+        ranks.append(rankdata(-np.array(middles), axis=0))
+    print("\n### Mean rank of the medians over tasks (1 is best)\n")
+    mean = np.mean(ranks, axis=0)
+    lines = [[m, *(f"{v:.2f}" for v in line)] for m, line in zip(methods, mean)]
+    print(markdown_table(["method", *map(str, marks)], lines))
 
 
 if __name__ == "__main__":

@@ -99,4 +99,5 @@ def thinned_design(
     """
     rows = sample(rng, max(count, min(OVERSAMPLE * count, _MOST)))
     kept = thin(rng, gower_distances(rows, categorical), count)
-    return rows[rng.permutation(kept)]
+    design: Array = rows[rng.permutation(kept)]
+    return design

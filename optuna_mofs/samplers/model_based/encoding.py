@@ -21,7 +21,6 @@ class RowEncoding:
     """
 
     def __init__(self, space: ParameterSpace, rows: Array) -> None:
-        self._categorical = space.categorical
         self._number = np.flatnonzero(~space.categorical)
         columns = rows[:, self._number]
         there = ~np.isnan(columns)
@@ -37,8 +36,6 @@ class RowEncoding:
             pairs += [(j, level) for level in range(first, int(space.cells[j]))]
         self._source = np.array([j for j, _ in pairs], dtype=np.int64)
         self._level = np.array([level for _, level in pairs], dtype=float)
-        #: Whether all columns are numbers, none of which was ever inactive.
-        self.numeric = not pairs and bool(there.all())
 
     def __call__(self, rows: Array) -> Array:
         """Rows × columns for a surrogate, without NaN."""

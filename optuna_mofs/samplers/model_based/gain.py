@@ -67,7 +67,8 @@ def hypervolume_gain(points: Array, front: Array, reference: Array) -> Array:
     m = points.shape[1]
     if m == 1:
         best = min([float(reference[0]), *inside[:, 0]])
-        return np.maximum(best - points[:, 0], 0.0)
+        below: Array = np.maximum(best - points[:, 0], 0.0)
+        return below
     if m == 2:
         return _gain_2d(points, inside, reference)
     if m == 3:

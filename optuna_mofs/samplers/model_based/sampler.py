@@ -44,7 +44,7 @@ class _ModelBasedSampler(HistorySampler):
         n_trials: int | None,
         start_size: int | None,
         surrogate: Any,
-        confidence: float | None,
+        confidence: float,
         search: InfillSearch | None,
         mask_search: MaskSearch | None,
         seed: int | None,
@@ -53,7 +53,7 @@ class _ModelBasedSampler(HistorySampler):
         for name, value in (("n_trials", n_trials), ("start_size", start_size)):
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, but is {value}.")
-        if confidence is not None and not confidence >= 0:
+        if not confidence >= 0:
             raise ValueError(f"confidence must be at least 0, but is {confidence}.")
         surrogate_factory(surrogate)  # refuses what is none
         self.n_trials = n_trials
@@ -97,11 +97,9 @@ class _ModelBasedSampler(HistorySampler):
         seed = self._cache.seed if self.seed is None else self.seed
         return 0 if seed is None else seed
 
-    def _weight_of_sd(self, view: View, number: int, default: float | None) -> float:
+    def _weight_of_sd(self, view: View, number: int) -> float:
         """Lambda of the confidence bound; spread over workers if they have but one objective."""
         weight = self.confidence
-        if weight is None:
-            weight = default if default is not None else (1.0 if view.encoding.numeric else 2.0)
         if view.values.shape[1] == 1 and view.history.running_notes:
             # Exponential with the same mean (Hutter et al. 2012): workers differ in courage.
             offset = float(np.random.default_rng(self._study_seed()).random())
@@ -125,12 +123,13 @@ class ParEGOSampler(_ModelBasedSampler):
         n_trials: Number of trials planned, if known: a small budget gets a shorter start.
         start_size: Finished trials before the first model; by default 4 for each parameter, 8 to
             32.
-        surrogate: ``"auto"`` (Kriging on numeric spaces of few parameters, else a forest),
+        surrogate: ``"auto"`` (Kriging on spaces of few columns, else a forest),
             ``"forest"``, ``"kriging"``, a scikit-learn regressor that says how sure it is, or a
             function that makes a model with ``fit(X, y)`` and ``predict(X) -> (mean, sd)``.
         criterion: ``"lcb"``, ``"ei"``, or a function of (mean, sd, best target), the lower the
             better.
-        confidence: Lambda of the confidence bound; by default 1 on numeric spaces, else 2.
+        confidence: Lambda of the confidence bound (the authors' code: 1 on numeric spaces, else
+            2).
         rho: Weight of the sum in the augmented Tchebycheff norm.
         search: Effort of the search for the best promise.
         mask_search: The same for masks.
@@ -158,7 +157,7 @@ class ParEGOSampler(_ModelBasedSampler):
         start_size: int | None = None,
         surrogate: Any = "auto",
         criterion: str | Criterion = "lcb",
-        confidence: float | None = None,
+        confidence: float = 1.0,
         rho: float = RHO,
         search: InfillSearch | None = None,
         mask_search: MaskSearch | None = None,
@@ -188,7 +187,7 @@ class ParEGOSampler(_ModelBasedSampler):
         offset = np.random.default_rng(self._study_seed()).random(max(1, m - 1))
         weights = weight_vector(number, m, offset)
         targets = tchebycheff(view.scaled, weights, self.rho)
-        model = surrogate_factory(self.surrogate)(view.numeric, view.X.shape[1], rng)
+        model = surrogate_factory(self.surrogate)(view.X.shape[1], view.masked, rng)
         model.fit(view.X, targets)
         criterion = self._criterion(view, number)
         best = float(targets.min())
@@ -200,7 +199,7 @@ class ParEGOSampler(_ModelBasedSampler):
             return self.criterion
         if self.criterion == "ei":
             return expected_improvement
-        return LowerConfidenceBound(self._weight_of_sd(view, number, None))
+        return LowerConfidenceBound(self._weight_of_sd(view, number))
 
 
 class SMSEGOSampler(_ModelBasedSampler):
@@ -220,7 +219,7 @@ class SMSEGOSampler(_ModelBasedSampler):
         start_size: Finished trials before the first model; by default 4 for each parameter, 8 to
             32.
         surrogate: As for :class:`ParEGOSampler`.
-        confidence: Lambda of the confidence bounds.
+        confidence: Lambda of the confidence bounds (the authors' code: 1).
         search: Effort of the search for the best promise.
         mask_search: The same for masks.
         seed: Seed; if None, one is drawn and kept in the study.
@@ -246,7 +245,7 @@ class SMSEGOSampler(_ModelBasedSampler):
         n_trials: int | None = None,
         start_size: int | None = None,
         surrogate: Any = "auto",
-        confidence: float | None = None,
+        confidence: float = 0.5,
         search: InfillSearch | None = None,
         mask_search: MaskSearch | None = None,
         seed: int | None = None,
@@ -265,10 +264,10 @@ class SMSEGOSampler(_ModelBasedSampler):
         m = view.values.shape[1]
         make = surrogate_factory(self.surrogate)
         models = [
-            make(view.numeric, view.X.shape[1], rng).fit(view.X, view.scaled[:, j])
+            make(view.X.shape[1], view.masked, rng).fit(view.X, view.scaled[:, j])
             for j in range(m)
         ]
-        bound = LowerConfidenceBound(self._weight_of_sd(view, number, 1.0))
+        bound = LowerConfidenceBound(self._weight_of_sd(view, number))
 
         def bounds(X: Array) -> Array:
             return np.column_stack([bound(*model.predict(X), 0.0) for model in models])

@@ -16,8 +16,8 @@ from sklearn.tree import ExtraTreeRegressor
 from optuna_mofs.features.table import Array
 from optuna_mofs.samplers.model_based.kriging import Kriging
 
-#: Numeric spaces of at most this many parameters are modelled by Kriging.
-KRIGING_DIMENSIONS = 8
+#: Spaces of at most this many columns (a category has one for each choice) get Kriging.
+KRIGING_COLUMNS = 20
 
 
 class Surrogate(Protocol):
@@ -30,8 +30,8 @@ class Surrogate(Protocol):
         """Mean and standard deviation of each row."""
 
 
-#: Makes a fresh model of (whether the space is numeric, number of columns, generator).
-SurrogateFactory = Callable[[bool, int, np.random.Generator], Surrogate]
+#: Makes a fresh model of (number of columns, whether masks are among them, generator).
+SurrogateFactory = Callable[[int, bool, np.random.Generator], Surrogate]
 
 
 class Forest:
@@ -125,7 +125,7 @@ def surrogate_factory(what: Any) -> SurrogateFactory:
     """What a user asked for as a function that makes a fresh model.
 
     Args:
-        what: ``"auto"`` (Kriging on numeric spaces of few parameters, else a forest),
+        what: ``"auto"`` (Kriging on spaces of few columns, else a forest),
             ``"forest"``, ``"kriging"``, a scikit-learn regressor, or a function without arguments
             that returns a :class:`Surrogate`.
     """
@@ -142,9 +142,9 @@ def surrogate_factory(what: Any) -> SurrogateFactory:
                 f"surrogate {what!r} cannot say how sure it is: it needs predict(X, "
                 "return_std=True) or fitted estimators_. Try a forest or a Gaussian process."
             )
-        return lambda numeric, d, rng: Regressor(what, rng)
+        return lambda columns, masks, rng: Regressor(what, rng)
     if callable(what):
-        return lambda numeric, d, rng: what()
+        return lambda columns, masks, rng: what()
     raise ValueError(
         f"surrogate must be one of {sorted(_NAMED)}, a scikit-learn regressor or a function that "
         f"makes a model, but is {what!r}."
@@ -160,12 +160,12 @@ def _has_parts(estimator: Any) -> bool:
     return "n_estimators" in estimator.get_params(deep=False)
 
 
-def _auto(numeric: bool, d: int, rng: np.random.Generator) -> Surrogate:
-    return Kriging() if numeric and d <= KRIGING_DIMENSIONS else Forest(rng)
+def _auto(columns: int, masks: bool, rng: np.random.Generator) -> Surrogate:
+    return Kriging() if columns <= KRIGING_COLUMNS and not masks else Forest(rng)
 
 
 _NAMED: dict[str, SurrogateFactory] = {
     "auto": _auto,
-    "forest": lambda numeric, d, rng: Forest(rng),
-    "kriging": lambda numeric, d, rng: Kriging(),
+    "forest": lambda columns, masks, rng: Forest(rng),
+    "kriging": lambda columns, masks, rng: Kriging(),
 }

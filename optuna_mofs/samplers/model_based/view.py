@@ -42,8 +42,8 @@ class View:
         self.scale = Scale.of(self.values, violations)
         self.scaled = self.scale(self.values, violations)
         self.X = self.encoding(history.rows)
-        #: Whether Kriging can model it.
-        self.numeric = self.encoding.numeric and history.table is None
+        #: Whether masks are among the columns.
+        self.masked = history.table is not None
         if history.table is not None:
             table = history.table
             self._mask_view: MaskView = kept("mask view", lambda: MaskView(table))

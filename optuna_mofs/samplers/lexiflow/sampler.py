@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
@@ -52,6 +53,14 @@ class LexiFlowSampler(HistorySampler):
         seed: int | None = None,
     ) -> None:
         super().__init__(seed=seed)
+        if not isinstance(preference, LexicographicPreference | None):
+            raise ValueError(f"preference must be a LexicographicPreference, got {preference!r}.")
+        if not isinstance(start, Mapping | None):
+            raise ValueError(f"start must map parameter names to values, got {start!r}.")
+        if start_trials < 1:
+            raise ValueError(f"start_trials must be at least 1, but is {start_trials}.")
+        if not 0 <= sparse <= 1:
+            raise ValueError(f"sparse must be a probability, but is {sparse}.")
         self.preference = preference or LexicographicPreference()
         self.start = dict(start or {})
         self.start_trials = start_trials
@@ -72,11 +81,28 @@ class LexiFlowSampler(HistorySampler):
                 return proposal
         return self._move(history, places, stand, int(rng.integers(2**53)))
 
+    def sample_independent(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> Any:
+        """The start's value in the first trial, else a uniform draw."""
+        if trial.number > 0 or param_name not in self.start:
+            return super().sample_independent(study, trial, param_name, param_distribution)
+        value = self.start[param_name]
+        if not param_distribution._contains(param_distribution.to_internal_repr(value)):
+            raise ValueError(
+                f"start gives {param_name!r} the value {value!r}, which {param_distribution} does "
+                "not hold. Give one that it does."
+            )
+        return value
+
     def _start(
         self, history: History, places: Places, stand: Stand, rng: np.random.Generator, number: int
     ) -> Proposal:
-        first = stand.thread == 0 and stand.members == 0
-        row = (first_row if first else restart_row)(rng, places, self.start)
+        row = (first_row if number == 0 else restart_row)(rng, places, self.start)
         memory = {"thread": stand.thread, "step": stand.step}
         operator = "start" if stand.thread == 0 else "restart"
         return Proposal(row, start_mask(rng, history, number), operator, memory=memory)

@@ -33,9 +33,20 @@ class Rules:
     largest_step: float = 0.3
     most_failures: int = 8
 
+    def __post_init__(self) -> None:
+        if not 0 < self.first_step <= 1:
+            raise ValueError(f"step must be above 0 and at most 1, but is {self.first_step}.")
+        if not 0 < self.least_step < self.first_step:
+            raise ValueError(
+                f"least_step must be above 0 and below step ({self.first_step}), "
+                f"but is {self.least_step}."
+            )
+        if self.most_failures < 1:
+            raise ValueError(f"most_failures must be at least 1, but is {self.most_failures}.")
+
     def step_of(self, thread: int) -> float:
         """First step of a thread: each restart adds δ_init (line 11)."""
-        return min(self.largest_step, self.first_step * (1 + thread))
+        return min(max(self.largest_step, self.first_step), self.first_step * (1 + thread))
 
     def limit(self, dimension: int) -> int:
         """Failed directions in a row after which the step shrinks (line 9)."""

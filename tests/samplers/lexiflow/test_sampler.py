@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import FloatDistribution, IntDistribution
+from optuna.trial import TrialState
+
+from optuna_mofs import LexicographicPreference, LexiFlowSampler
+from optuna_mofs._storage import frozen_attr
+from optuna_mofs.description import StudyDescription
+from optuna_mofs.history import PROPOSAL
+from optuna_mofs.testing.problems import PROBLEMS, make_study, mixed
+
+LOSS_FIRST = LexicographicPreference(tolerances={0: 0.1})
+
+
+def notes(study):
+    return [frozen_attr(t, PROPOSAL) or {} for t in study.trials]
+
+
+def bowl(trial):
+    """Loss with its least at (0.7, 0.2); the second value falls with x."""
+    x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+    kind = trial.suggest_categorical("kind", "abcd")
+    loss = (x - 0.7) ** 2 + (y - 0.2) ** 2 + 0.2 * "cabd".index(kind)
+    return round(loss, 2), x
+
+
+def test_it_finds_what_the_preference_wants():
+    """The least x whose loss is within 0.1 of the best: (0.7 - x)² = 0.1 at x = 0.384."""
+    found = []
+    for seed in range(3):
+        study = optuna.create_study(
+            directions=["minimize"] * 2, sampler=LexiFlowSampler(LOSS_FIRST, seed=seed)
+        )
+        study.optimize(bowl, n_trials=150)
+        best = LOSS_FIRST.best(study)
+        assert best.values[0] <= 0.1
+        assert best.params["kind"] == "c"
+        found.append(best.values[1])
+    assert np.median(found) < 0.42
+
+
+def test_it_beats_random_search():
+    wins = 0
+    for seed in range(4):
+        picks = []
+        for sampler in (
+            LexiFlowSampler(LOSS_FIRST, seed=seed),
+            optuna.samplers.RandomSampler(seed=seed),
+        ):
+            study = make_study("mixed", sampler=sampler)
+            study.optimize(mixed, n_trials=100)
+            picks.append(LOSS_FIRST.best(study).values)
+        # By the common target.
+        target = min(p[0] for p in picks) + 0.1
+        wins += picks[0][0] <= target and (picks[1][0] > target or picks[0][1] < picks[1][1])
+    assert wins >= 3
+
+
+def flat(trial):
+    """Nothing is better than the first trial, so every direction fails."""
+    trial.suggest_float("x", 0, 1)
+    trial.suggest_float("y", 0, 1)
+    return float(trial.number > 0)
+
+
+def test_a_direction_and_its_opposite_are_symmetric_about_the_incumbent():
+    study = optuna.create_study(sampler=LexiFlowSampler(seed=3, start_trials=1))
+    study.optimize(flat, n_trials=10)
+    written = notes(study)
+    pairs = [(n["opposite"], k) for k, n in enumerate(written) if n.get("operator") == "opposite"]
+    assert pairs
+    for plus, minus in pairs:
+        a, b = written[plus], written[minus]
+        assert (a["direction"], a["incumbent"], a["step"]) == (
+            b["direction"],
+            b["incumbent"],
+            b["step"],
+        )
+        assert (a["sign"], b["sign"], minus) == (1, -1, plus + 1)
+        middle = study.trials[a["incumbent"]].params
+        for name in ("x", "y"):
+            there, back = study.trials[plus].params[name], study.trials[minus].params[name]
+            if 0 < there < 1 and 0 < back < 1:
+                assert there + back == pytest.approx(2 * middle[name], abs=1e-4)
+
+
+def test_everything_is_on_the_trials_and_says_where_it_came_from():
+    study = make_study("packed", sampler=LexiFlowSampler(seed=1, start_trials=4))
+    study.optimize(PROBLEMS["packed"], n_trials=25)
+    written = notes(study)
+    assert [n["operator"] for n in written[1:4]] == ["start"] * 3
+    for number, note in enumerate(written[5:], start=5):
+        assert note["operator"] in ("direction", "opposite")
+        assert note["parents"] == [note["incumbent"]]
+        assert note["incumbent"] < number
+        assert {"thread", "direction", "sign", "step", "iteration", "failures"} <= set(note)
+
+
+def test_restarts_widen_the_step_and_begin_somewhere_else():
+    study = optuna.create_study(
+        sampler=LexiFlowSampler(seed=0, start_trials=1, most_failures=1, least_step=0.08)
+    )
+    study.optimize(flat, n_trials=40)
+    restarts = [n for n in notes(study) if n.get("operator") == "restart"]
+    assert len(restarts) >= 3
+    steps = [n["step"] for n in restarts]
+    assert steps == sorted(steps)
+    assert steps[0] == pytest.approx(2 * study.sampler.rules.first_step)
+    begun = [t.params["x"] for t, n in zip(study.trials, notes(study)) if n in restarts]
+    assert np.ptp(begun) > 0.2
+
+
+@pytest.mark.parametrize("described", [True, False])
+def test_a_low_cost_start_is_the_first_trial(described):
+    space = {
+        "rate": FloatDistribution(0.01, 100, log=True),
+        "trees": IntDistribution(4, 2048, log=True),
+    }
+    sampler = LexiFlowSampler(start={"trees": 4, "elsewhere": 1}, start_trials=6, seed=0)
+    study = optuna.create_study(sampler=sampler)
+    if described:
+        StudyDescription(space=space).write(study)
+    for _ in range(6):
+        trial = study.ask(space)
+        study.tell(trial, trial.params["rate"])
+    assert study.trials[0].params["trees"] == 4
+    # The others are drawn around it, far enough to see all of the range.
+    assert len({t.params["trees"] for t in study.trials}) >= 4
+    assert len({t.params["rate"] for t in study.trials}) == 6
+
+
+def test_a_start_outside_the_space_is_refused():
+    study = optuna.create_study(sampler=LexiFlowSampler(start={"x": 7}))
+    with pytest.raises(ValueError, match=r"start.*'x'.*7"):
+        study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=1)
+
+
+def test_workers_follow_directions_of_their_own_and_late_results_count():
+    study = make_study("mixed", sampler=LexiFlowSampler(LOSS_FIRST, seed=0, start_trials=4))
+    study.optimize(mixed, n_trials=8)
+    open_trials = []
+    for _ in range(4):
+        trial = study.ask()
+        open_trials.append((trial, mixed(trial)))
+    written = notes(study)[8:]
+    fresh = [n["direction"] for n in written if n["sign"] > 0]
+    assert len(set(fresh)) == len(fresh) >= 3
+    assert len({n["incumbent"] for n in written}) == 1
+    assert len({tuple(t.params.items()) for t, _ in open_trials}) == 4
+    # The last but one result is told first and is far the best: the next direction starts there.
+    trial, _ = open_trials[2]
+    study.tell(trial, (-50.0, -50.0))
+    study.optimize(mixed, n_trials=1)
+    assert notes(study)[-1]["incumbent"] == trial.number
+    for trial, values in open_trials[:2] + open_trials[3:]:
+        study.tell(trial, values)
+    study.optimize(mixed, n_trials=3)
+    assert notes(study)[-1]["incumbent"] == open_trials[2][0].number
+
+
+def test_metrics_by_name_and_an_unknown_one():
+    for name, fine in (("cost", True), ("price", False)):
+        study = make_study("mixed")
+        study.set_metric_names(["error", "cost"])
+        study.sampler = LexiFlowSampler(LexicographicPreference([name]), seed=0)
+        if fine:
+            study.optimize(mixed, n_trials=3)
+            assert study.trials[-1].state == TrialState.COMPLETE
+        else:
+            with pytest.raises(ValueError, match="No metric 'price'"):
+                study.optimize(mixed, n_trials=3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"start_trials": 0}, "start_trials.*0"),
+        ({"step": 0.0}, "step.*0.0"),
+        ({"step": 0.1, "least_step": 0.2}, "least_step.*0.2"),
+        ({"most_failures": 0}, "most_failures.*0"),
+        ({"sparse": 1.5}, "sparse.*1.5"),
+        ({"preference": "error"}, "preference.*'error'"),
+        ({"start": [1]}, "start.*1"),
+    ],
+)
+def test_bad_arguments_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        LexiFlowSampler(**options)

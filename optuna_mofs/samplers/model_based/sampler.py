@@ -69,7 +69,7 @@ class _ModelBasedSampler(HistorySampler):
 
     def propose(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
         """A configuration of the start, or the one that promises most."""
-        seed = self._study_seed()
+        seed = self.study_seed
         first = FirstConfigurations(history, self._first_count(history), seed, self.kept)
         if len(history) < first.count or not history.distributions:
             return first(rng, number)
@@ -92,17 +92,12 @@ class _ModelBasedSampler(HistorySampler):
         size = int(np.clip(4 * d, 8, 32))
         return size if self.n_trials is None else max(4, min(size, self.n_trials // 3))
 
-    def _study_seed(self) -> int:
-        # The base has asked for it before it proposes.
-        seed = self._cache.seed if self.seed is None else self.seed
-        return 0 if seed is None else seed
-
     def _weight_of_sd(self, view: View, number: int) -> float:
         """Lambda of the confidence bound; spread over workers if they have but one objective."""
         weight = self.confidence
         if view.values.shape[1] == 1 and view.history.running_notes:
             # Exponential with the same mean (Hutter et al. 2012): workers differ in courage.
-            offset = float(np.random.default_rng(self._study_seed()).random())
+            offset = float(np.random.default_rng(self.study_seed).random())
             weight *= -np.log1p(-min(sequence(number, offset), 0.999))
         return float(weight)
 
@@ -184,7 +179,7 @@ class ParEGOSampler(_ModelBasedSampler):
 
     def _fit(self, view: View, rng: np.random.Generator, number: int) -> Fitted:
         m = view.values.shape[1]
-        offset = np.random.default_rng(self._study_seed()).random(max(1, m - 1))
+        offset = np.random.default_rng(self.study_seed).random(max(1, m - 1))
         weights = weight_vector(number, m, offset)
         targets = tchebycheff(view.scaled, weights, self.rho)
         model = surrogate_factory(self.surrogate)(view.X.shape[1], view.masked, rng)

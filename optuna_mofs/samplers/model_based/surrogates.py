@@ -58,7 +58,7 @@ class Forest:
         self,
         rng: np.random.Generator,
         *,
-        n_trees: int = 60,
+        n_trees: int = 40,
         min_leaf: int = 2,
         max_features: float = 0.7,
     ) -> None:

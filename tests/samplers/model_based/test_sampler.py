@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import moocore
+import numpy as np
+import optuna
+import pytest
+from optuna.trial import Trial, create_trial
+from sklearn.ensemble import RandomForestRegressor
+
+from optuna_mofs import ParEGOSampler, SMSEGOSampler, suggest_features
+from optuna_mofs._storage import frozen_attr
+from optuna_mofs.history import PROPOSAL, History
+from optuna_mofs.samplers.base import Proposal
+from optuna_mofs.samplers.model_based import InfillSearch
+from optuna_mofs.testing.problems import PROBLEMS, make_study
+
+BOTH = [ParEGOSampler, SMSEGOSampler]
+FAST = InfillSearch(points=60, neighbours=15)
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> None:
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+def notes(study: optuna.Study) -> list[dict[str, Any]]:
+    return [frozen_attr(trial, PROPOSAL) or {} for trial in study.trials]
+
+
+def plane(trial: Trial) -> tuple[float, float]:
+    x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+    off = 4 * (y - 0.8) ** 2
+    return x + off, (1 - np.sqrt(x)) + off
+
+
+@pytest.mark.parametrize("sampler", BOTH)
+def test_far_better_than_chance(sampler: Any) -> None:
+    volumes = {}
+    for name, made in (("ours", sampler(seed=1, search=FAST)), ("random", None)):
+        sampling = made or optuna.samplers.RandomSampler(seed=1)
+        study = optuna.create_study(directions=["minimize"] * 2, sampler=sampling)
+        study.optimize(plane, n_trials=24)
+        values = np.array([trial.values for trial in study.trials])
+        volumes[name] = moocore.hypervolume(values, ref=[1.5, 1.5])
+    best = 1.5 * 1.5 - 1 / 3  # all but the area below 1 - sqrt(x)
+    assert best - volumes["ours"] < 0.6 * (best - volumes["random"])
+
+
+@pytest.mark.parametrize("sampler", BOTH)
+def test_one_objective(sampler: Any) -> None:
+    study = optuna.create_study(sampler=sampler(seed=0, search=FAST))
+    study.optimize(lambda t: (t.suggest_float("x", -5, 5) - 2) ** 2, n_trials=18)
+    assert study.best_value < 1e-2
+
+
+def test_the_start_is_one_latin_hypercube() -> None:
+    study = optuna.create_study(sampler=ParEGOSampler(seed=3, start_size=10))
+    for _ in range(10):
+        study.enqueue_trial({}, skip_if_exists=False)
+
+    def objective(trial: Trial) -> float:
+        return trial.suggest_float("x", 0, 1) + trial.suggest_float("y", 0, 1)
+
+    study.optimize(objective, n_trials=10)
+    # Trial 0 met an unknown space; the others have a slice each.
+    slices = [int(t.params["x"] * 10) for t in study.trials[1:]]
+    assert len(set(slices)) == 9
+
+
+@pytest.mark.parametrize("sampler", BOTH)
+def test_only_active_parameters_are_proposed(sampler: Any) -> None:
+    proposed = []
+
+    class Recording(sampler):  # type: ignore[misc]
+        def propose(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
+            made = super().propose(history, rng, number)
+            proposed.append(history.space.decode(made.row))
+            return made
+
+    study = make_study("conditional", sampler=Recording(seed=0, search=FAST, start_size=8))
+    study.optimize(PROBLEMS["conditional"], n_trials=14)
+    wanted = {"line": {"branch", "slope"}, "curve": {"branch", "power", "width"}}
+    for params in proposed[-6:]:
+        assert set(params) == wanted[params["branch"]]
+
+
+def test_running_trials_have_weights_apart() -> None:
+    study = make_study("mixed", sampler=ParEGOSampler(seed=0, search=FAST, start_size=8))
+    study.optimize(PROBLEMS["mixed"], n_trials=9)
+    trials = [study.ask() for _ in range(4)]
+    for trial in trials:
+        trial.suggest_float("x", -3, 3)
+    weights = sorted(n["objective_weights"][0] for n in notes(study)[-4:])
+    assert np.diff(weights).min() > 0.1
+
+
+def test_running_trials_count_as_part_of_the_front() -> None:
+    study = optuna.create_study(
+        directions=["minimize"] * 2, sampler=SMSEGOSampler(seed=0, start_size=8)
+    )
+    study.optimize(plane, n_trials=12)
+    trials = [study.ask() for _ in range(3)]
+    found = np.array([[t.suggest_float("x", 0, 1), t.suggest_float("y", 0, 1)] for t in trials])
+    bounds = np.array([n["bounds"] for n in notes(study)[-3:]])
+    apart = np.abs(found[:, None] - found).max(axis=2)[~np.eye(3, dtype=bool)]
+    assert apart.min() > 0.02
+    assert np.abs(bounds[:, None] - bounds).max(axis=2)[~np.eye(3, dtype=bool)].min() > 0.01
+
+
+def test_workers_with_one_objective_differ_in_courage() -> None:
+    study = optuna.create_study(sampler=ParEGOSampler(seed=0, start_size=6))
+    study.optimize(lambda t: (t.suggest_float("x", -5, 5) - 2) ** 2, n_trials=7)
+    found = [study.ask().suggest_float("x", -5, 5) for _ in range(4)]
+    assert np.ptp(found) > 0.5
+
+
+@pytest.mark.parametrize("sampler", BOTH)
+def test_own_regressor_and_criterion(sampler: Any) -> None:
+    options: dict[str, Any] = {"surrogate": RandomForestRegressor(5), "search": FAST}
+    if sampler is ParEGOSampler:
+        options["criterion"] = lambda mean, sd, best: mean - sd
+    study = make_study("mixed", sampler=sampler(seed=0, start_size=6, **options))
+    study.optimize(PROBLEMS["mixed"], n_trials=9)
+    assert {n.get("operator") for n in notes(study)[6:]} <= {"focus", "local"}
+
+
+def test_expected_improvement_runs() -> None:
+    study = make_study("three", sampler=ParEGOSampler(seed=0, criterion="ei", start_size=6))
+    study.optimize(PROBLEMS["three"], n_trials=9)
+    assert len(notes(study)[-1]["objective_weights"]) == 3
+
+
+@pytest.mark.parametrize("sampler", BOTH)
+def test_masks_of_any_size(sampler: Any) -> None:
+    def objective(trial: Trial) -> tuple[float, float]:
+        mask = suggest_features(trial, 3000)
+        return 1 - mask[:5].mean(), float(mask.mean())
+
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler(seed=0, start_size=6))
+    study.optimize(objective, n_trials=9)
+    assert all(n["parents"] for n in notes(study)[7:])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"start_size": 0}, "start_size must be at least 1, but is 0"),
+        ({"n_trials": -3}, "n_trials must be at least 1, but is -3"),
+        ({"confidence": -1.0}, "confidence must be at least 0"),
+        ({"surrogate": "svm"}, "surrogate must be one of"),
+        ({"criterion": "pi"}, "criterion must be 'lcb', 'ei'"),
+        ({"rho": -0.1}, "rho must be at least 0"),
+    ],
+)
+def test_bad_values_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ParEGOSampler(**options)
+
+
+@pytest.mark.parametrize("sampler", BOTH)
+def test_a_proposal_at_trial_400_is_cheap(sampler: Any) -> None:
+    names = [f"x{j}" for j in range(10)]
+    distribution = optuna.distributions.FloatDistribution(0, 1)
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler(seed=0))
+    rng = np.random.default_rng(0)
+    study.add_trials(
+        [
+            create_trial(
+                params=dict(zip(names, x.tolist())),
+                distributions=dict.fromkeys(names, distribution),
+                values=[float(x[0]), float(((x - 0.3) ** 2).sum())],
+            )
+            for x in rng.random((400, 10))
+        ]
+    )
+    spent = []
+    for _ in range(4):
+        trial = study.ask()
+        before = time.thread_time()
+        trial.suggest_float("x0", 0, 1)
+        spent.append(time.thread_time() - before)
+        study.tell(trial, state=optuna.trial.TrialState.FAIL)
+    # The bar is 0.15 s on an idle core; a busy one may take longer.
+    assert min(spent) < 0.4

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from optuna.samplers import BaseSampler
+from optuna.testing.pytest_samplers import (
+    BasicSamplerTestCase,
+    MultiObjectiveSamplerTestCase,
+    RelativeSamplerTestCase,
+)
+
+from optuna_mofs.samplers import ParEGOSampler, SMSEGOSampler
+from optuna_mofs.samplers.model_based import InfillSearch, MaskSearch
+from optuna_mofs.testing import SamplerConformance
+
+#: Little effort: the suite asks whether proposals are legal and repeatable, not whether good.
+QUICK = {
+    "search": InfillSearch(restarts=2, rounds=2, points=30, starts=3, neighbours=8),
+    "mask_search": MaskSearch(parents=5, masks=20, rows=2, rounds=2),
+    "start_size": 8,
+}
+
+
+class _Optunas(BasicSamplerTestCase, MultiObjectiveSamplerTestCase, RelativeSamplerTestCase):
+    pass
+
+
+class TestOptunasParEGO(_Optunas):
+    @pytest.fixture
+    def sampler(self) -> Callable[[], BaseSampler]:
+        return lambda: ParEGOSampler(**QUICK)
+
+
+class TestOptunasSMSEGO(_Optunas):
+    @pytest.fixture
+    def sampler(self) -> Callable[[], BaseSampler]:
+        return lambda: SMSEGOSampler(**QUICK)
+
+
+class TestOursParEGO(SamplerConformance):
+    @pytest.fixture
+    def sampler(self) -> Callable[..., BaseSampler]:
+        return lambda seed=0: ParEGOSampler(seed=seed, **QUICK)
+
+
+class TestOursSMSEGO(SamplerConformance):
+    @pytest.fixture
+    def sampler(self) -> Callable[..., BaseSampler]:
+        return lambda seed=0: SMSEGOSampler(seed=seed, **QUICK)

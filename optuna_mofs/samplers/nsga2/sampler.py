@@ -6,14 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
 from optuna_mofs.samplers.base import HistorySampler, Proposal
 from optuna_mofs.samplers.nsga2.configuration import Configuration
 from optuna_mofs.samplers.nsga2.parents import Draw, HypervolumeParents, ParentSelection
 from optuna_mofs.samplers.nsga2.population import Population
 from optuna_mofs.samplers.nsga2.start import Start
+from optuna_mofs.samplers.nsga2.tried import TriedMasks
 from optuna_mofs.samplers.nsga2.variants import paper_settings
 from optuna_mofs.samplers.nsga2.variation import MixedVariation, Variation
+
+#: Children made until one has a mask worth a trial.
+_ATTEMPTS = 10
 
 #: Population size after n finished trials: a tenth of them, within these bounds.
 _SMALLEST, _LARGEST = 20, 80
@@ -27,7 +32,7 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
     algorithm. The default keeps its representation and operators and changes what measurements on
     several data sets advised (``docs/benchmarks/nsga2.md``): a steady state instead of
     generations, a population that grows with the number of trials, parents drawn by their share of
-    the hypervolume, small steps beside large ones, and no clones.
+    the hypervolume, small steps beside large ones, and no trials wasted on masks that were tried.
 
     It needs no arguments: what it must know of the features an objective of this package (or
     :func:`optuna_mofs.suggest_features`) writes into the study. Any other objective works too.
@@ -43,6 +48,8 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
         parents: Draws parents from the population.
         variation: Makes a child of two parents.
         unique: Whether of trials with equal values all but one come last in the population.
+        repeat_masks: Whether a mask that was tried may come up again by chance. If not, it is
+            tried again only with other hyperparameters than its parent's, and an empty one never.
         normalise_crowding: Whether crowding distances are divided by the objectives' ranges.
         seed: Seed; if None, one is drawn and kept in the study.
 
@@ -73,6 +80,7 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
         parents: ParentSelection | None = None,
         variation: Variation | None = None,
         unique: bool | None = None,
+        repeat_masks: bool | None = None,
         normalise_crowding: bool = True,
         seed: int | None = None,
     ) -> None:
@@ -90,21 +98,44 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
         self.parents = parents or preset.get("parents") or HypervolumeParents()
         self.variation = variation or preset.get("variation") or MixedVariation()
         self.unique = preset.get("unique", True) if unique is None else unique
+        self.repeat_masks = (
+            preset.get("repeat_masks", False) if repeat_masks is None else repeat_masks
+        )
         self.normalise_crowding = normalise_crowding
 
     def propose(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
         """A first configuration, or a child of two members of the population."""
-        if len(history) < self.start_size:
-            made, operator = self.start(rng, history, number)
-            return Proposal(made.row, made.mask, operator, memory=made.memory())
-        draw = self._draw(history)
+        draw = None if len(history) < self.start_size else self._draw(history)
+        tried = self.kept("tried", TriedMasks)
+        tried.update(history)
+        for _ in range(_ATTEMPTS):
+            if draw is None:
+                proposal, parent = self._first(history, rng, number), None
+            else:
+                proposal, parent = self._child(history, rng, draw)
+            if history.table is None or proposal.mask is None or self.repeat_masks:
+                break
+            fixed = len(history.table.fixed) > 0
+            if not tried.wastes(proposal.mask, parent, anything_fixed=fixed):
+                break
+        return proposal
+
+    def _first(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
+        made, operator = self.start(rng, history, number)
+        return Proposal(made.row, made.mask, operator, memory=made.memory())
+
+    def _child(
+        self, history: History, rng: np.random.Generator, draw: Draw
+    ) -> tuple[Proposal, Array | None]:
         a, b = draw(rng), draw(rng)
+        first = Configuration.of(history, a)
         child, operator, crossed = self.variation(
-            rng, history, Configuration.of(history, a), Configuration.of(history, b)
+            rng, history, first, Configuration.of(history, b)
         )
         numbers = history.numbers
         parents = (int(numbers[a]), int(numbers[b])) if crossed else (int(numbers[a]),)
-        return Proposal(child.row, child.mask, operator, parents, child.memory())
+        made = Proposal(child.row, child.mask, operator, parents, child.memory())
+        return made, first.mask
 
     def _draw(self, history: History) -> Draw:
         population = self.kept(

@@ -59,4 +59,5 @@ def paper_settings(variant: int | str) -> dict[str, Any]:
         "parents": tournament_parents,
         "variation": PaperVariation(mask_mutation=mutation),
         "unique": False,
+        "repeat_masks": True,
     }

@@ -7,6 +7,9 @@ import numpy as np
 from optuna_mofs.features.draw import cheap_first, simplex_weights
 from optuna_mofs.features.table import Array, FeatureTable
 
+#: What is left of the movement of an axis that does not take part: no value is tried twice.
+_HARDLY = 0.05
+
 
 def random_direction(rng: np.random.Generator, dimension: int, *, sparse: float = 0.0) -> Array:
     """A direction uniform on the unit sphere, scaled so that its root mean square is 1.
@@ -15,14 +18,15 @@ def random_direction(rng: np.random.Generator, dimension: int, *, sparse: float 
         rng: Generator.
         dimension: Number of axes.
         sparse: Probability that only some axes take part (each with probability 1/2, at least
-            one): of many parameters a few matter, and moving all of them at once hides which.
+            one) and the others hardly move: of many parameters a few matter, and moving all of
+            them at once hides which.
     """
     u = rng.standard_normal(dimension)
     part = rng.random(dimension) < 0.5
     forced = int(rng.integers(max(1, dimension)))
     if rng.random() < sparse and dimension:
         part[forced] = True
-        u = np.where(part, u, 0.0)
+        u = np.where(part, u, _HARDLY * u)
     length = float(np.sqrt(np.sum(u**2)))
     scaled: Array = u * np.sqrt(dimension) / length if length else u
     return scaled

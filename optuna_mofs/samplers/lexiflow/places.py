@@ -13,6 +13,7 @@ import numpy as np
 from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
 from optuna_mofs.parameters import ParameterSpace
+from optuna_mofs.samplers.operators.rows import reflect
 
 #: Coordinate of the choice that holds; the others are 0. Twice the first step of a number: a
 #: category of two choices is left by about one direction in six at first, by none at the end.
@@ -61,7 +62,7 @@ class Places:
         return place
 
     def row(self, place: Array) -> Array:
-        """The row at a place; what lies outside the space is projected onto its border."""
+        """The row at a place."""
         row = np.empty(len(self._axes))
         for j, axes in enumerate(self._axes):
             if self.space.categorical[j]:
@@ -71,14 +72,15 @@ class Places:
         return row
 
     def inside(self, place: Array) -> Array:
-        """The place with its numbers projected onto [0, 1]."""
+        """The place with its numbers folded back into [0, 1]."""
         place = place.copy()
         for j, axes in enumerate(self._axes):
             if self.space.categorical[j]:
                 # Only differences matter; bounded, or a category could never be left again.
                 place[axes] = np.clip(place[axes] - place[axes].max() + HEIGHT, 0.0, HEIGHT)
             else:
-                place[axes] = np.clip(place[axes], 0.0, 1.0)
+                # Projected, steps across a bound would pile up on it and try it again and again.
+                place[axes] = reflect(place[axes])
         return place
 
     def from_unit(self, unit: Array) -> Array:

@@ -129,7 +129,9 @@ class Threads:
             stand = _counted(stand, note, int(numbers[i]), improved=improved, from_here=from_here)
         if improved:
             stand = replace(stand, incumbent=incumbent, waiting=())
-        self._stands.append(self._adapted(stand, int(note.get("dimension", 1))))
+        elif stand.failures > self._stands[-1].failures:
+            stand = self._adapted(stand, int(note["dimension"]))
+        self._stands.append(stand)
 
     def _incumbent(
         self, i: int, stand: Stand, points: Array, targets: Array, *, moved: bool

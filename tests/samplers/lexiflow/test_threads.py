@@ -106,6 +106,12 @@ def test_trials_of_others_are_taken_up():
     assert (stand.incumbent, stand.members, stand.iteration) == (1, 2, 0)
 
 
+def test_trials_that_are_no_direction_do_not_count_as_failures():
+    trials = [(0, (3, 4), start()), *failing(1)]
+    stand = after([*trials, (3, (9, 9), {}), (4, (9, 9), start())])
+    assert (stand.failures, stand.iteration, stand.members, stand.step) == (1, 1, 5, 0.2)
+
+
 def test_feasible_first():
     threads = Threads(ORDER, RULES)
     points = np.array([[1.0, 0, 0], [0.0, 9, 9], [0.0, 5, 5], [3.0, 0, 0]])

@@ -186,7 +186,9 @@ class ParEGOSampler(_ModelBasedSampler):
         model.fit(view.X, targets)
         criterion = self._criterion(view, number)
         best = float(targets.min())
-        memory = {} if m == 1 else {"objective_weights": weights.round(6).tolist()}
+        memory: dict[str, Any] = {"objective_weights": weights.round(6).tolist()}
+        if isinstance(criterion, LowerConfidenceBound):
+            memory["confidence"] = criterion.weight
         return lambda X: criterion(*model.predict(X), best), lambda x: memory
 
     def _criterion(self, view: View, number: int) -> Criterion:
@@ -268,7 +270,7 @@ class SMSEGOSampler(_ModelBasedSampler):
             return np.column_stack([bound(*model.predict(X), 0.0) for model in models])
 
         if m == 1:
-            return lambda X: bounds(X)[:, 0], lambda x: {}
+            return lambda X: bounds(X)[:, 0], lambda x: {"confidence": bound.weight}
         front = self._front(view)
         reference = view.reference()
         left = len(view.values) if self.n_trials is None else self.n_trials - number

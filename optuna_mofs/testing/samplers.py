@@ -16,6 +16,7 @@ import pytest
 from optuna_mofs.testing.proposing import Proposing
 from optuna_mofs.testing.resuming import Resuming
 from optuna_mofs.testing.surviving import Surviving
+from optuna_mofs.testing.worker import no_waiting
 
 
 class SamplerConformance(Proposing, Resuming, Surviving):
@@ -28,5 +29,6 @@ class SamplerConformance(Proposing, Resuming, Surviving):
     trials = 30
 
     @pytest.fixture(autouse=True)
-    def _quiet(self) -> None:
+    def _quick_and_quiet(self, monkeypatch: pytest.MonkeyPatch) -> None:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
+        monkeypatch.setattr("os.fsync", no_waiting)

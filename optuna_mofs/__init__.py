@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from optuna_mofs.callbacks import StopWhenNothingNew
 from optuna_mofs.features import (
     FeatureTable,
     FilterEnsembleFeatures,
@@ -9,13 +10,21 @@ from optuna_mofs.features import (
     SingleFilterFeatures,
 )
 from optuna_mofs.filters import FilterEnsemble
-from optuna_mofs.fronts import Front, generalisation, hypervolume_history, pareto_front
+from optuna_mofs.fronts import (
+    Front,
+    Optima,
+    generalisation,
+    hypervolume_history,
+    optima,
+    pareto_front,
+)
 from optuna_mofs.measures import Measure
 from optuna_mofs.objectives import FeatureSelectionObjective, feature_table
 from optuna_mofs.preferences import LexicographicPreference
 from optuna_mofs.resume import retry_interrupted
 from optuna_mofs.samplers import (
     FilterEnsembleNSGA2Sampler,
+    GHGASampler,
     LexiFlowSampler,
     ParEGOSampler,
     SMSEGOSampler,
@@ -37,19 +46,23 @@ __all__ = [
     "FilterEnsembleFeatures",
     "FilterEnsembleNSGA2Sampler",
     "Front",
+    "GHGASampler",
     "LexiFlowSampler",
     "LexicographicPreference",
     "MaskFeatures",
     "Measure",
+    "Optima",
     "ParEGOSampler",
     "SMSEGOSampler",
     "SingleFilterFeatures",
+    "StopWhenNothingNew",
     "StopWhenSettled",
     "__version__",
     "enqueue_features",
     "feature_table",
     "generalisation",
     "hypervolume_history",
+    "optima",
     "pareto_front",
     "retry_interrupted",
     "selected_features",

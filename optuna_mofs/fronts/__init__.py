@@ -12,6 +12,7 @@ from optuna_mofs.fronts.front import Front, pareto_front
 from optuna_mofs.fronts.generalise import Generalisation, generalisation
 from optuna_mofs.fronts.knees import knee_index
 from optuna_mofs.fronts.lexicographic import lexicographic_index, lexicographic_targets
+from optuna_mofs.fronts.optima import Optima, optima, optimal_rows, similarities
 from optuna_mofs.fronts.parsimony import one_standard_error_index
 from optuna_mofs.fronts.progress import hypervolume_history
 from optuna_mofs.fronts.volume import hypervolume, hypervolume_over_time
@@ -19,6 +20,7 @@ from optuna_mofs.fronts.volume import hypervolume, hypervolume_over_time
 __all__ = [
     "Front",
     "Generalisation",
+    "Optima",
     "attainment_surfaces",
     "generalisation",
     "hypervolume",
@@ -29,6 +31,9 @@ __all__ = [
     "lexicographic_targets",
     "nondominated_mask",
     "one_standard_error_index",
+    "optima",
+    "optimal_rows",
     "pareto_front",
     "pareto_rank",
+    "similarities",
 ]

@@ -1,11 +1,13 @@
 """Samplers for feature selection and tuning."""
 
+from optuna_mofs.samplers.ghga import GHGASampler
 from optuna_mofs.samplers.lexiflow import LexiFlowSampler, StopWhenSettled
 from optuna_mofs.samplers.model_based import ParEGOSampler, SMSEGOSampler
 from optuna_mofs.samplers.nsga2 import FilterEnsembleNSGA2Sampler
 
 __all__ = [
     "FilterEnsembleNSGA2Sampler",
+    "GHGASampler",
     "LexiFlowSampler",
     "ParEGOSampler",
     "SMSEGOSampler",

@@ -1,0 +1,5 @@
+"""Guided hybrid genetic algorithm."""
+
+from optuna_mofs.samplers.ghga.sampler import GHGASampler
+
+__all__ = ["GHGASampler"]

@@ -1,0 +1,181 @@
+"""All feature sets tried so far, with what Algorithm 2 must know of each, kept incrementally."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from optuna_mofs.features.table import Array
+
+
+class Archive:
+    """Distinct masks, the best trial of each, and how they overlap.
+
+    Adding a set compares it with all others once (bit operations on packed words) and updates what
+    is asked of each set: crowding, leave-one-out sets present, subset pairs. Nothing depends on
+    the order in which sets are added. The matrix of pairs that the paper keeps is not needed: the
+    crowding index is a running sum, and of all pairs only those of a set and its subset are kept.
+
+    Args:
+        p: Number of free features.
+
+    Example:
+        >>> archive = Archive(3)
+        >>> for mask, loss in ([1, 1, 0], 0.5), ([1, 0, 0], 0.7), ([0, 1, 0], 0.9):
+        ...     archive.add(np.packbits(mask), loss, number=len(archive))
+        >>> archive.inert.tolist()  # both sets with one feature less than the first are there
+        [True, False, False]
+    """
+
+    def __init__(self, p: int) -> None:
+        self.p = p
+        self._bytes = (p + 7) // 8
+        self._width = max(1, (p + 63) // 64)
+        self._count = 0
+        self._words = np.zeros((64, self._width), dtype=np.uint64)
+        self._sizes = np.zeros(64, dtype=np.int64)
+        self._losses = np.zeros(64)
+        self._numbers = np.zeros(64, dtype=np.int64)
+        self._overlaps = np.zeros(64, dtype=np.int64)
+        self._smaller = np.zeros(64, dtype=np.int64)
+        self._pairs: list[tuple[Array, Array]] = []
+        self._place: dict[bytes, int] = {}
+        self.frequency = np.zeros(p, dtype=np.int64)
+        #: Changes whenever the loss of a set that was here before does.
+        self.revision = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def words(self) -> Array:
+        """Sets × words of 64 bits."""
+        return self._words[: self._count]
+
+    @property
+    def sizes(self) -> Array:
+        """Number of features of each set."""
+        return self._sizes[: self._count]
+
+    @property
+    def losses(self) -> Array:
+        """The least loss of each set."""
+        return self._losses[: self._count]
+
+    @property
+    def numbers(self) -> Array:
+        """Number of the trial with the least loss of each set."""
+        return self._numbers[: self._count]
+
+    @property
+    def crowding(self) -> Array:
+        """Crowding index of each set (eq. 5)."""
+        crowding: Array = self._overlaps[: self._count] / np.maximum(1, self.sizes)
+        return crowding
+
+    @property
+    def inert(self) -> Array:
+        """Which sets have all their leave-one-out sets in the archive."""
+        inert: Array = (self._smaller[: self._count] == self.sizes) & (self.sizes > 0)
+        return inert
+
+    def masks(self) -> Array:
+        """All sets as a boolean matrix."""
+        return self.unpacked(np.arange(self._count))
+
+    def unpacked(self, places: Array) -> Array:
+        """Some sets as a boolean matrix."""
+        packed = np.ascontiguousarray(self._words[places]).view(np.uint8)
+        return np.unpackbits(packed, axis=1, count=self.p).view(bool)
+
+    def mask(self, place: int) -> Array:
+        """One set."""
+        return np.unpackbits(self._words[place].view(np.uint8), count=self.p).view(bool)
+
+    def place(self, mask: Array) -> int | None:
+        """Where a set is, if it is here."""
+        return self._place.get(np.packbits(mask).tobytes())
+
+    def place_of(self, packed: Array) -> int:
+        """Where a packed set that is here is."""
+        return self._place[packed.tobytes()]
+
+    def common(self, place: int, others: Array) -> Array:
+        """Number of features that a set shares with others."""
+        return shared(self._words[place], self._words[others])
+
+    def dissimilarity(self, place: int, others: Array) -> Array:
+        """How much a set differs from others (eq. 1): 0 the same, 1 nothing in common."""
+        scale = np.sqrt(np.maximum(1, self._sizes[place] * self._sizes[others]))
+        dissimilarity: Array = 1 - self.common(place, others) / scale
+        return dissimilarity
+
+    def add(self, packed: Array, loss: float, number: int) -> None:
+        """Take in a trial.
+
+        Args:
+            packed: The mask, packed by ``np.packbits``.
+            loss: What was to be minimised.
+            number: Number of the trial.
+        """
+        key = packed.tobytes()
+        known = self._place.get(key)
+        if known is None:
+            self._insert(key, packed, loss, number)
+        elif (loss, number) < (self._losses[known], self._numbers[known]):
+            self._losses[known], self._numbers[known] = loss, number
+            self.revision += 1
+
+    def dominated(self, cost: Array, since: int = 0) -> Array:
+        """Which sets have a subset of at most their cost, looking at the pairs of newer sets only.
+
+        Args:
+            cost: Of each set.
+            since: Pairs that came with sets before this place are left out.
+        """
+        flags = np.zeros(self._count, dtype=bool)
+        pairs = self._pairs[since:]
+        if pairs:
+            inner = np.concatenate([pair[0] for pair in pairs])
+            outer = np.concatenate([pair[1] for pair in pairs])
+            flags[outer[cost[inner] <= cost[outer]]] = True
+        return flags
+
+    def _insert(self, key: bytes, packed: Array, loss: float, number: int) -> None:
+        n = self._count
+        if n == len(self._sizes):
+            self._grow()
+        row = np.zeros(self._width * 8, dtype=np.uint8)
+        row[: self._bytes] = packed
+        self._words[n] = row.view(np.uint64)
+        mask = np.unpackbits(packed, count=self.p)
+        self.frequency += mask
+        size = int(np.count_nonzero(mask))
+        sizes = self._sizes[:n]
+        common = shared(self._words[n], self._words[:n])
+        inner, outer = np.flatnonzero(common == sizes), np.flatnonzero(common == size)
+        self._pairs.append(
+            (
+                np.concatenate([inner, np.full(len(outer), n)]).astype(np.int32),
+                np.concatenate([np.full(len(inner), n), outer]).astype(np.int32),
+            )
+        )
+        self._smaller[outer] += sizes[outer] == size + 1
+        self._smaller[n] = np.count_nonzero(sizes[inner] == size - 1)
+        self._overlaps[:n] += common
+        self._overlaps[n] = common.sum() + size
+        self._sizes[n], self._losses[n], self._numbers[n] = size, loss, number
+        self._place[key] = n
+        self._count += 1
+
+    def _grow(self) -> None:
+        for name in ("_words", "_sizes", "_losses", "_numbers", "_overlaps", "_smaller"):
+            old: Any = getattr(self, name)
+            setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
+
+
+def shared(words: Array, others: Array) -> Array:
+    """Number of bits that one packed set shares with each of several."""
+    counts: Array = np.bitwise_count(words & others).sum(axis=-1, dtype=np.int64)
+    return counts

@@ -1,0 +1,155 @@
+"""Elimination chains, read from what is written on the trials.
+
+A chain is a guided elimination (Algorithm 4). Each of its trials remembers the chain (by the
+number of its first trial), the trial it was made from (its master), and how many evaluations the
+chain may spend. Where a chain stands is computed of that, so that it survives a kill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from optuna_mofs.features.table import Array
+
+#: Value of a note that stands for no chain.
+NO_CHAIN = -1
+
+
+@dataclass
+class Chain:
+    """One elimination.
+
+    Args:
+        first: Number of the trial whose mask it started from.
+        budget: Evaluations it may spend.
+        masters: Number of each finished trial of it, to the number of its master.
+        waiting: Master and features left out of each of its trials that still runs.
+    """
+
+    first: int
+    budget: int
+    masters: dict[int, int] = field(default_factory=dict)
+    waiting: list[tuple[int, frozenset[int]]] = field(default_factory=list)
+
+    @property
+    def spent(self) -> int:
+        """Evaluations so far, with those that run."""
+        return len(self.masters) + len(self.waiting)
+
+    def tried(self, master: int) -> int:
+        """How many sets were made of this master, with those that run."""
+        running = sum(made_of == master for made_of, _ in self.waiting)
+        return running + sum(made_of == master for made_of in self.masters.values())
+
+    def current(self, improves: Callable[[int, int], bool]) -> int:
+        """The trial whose features are left out next.
+
+        The deepest trial that improved on its master, of equally deep ones the earliest. A trial
+        that finishes late can only take the chain deeper, never back.
+
+        Args:
+            improves: Whether a trial is better than another, both by number.
+        """
+        depth = {self.first: 0}
+        waiting = dict(self.masters)
+        while waiting:
+            reached = {t: m for t, m in waiting.items() if m in depth}
+            if not reached:
+                break
+            for trial, master in reached.items():
+                del waiting[trial]
+                if improves(trial, master):
+                    depth[trial] = depth[master] + 1
+        return min(depth, key=lambda trial: (-depth[trial], trial))
+
+
+def left_out_in_turn(order: Array, block: float, tried: int) -> Iterator[Array]:
+    """Which features of a set to leave out, first choice first.
+
+    Args:
+        order: Its features, the most dispensable first.
+        block: Part of them that is left out at first; halved by each try that failed.
+        tried: Tries so far.
+
+    Example:
+        >>> import numpy as np
+        >>> [left.tolist() for left in left_out_in_turn(np.arange(8), 0.5, tried=1)][:3]
+        [[0, 1], [0], [1]]
+    """
+    size = int(block * len(order)) >> min(tried, 60)
+    while size > 1:
+        yield order[:size]
+        size //= 2
+    for k in range(len(order)):
+        yield order[k : k + 1]
+
+
+class Trail:
+    """What the notes of all trials say of the course of the search.
+
+    Finished notes are added once and in any order; running ones are seen by :meth:`now`.
+    """
+
+    def __init__(self) -> None:
+        self._chains: dict[int, list[tuple[int, dict[str, Any]]]] = {}
+        self._children: dict[int, int] = {}
+        self._chosen: dict[int, int] = {}
+        self.children = 0
+
+    def add(self, number: int, note: dict[str, Any]) -> None:
+        """Take in a finished trial."""
+        if "after" in note:
+            self.children += 1
+            self._children[note["after"]] = self._children.get(note["after"], 0) + 1
+        if "chain" in note:
+            self._chains.setdefault(note["chain"], []).append((number, note))
+            if note["chain"] == number and "first" in note:
+                self._chosen[note["first"]] = self._chosen.get(note["first"], 0) + 1
+
+    def chosen(self, trial: int) -> int:
+        """How many chains started from a trial: t(c)."""
+        return self._chosen.get(trial, 0)
+
+    def now(self, running: Sequence[dict[str, Any]]) -> tuple[int, Chain | None, int, int]:
+        """Where the search stands.
+
+        Args:
+            running: Notes of the trials that run.
+
+        Returns:
+            The latest chain's name, the chain (None if there is none, or if its first set is still
+            being evaluated), the children made after it, and the children made at all.
+        """
+        latest = max(
+            [*self._chains, *(note["chain"] for note in running if "chain" in note)],
+            default=NO_CHAIN,
+        )
+        after = [note["after"] for note in running if "after" in note]
+        children = self._children.get(latest, 0) + after.count(latest)
+        chain = self._chain(
+            self._chains.get(latest, ()), [n for n in running if n.get("chain") == latest]
+        )
+        return latest, chain, children, self.children + len(after)
+
+    @staticmethod
+    def _chain(
+        finished: Iterable[tuple[int, dict[str, Any]]], running: list[dict[str, Any]]
+    ) -> Chain | None:
+        chain: Chain | None = None
+        steps: list[tuple[int, dict[str, Any]]] = []
+        for number, note in finished:
+            if "master" in note:
+                steps.append((number, note))
+                chain = chain or Chain(note["first"], note["budget"])
+            else:  # the set it started from was made for it
+                chain = chain or Chain(number, note["budget"])
+        running = [note for note in running if "master" in note]
+        if chain is None and running:
+            chain = Chain(running[0]["first"], running[0]["budget"])
+        if chain is None:
+            return None
+        chain.masters = {number: note["master"] for number, note in steps}
+        chain.waiting = [(note["master"], frozenset(note["left_out"])) for note in running]
+        return chain

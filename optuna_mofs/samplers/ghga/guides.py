@@ -1,0 +1,115 @@
+"""Guides: which feature to leave out first (Jung and Zscheischler 2013, section 2.5).
+
+A guide is a function of (masks, losses, generator) that learns from all trials so far and returns
+a prediction: a function of (candidates, generator) with a score for each candidate, higher for
+those to be tried earlier. Any such function can be given to the sampler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.ensemble import RandomForestRegressor
+
+from optuna_mofs.features.table import Array
+
+#: Scores of candidate masks, higher is better.
+Prediction = Callable[[Array, np.random.Generator], Array]
+#: Learns from masks and their losses.
+Guide = Callable[[Array, Array, np.random.Generator], Prediction]
+
+_SMALL = 1e-9
+
+
+@dataclass(frozen=True)
+class ForestGuide:
+    """A random forest that predicts the loss, on top of a ridge regression.
+
+    The forest is the paper's. Two things are added. The loss is learned on a logarithmic scale
+    (its distance to the best one), so that differences among good sets count as much as those
+    among bad ones. And the forest learns what a ridge regression on the bits leaves: a forest
+    alone cannot tell apart features that none of its trees splits on.
+
+    Args:
+        trees: Number of trees.
+        rows: Trials that each tree sees, drawn anew for each.
+        features: Part of the features that a split looks at.
+        tolerance: Distances to the best loss below this are all good.
+        penalty: Ridge penalty; None for the forest alone.
+    """
+
+    trees: int = 30
+    rows: int = 1000
+    features: float = 0.1
+    tolerance: float = 0.005
+    penalty: float | None = 5.0
+
+    def __call__(self, masks: Array, losses: Array, rng: np.random.Generator) -> Prediction:
+        """Learn."""
+        inputs = masks.astype(np.float32)
+        capped = np.minimum(losses, losses.min() + 1e6 * self.tolerance)
+        target = np.log(capped - capped.min() + self.tolerance)
+        mean = float(target.mean())
+        slopes = np.zeros(inputs.shape[1])
+        if self.penalty is not None:
+            slopes = _ridge(inputs, target - mean, self.penalty)
+        left = target - mean - (inputs - inputs.mean(axis=0)) @ slopes
+        forest = RandomForestRegressor(
+            self.trees,
+            max_features=self.features,
+            max_samples=min(len(inputs), self.rows),
+            random_state=int(rng.integers(2**31)),
+        ).fit(inputs, left)
+        # The trees are asked one by one: for few rows the forest's own loop is most of the time.
+        trees = [tree.tree_ for tree in forest.estimators_]
+
+        def predict(candidates: Array, rng: np.random.Generator) -> Array:
+            rows = np.ascontiguousarray(candidates, dtype=np.float32)
+            loss = rows @ slopes
+            for tree in trees:
+                loss = loss + tree.predict(rows)[:, 0] / len(trees)
+            scores: Array = -loss + _SMALL * rng.random(len(rows))
+            return scores
+
+        return predict
+
+
+def frequency_guide(masks: Array, losses: Array, rng: np.random.Generator) -> Prediction:
+    """Features that were tried often are kept, the rarest is left out first."""
+    often = masks.mean(axis=0)
+
+    def predict(candidates: Array, rng: np.random.Generator) -> Array:
+        scores: Array = candidates @ often + _SMALL * rng.random(len(candidates))
+        return scores
+
+    return predict
+
+
+def random_guide(masks: Array, losses: Array, rng: np.random.Generator) -> Prediction:
+    """Features are left out in random order."""
+    return lambda candidates, rng: rng.random(len(candidates))
+
+
+def named_guide(guide: str | Guide, tolerance: float) -> Guide | None:
+    """A guide by its name; None for the one called ``"none"``."""
+    if callable(guide):
+        return guide
+    known: dict[str, Guide | None] = {
+        "forest": ForestGuide(tolerance=tolerance),
+        "frequency": frequency_guide,
+        "random": random_guide,
+        "none": None,
+    }
+    if guide not in known:
+        raise ValueError(f"guide must be one of {sorted(known)} or a function, but is {guide!r}.")
+    return known[guide]
+
+
+def _ridge(inputs: Array, target: Array, penalty: float) -> Array:
+    centred = inputs - inputs.mean(axis=0)
+    gram = centred.T @ centred
+    gram[np.diag_indices_from(gram)] += penalty
+    slopes: Array = np.linalg.solve(gram, centred.T @ target.astype(np.float32))
+    return slopes

@@ -1,0 +1,125 @@
+"""What the sampler knows of a study: archive, trail, and the populations made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from optuna_mofs.features.table import Array
+from optuna_mofs.history import History
+from optuna_mofs.samplers.ghga.archive import Archive
+from optuna_mofs.samplers.ghga.chains import Trail
+from optuna_mofs.samplers.ghga.guides import Guide, Prediction
+from optuna_mofs.samplers.ghga.population import dynamic_cost
+
+#: Loss of a trial that breaks a constraint: behind all others, and no number to compute with.
+_BROKEN = 1e200
+
+
+class Search:
+    """A cache of what follows from the history; it reads what is new and nothing twice.
+
+    Args:
+        p: Number of free features.
+        costs: Cost of each free feature; None if all cost the same.
+        value: Position of the value that is the loss.
+        tolerance: See :func:`dynamic_cost`.
+    """
+
+    def __init__(self, p: int, costs: Array | None, value: int, tolerance: float) -> None:
+        self.archive = Archive(p)
+        self.trail = Trail()
+        self.cost = np.zeros(0)
+        self.position: dict[int, int] = {}
+        self._costs = None if costs is None else costs / max(costs.mean(), 1e-300)
+        self._value = value
+        self._tolerance = tolerance
+        self._numbers = np.zeros(0, dtype=np.int64)
+        self._place: dict[int, int] = {}
+        self._sizes = np.zeros(0)
+        self._dominated = np.zeros(0, dtype=bool)
+        self._judged: tuple[float, int] = (np.inf, -1)
+        self._guide: tuple[bytes, Prediction] | None = None
+
+    def update(self, history: History) -> None:
+        """Read the trials that are new."""
+        numbers = history.numbers
+        known = len(self._numbers)
+        if known == len(numbers):
+            return
+        fresh = np.arange(known, len(numbers))
+        if not np.array_equal(numbers[:known], self._numbers):
+            # A slow worker finished: older numbers have come in between.
+            fresh = np.flatnonzero(~np.isin(numbers, self._numbers))
+            self.position = {number: i for i, number in enumerate(numbers.tolist())}
+        for i in fresh.tolist():
+            number = int(numbers[i])
+            self.position[number] = i
+            loss = float(history.values[i, self._value])
+            broken = history.violations[i] > 0
+            self.archive.add(history.packed[i], _BROKEN if broken else loss, number)
+            self._place[number] = self.archive.place_of(history.packed[i])
+            self.trail.add(number, history.notes[i])
+        self._numbers = numbers.copy()
+        self._judge()
+
+    def place(self, number: int) -> int:
+        """Where the archive holds the set of a trial."""
+        return self._place[number]
+
+    def row(self, history: History, place: int) -> Array:
+        """Hyperparameters of the best trial of a set."""
+        return history.rows[self.position[int(self.archive.numbers[place])]]
+
+    def note(self, history: History, place: int) -> dict[str, Any]:
+        """What is written on the best trial of a set."""
+        return history.notes[self.position[int(self.archive.numbers[place])]]
+
+    def eligible(self) -> Array:
+        """Places of sets that may reproduce, best first (the tests of Algorithm 2, line 6)."""
+        archive = self.archive
+        good = archive.losses <= np.median(archive.losses)
+        places = np.flatnonzero(good & ~self._dominated & ~archive.inert & (archive.sizes > 0))
+        return self.best_first(places)
+
+    def optima(self) -> Array:
+        """Places of the optima known: inert, not dominated, within the tolerance of the best."""
+        archive = self.archive
+        near = archive.losses <= archive.losses.min() + self._tolerance
+        return np.flatnonzero(near & archive.inert & ~self._dominated)
+
+    def best_first(self, places: Array) -> Array:
+        """Places in order of cost, then loss, then trial number."""
+        archive = self.archive
+        keys = (archive.numbers[places], archive.losses[places], self.cost[places])
+        ordered: Array = places[np.lexsort(keys)]
+        return ordered
+
+    def prediction(self, history: History, guide: Guide, every: int) -> Prediction:
+        """What the guide learned of the first k·``every`` trials, k as large as can be."""
+        count = max(min(every, len(history)), len(history) // every * every)
+        key = history.numbers[:count].tobytes()
+        if self._guide is None or self._guide[0] != key:
+            masks = np.unpackbits(history.packed[:count], axis=1, count=self.archive.p)
+            broken = history.violations[:count] > 0
+            losses = np.where(broken, _BROKEN, history.values[:count, self._value])
+            rng = np.random.default_rng(count)
+            self._guide = key, guide(masks.view(bool), losses, rng)
+        return self._guide[1]
+
+    def _judge(self) -> None:
+        """Costs of all sets, and which are dominated; all anew when a better maximum appears."""
+        archive = self.archive
+        known = len(self._sizes)
+        added: Array = archive.sizes[known:].astype(float)
+        if self._costs is not None:
+            added = archive.unpacked(np.arange(known, len(archive))) @ self._costs
+        self._sizes = np.concatenate([self._sizes, added])
+        self.cost = dynamic_cost(self._sizes, archive.losses, self._tolerance)
+        judged = (float(archive.losses.min()), archive.revision)
+        same = judged == self._judged
+        dominated = archive.dominated(self.cost, since=known if same else 0)
+        if same:
+            dominated[:known] |= self._dominated
+        self._dominated, self._judged = dominated, judged

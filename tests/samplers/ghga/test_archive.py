@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from optuna_mofs.samplers.ghga.archive import Archive
+
+quick = settings(deadline=None, max_examples=40)
+set_lists = st.integers(1, 70).flatmap(
+    lambda p: st.lists(
+        st.lists(st.booleans(), min_size=p, max_size=p).map(lambda bits: np.array(bits)),
+        min_size=1,
+        max_size=14,
+    )
+)
+#: Few features: subsets and leave-one-out sets are common.
+dense_lists = st.lists(
+    st.lists(st.booleans(), min_size=4, max_size=4).map(lambda bits: np.array(bits)),
+    min_size=1,
+    max_size=16,
+)
+
+
+def filled(masks: list[np.ndarray], losses: list[float] | None = None) -> Archive:
+    archive = Archive(len(masks[0]))
+    for i, mask in enumerate(masks):
+        archive.add(np.packbits(mask), 0.0 if losses is None else losses[i], i)
+    return archive
+
+
+@quick
+@given(set_lists)
+def test_masks_come_back_once_each(masks: list[np.ndarray]) -> None:
+    archive = filled(masks)
+    assert {m.tobytes() for m in archive.masks()} == {m.tobytes() for m in masks}
+    assert len(archive) == len({m.tobytes() for m in masks})
+    for mask in masks:
+        place = archive.place(mask)
+        assert place is not None
+        np.testing.assert_array_equal(archive.mask(place), mask)
+    np.testing.assert_array_equal(archive.frequency, archive.masks().sum(axis=0))
+
+
+@quick
+@given(set_lists)
+def test_crowding_is_equation_5(masks: list[np.ndarray]) -> None:
+    archive = filled(masks)
+    bits = archive.masks().astype(int)
+    for k, row in enumerate(bits):
+        expected = (bits @ row).sum() / max(1, row.sum())
+        assert archive.crowding[k] == expected
+
+
+@quick
+@given(dense_lists)
+def test_inert_is_having_all_leave_one_out_sets(masks: list[np.ndarray]) -> None:
+    archive = filled(masks)
+    known = {m.tobytes() for m in masks}
+    for k, mask in enumerate(archive.masks()):
+        smaller = []
+        for j in np.flatnonzero(mask):
+            without = mask.copy()
+            without[j] = False
+            smaller.append(without.tobytes() in known)
+        assert archive.inert[k] == (bool(smaller) and all(smaller))
+
+
+@quick
+@given(dense_lists, st.randoms(use_true_random=False))
+def test_dominated_has_a_subset_of_at_most_its_cost(masks: list[np.ndarray], random) -> None:
+    archive = filled(masks)
+    cost = np.array([random.randint(0, 3) for _ in range(len(archive))], dtype=float)
+    sets = archive.masks()
+    for k, mask in enumerate(sets):
+        others = [i for i in range(len(sets)) if i != k and not (sets[i] & ~mask).any()]
+        assert archive.dominated(cost)[k] == any(cost[i] <= cost[k] for i in others)
+
+
+@quick
+@given(dense_lists, st.integers(0, 8))
+def test_newer_pairs_complete_older_ones(masks: list[np.ndarray], cut: int) -> None:
+    losses = [float(i % 3) for i in range(len(masks))]
+    first = filled(masks[: cut + 1], losses)
+    whole = filled(masks, losses)
+    cost = whole.sizes + whole.losses
+    n = len(first)
+    flags = whole.dominated(cost, since=n)
+    flags[:n] |= first.dominated(cost[:n])
+    np.testing.assert_array_equal(flags, whole.dominated(cost))
+
+
+def test_order_of_arrival_does_not_matter() -> None:
+    rng = np.random.default_rng(0)
+    masks = list(rng.random((30, 5)) < 0.5)
+    losses = rng.integers(0, 4, 30).astype(float).tolist()
+    a = Archive(5)
+    b = Archive(5)
+    for i in range(30):
+        a.add(np.packbits(masks[i]), losses[i], i)
+    for i in reversed(range(30)):
+        b.add(np.packbits(masks[i]), losses[i], i)
+    for mask in masks:
+        i, j = a.place(mask), b.place(mask)
+        assert i is not None
+        assert j is not None
+        for name in ("sizes", "losses", "numbers", "crowding", "inert"):
+            assert getattr(a, name)[i] == getattr(b, name)[j]
+
+
+def test_the_best_trial_of_a_set_stands_for_it() -> None:
+    archive = Archive(3)
+    mask = np.packbits([1, 0, 1])
+    for number, loss in enumerate([0.5, 0.2, 0.2, 0.9]):
+        archive.add(mask, loss, number)
+    assert archive.numbers.tolist() == [1]
+    assert archive.losses.tolist() == [0.2]
+    assert archive.revision == 1
+
+
+def test_dissimilarity_is_equation_1() -> None:
+    archive = filled([np.array(m, dtype=bool) for m in ([1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1])])
+    found = archive.dissimilarity(0, np.array([0, 1, 2]))
+    np.testing.assert_allclose(found, [0, 1 - 1 / np.sqrt(2), 1], atol=1e-12)

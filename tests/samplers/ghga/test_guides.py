@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from optuna_mofs.samplers.ghga.guides import (
+    ForestGuide,
+    frequency_guide,
+    named_guide,
+    random_guide,
+)
+
+
+def leave_one_out(p: int) -> np.ndarray:
+    return ~np.eye(p, dtype=bool)
+
+
+@pytest.fixture
+def tried() -> tuple[np.ndarray, np.ndarray]:
+    """Features 0 to 3 matter, the more the lower; an interaction of 4 and 5."""
+    rng = np.random.default_rng(0)
+    masks = rng.random((400, 20)) < 0.5
+    losses = 1 - masks[:, :4] @ np.array([0.4, 0.2, 0.1, 0.05]) - 0.1 * (masks[:, 4] & masks[:, 5])
+    return masks, losses
+
+
+@pytest.mark.parametrize("penalty", [None, 5.0])
+def test_forest_leaves_out_what_does_not_matter(tried, penalty) -> None:
+    masks, losses = tried
+    predict = ForestGuide(trees=20, features=0.3, penalty=penalty)(
+        masks, losses, np.random.default_rng(0)
+    )
+    order = np.argsort(-predict(leave_one_out(20), np.random.default_rng(1)))
+    assert set(order[-4:].tolist()) >= {0, 1}
+    assert min(order.tolist().index(j) for j in (0, 1, 2, 4, 5)) > 8
+
+
+def test_forest_is_repeatable_and_takes_broken_losses(tried) -> None:
+    masks, losses = tried
+    losses = np.where(np.arange(400) % 50 == 0, 1e200, losses)
+    runs = [
+        ForestGuide(trees=5)(masks, losses, np.random.default_rng(3))(
+            leave_one_out(20), np.random.default_rng(4)
+        )
+        for _ in range(2)
+    ]
+    np.testing.assert_array_equal(*runs)
+    assert np.isfinite(runs[0]).all()
+
+
+def test_forest_of_equal_losses() -> None:
+    predict = ForestGuide(trees=3)(np.eye(4, dtype=bool), np.zeros(4), np.random.default_rng(0))
+    assert np.ptp(predict(leave_one_out(4), np.random.default_rng(0))) < 1e-6
+
+
+def test_frequency_leaves_out_the_rarest() -> None:
+    masks = np.arange(10)[:, None] < np.array([9, 2, 5])
+    predict = frequency_guide(masks, np.zeros(10), np.random.default_rng(0))
+    scores = predict(leave_one_out(3), np.random.default_rng(0))
+    assert np.argsort(-scores).tolist() == [1, 2, 0]
+
+
+def test_random_differs_by_generator() -> None:
+    predict = random_guide(np.eye(3, dtype=bool), np.zeros(3), np.random.default_rng(0))
+    a, b = (predict(leave_one_out(50), np.random.default_rng(s)) for s in (0, 1))
+    assert (a != b).all()
+
+
+def test_guides_by_name() -> None:
+    assert named_guide("none", 0.01) is None
+    assert named_guide("forest", 0.25) == ForestGuide(tolerance=0.25)
+    assert named_guide(random_guide, 0.01) is random_guide
+    with pytest.raises(ValueError, match=r"'forest', 'frequency', 'none', 'random'.*'svm'"):
+        named_guide("svm", 0.01)

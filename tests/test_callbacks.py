@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import optuna
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from optuna_mofs import StopWhenNothingNew, suggest_features
+from optuna_mofs.callbacks import since_news
+
+#: Loss, size and set by trial: a better loss, a smaller set within 0.1, one more of that size.
+COURSE = [
+    (1.0, 5, "a"),
+    (0.5, 5, "b"),
+    (0.55, 3, "c"),
+    (0.9, 1, "d"),
+    (0.58, 3, "e"),
+    (0.7, 4, "f"),
+]
+
+
+@pytest.mark.parametrize(("trials", "since"), [(1, 0), (2, 0), (3, 0), (4, 1), (5, 0), (6, 1)])
+def test_what_counts_as_new(trials: int, since: int) -> None:
+    losses, sizes, keys = zip(*COURSE[:trials])
+    assert since_news(losses, sizes, [key.encode() for key in keys], 0.1) == since
+
+
+def test_a_set_found_again_is_not_new() -> None:
+    assert since_news([0.5, 0.5, 0.5], [2, 2, 2], [b"a", b"a", b"a"], 0.1) == 2
+
+
+def test_nothing_but_broken_trials() -> None:
+    assert since_news([np.nan, np.nan], [1, 1], [b"a", b"b"], 0.1) == 2
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(1, 4), st.integers(0, 5)), min_size=1))
+def test_news_is_the_last_first_sight(course: list[tuple[int, int, int]]) -> None:
+    losses = [float(loss) for loss, _, _ in course]
+    sizes = [size for _, size, _ in course]
+    keys = [bytes([key, size]) for _, size, key in course]
+    best = losses.index(min(losses))
+    good = [i for i, loss in enumerate(losses) if loss <= min(losses) + 1]
+    least = min(sizes[i] for i in good)
+    optimal = [i for i in good if sizes[i] == least]
+    first = {keys[i]: i for i in reversed(optimal)}
+    news = max([best, *first.values()])
+    assert since_news(losses, sizes, keys, 1.0) == len(course) - 1 - news
+
+
+def scripted(trial: optuna.Trial) -> tuple[float, float]:
+    mask = suggest_features(trial, 6)
+    loss = {0: 1.0, 1: 0.5, 9: 0.2}.get(trial.number, 2.0)
+    return loss, float(mask.sum())
+
+
+def test_it_stops_in_time() -> None:
+    study = optuna.create_study(directions=["minimize"] * 2)
+    study.optimize(scripted, n_trials=100, callbacks=[StopWhenNothingNew(8, 0.0)])
+    # News at 1 and, seven trials later, at 9: then eight without.
+    assert len(study.trials) == 18
+
+
+def test_a_reopened_study_remembers(tmp_path: Path) -> None:
+    storage = optuna.storages.JournalStorage(
+        optuna.storages.journal.JournalFileBackend(str(tmp_path / "log"))
+    )
+    study = optuna.create_study(storage=storage, study_name="s", directions=["minimize"] * 2)
+    study.optimize(scripted, n_trials=14)
+    again = optuna.load_study(study_name="s", storage=storage)
+    again.optimize(scripted, n_trials=100, callbacks=[StopWhenNothingNew(8, 0.0)])
+    assert len(again.trials) == 18
+
+
+def test_maximised_single_values_and_broken_constraints() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        suggest_features(trial, 6)
+        trial.set_constraint("odd", float(trial.number % 2))
+        return float(trial.number)  # every trial is better, but odd ones break a constraint
+
+    study = optuna.create_study(direction="maximize")
+    study.optimize(objective, n_trials=9, callbacks=[StopWhenNothingNew(2)])
+    assert len(study.trials) == 9
+    study.optimize(lambda t: objective(t) * 0 - 1, n_trials=9, callbacks=[StopWhenNothingNew(2)])
+    assert len(study.trials) == 11
+
+
+def test_bad_arguments_are_refused() -> None:
+    with pytest.raises(ValueError, match="evaluations must be at least 1, but is 0"):
+        StopWhenNothingNew(0)
+    with pytest.raises(ValueError, match="tolerance must be a number of at least 0, but is -1"):
+        StopWhenNothingNew(5, -1)
+    study = optuna.create_study()
+    with pytest.raises(ValueError, match="value is 1, but trials have 1 values"):
+        study.optimize(lambda t: 1.0, n_trials=1, callbacks=[StopWhenNothingNew(value=1)])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ def test_two_children_between_chains() -> None:
     study = run(150, guide="random", seed=1)
     names = [note.get("chain") for note in notes(study)][27:]
     gaps, since = [], 0
-    for before, name in zip(names, names[1:]):
+    for before, name in pairwise(names):
         if name is None:
             since += 1
         else:

@@ -14,6 +14,7 @@ from optuna_mofs.samplers.operators.mask_start import (
     ensemble_start,
     geometric_start,
     prefix_start,
+    wide_start,
 )
 
 
@@ -25,7 +26,7 @@ class Start:
         masks: Recipes; trial ``n`` takes the recipe ``n`` modulo their number.
     """
 
-    masks: Sequence[MaskStart] = (ensemble_start, prefix_start, geometric_start)
+    masks: Sequence[MaskStart] = (ensemble_start, prefix_start, geometric_start, wide_start)
 
     def __call__(
         self, rng: np.random.Generator, history: History, number: int

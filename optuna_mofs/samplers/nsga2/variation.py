@@ -16,7 +16,12 @@ from optuna_mofs.samplers.operators.mask_change import (
     MaskMutation,
     uniform_mask_crossover,
 )
-from optuna_mofs.samplers.operators.mask_start import MaskStart, ensemble_start, prefix_start
+from optuna_mofs.samplers.operators.mask_start import (
+    MaskStart,
+    ensemble_start,
+    prefix_start,
+    wide_start,
+)
 from optuna_mofs.samplers.operators.rows import (
     adapt_rate,
     adapt_step,
@@ -137,7 +142,7 @@ class MixedVariation:
     flip_after_crossover: float = 0.3
     eta: float = 5.0
     new_weights: float = 0.5
-    fresh_masks: Sequence[MaskStart] = (prefix_start, ensemble_start)
+    fresh_masks: Sequence[MaskStart] = (prefix_start, ensemble_start, wide_start)
 
     def __call__(
         self,

@@ -46,10 +46,24 @@ def prefix_start(rng: np.random.Generator, table: FeatureTable, weights: Array) 
     The filter-ensemble representation of section 4.2.2 as a mask: where filters are right it is
     hard to beat, and a wrapper can only leave it for something better.
     """
-    if table.free_ranks is None:
-        return geometric_start(rng, table, weights)
     p = len(table.free)
-    size = max(1, geometric_size(rng, table.start_size, p))
+    return _best(rng, table, weights, max(1, geometric_size(rng, table.start_size, p)))
+
+
+def wide_start(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
+    """The best features by weighted rank, of a size that is uniform on a logarithmic scale.
+
+    Trees on small data need few features; the lowest error may need ten times as many.
+    """
+    p = len(table.free)
+    return _best(rng, table, weights, round(np.exp(rng.random() * np.log(p + 0.5))))
+
+
+def _best(rng: np.random.Generator, table: FeatureTable, weights: Array, size: int) -> Array:
+    p = len(table.free)
+    size = min(max(size, 1), p)
+    if table.free_ranks is None:
+        return subset_of_size(rng, size, p)
     score = cheap_first(weights @ table.free_ranks, table.free_costs)
     mask = np.zeros(p, dtype=bool)
     mask[np.argsort(-score, kind="stable")[:size]] = True

@@ -18,6 +18,7 @@ from optuna_mofs.samplers.operators.mask_start import (
     geometric_start,
     prefix_start,
     uniform_start,
+    wide_start,
 )
 
 P = 200
@@ -27,7 +28,14 @@ TABLE = FeatureTable(
 )
 BARE = FeatureTable(names=tuple(f"f{j}" for j in range(P)), mean_size=8.0)
 UP = np.array([1.0, 0.0])
-STARTS = [bernoulli_start, uniform_start, geometric_start, ensemble_start, prefix_start]
+STARTS = [
+    bernoulli_start,
+    uniform_start,
+    geometric_start,
+    ensemble_start,
+    prefix_start,
+    wide_start,
+]
 MUTATIONS = [BitFlip(), HammingPreserving(), FilterEnsembleMutation()]
 
 
@@ -56,15 +64,20 @@ def test_sizes_follow_the_distribution_in_their_name() -> None:
     assert 6 < np.mean([ensemble_start(rng, TABLE, even).sum() for _ in range(600)]) < 11
     assert 12 < _sizes(ensemble_start).mean() < 25
     assert _sizes(prefix_start).min() == 1
+    wide = _sizes(wide_start)
+    assert wide.min() == 1
+    assert wide.max() > 0.9 * P
+    assert 0.4 < np.mean(wide <= np.sqrt(P)) < 0.65
 
 
 def test_filters_decide_which_features() -> None:
     rng = np.random.default_rng(0)
     share = np.mean([ensemble_start(rng, TABLE, UP) for _ in range(500)], axis=0)
     assert share[:20].mean() > 5 * share[-20:].mean()
-    for _ in range(20):
-        mask = prefix_start(rng, TABLE, UP)
-        assert mask[: mask.sum()].all()
+    for start in (prefix_start, wide_start):
+        for _ in range(20):
+            mask = start(rng, TABLE, UP)
+            assert mask[: mask.sum()].all()
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS)

@@ -114,9 +114,10 @@ def artificial_problem(seed: int) -> LinearModels:
     raise RuntimeError("No draw with four optima of .999.")
 
 
-def evaluations_to_optima(job: tuple[str, int, int, dict[str, Any]]) -> tuple[str, int, list[int]]:
+def evaluations_to_optima(job: tuple[str, int, int, bool]) -> tuple[str, int, list[int]]:
     """At which evaluations one run found its first, second, third and fourth optimum."""
-    guide, seed, trials, options = job
+    guide, seed, trials, paper = job
+    options: dict[str, Any] = {"block": 0, "merge": 0, "renew": 0} if paper else {}
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     models, wanted = artificial_problem(seed), optimum_masks()
     table = FeatureTable(tuple(f"x{j + 1}" for j in range(FEATURES)))
@@ -142,12 +143,7 @@ def artificial(args: Any) -> None:
     seeds = min(args.seeds, 1) if args.quick else args.seeds
     trials = 1500 if args.quick else args.trials
     guides = args.guides.split(",")
-    options: dict[str, Any] = (
-        {"block": 0, "merge": 0, "renew": 0, "budget": lambda size, chosen: size}
-        if args.paper
-        else {}
-    )
-    jobs = [(guide, seed, trials, options) for guide in guides for seed in range(seeds)]
+    jobs = [(guide, seed, trials, args.paper) for guide in guides for seed in range(seeds)]
     found: dict[str, list[list[int]]] = defaultdict(list)
     began = time.perf_counter()
     with ProcessPoolExecutor(args.jobs) as pool:

@@ -42,6 +42,7 @@ class History:
         violations: Sum of constraint violations of each trial, 0 for feasible ones.
         notes: What the sampler wrote on each trial.
         running_notes: What the sampler wrote on the trials that run now, by number.
+        running_numbers: The numbers of these trials.
     """
 
     def __init__(self, described: StudyDescription | None = None) -> None:
@@ -62,6 +63,7 @@ class History:
         self._sizes = _Rows(np.int64)
         self.notes: list[dict[str, Any]] = []
         self.running_notes: list[dict[str, Any]] = []
+        self.running_numbers: list[int] = []
         self._read_to = 0
         self._open: list[int] = []
         self._known = _Known()
@@ -155,6 +157,7 @@ class History:
         self._read_to = len(trials)
         self._known.unfinished = []
         self.running_notes = []
+        self.running_numbers = []
         for number in waiting:
             trial = trials[number]
             if trial.state.is_finished():
@@ -196,6 +199,7 @@ class History:
     def _meet_unfinished(self, trial: FrozenTrial) -> None:
         if trial.state == TrialState.RUNNING:
             self.running_notes.append(frozen_attr(trial, PROPOSAL) or {})
+            self.running_numbers.append(trial.number)
         # A queued trial says beforehand which values it will have.
         params = {**trial.system_attrs.get("fixed_params", {}), **trial.params}
         self._known.unfinished.append(

@@ -95,7 +95,7 @@ class LexiFlowSampler(HistorySampler):
         places = Places.of(history)
         if stand.members < (self.start_trials if stand.thread == 0 else 1):
             return self._start(history, places, stand, rng, number)
-        for waiting in stand.waiting:
+        for waiting in _unclaimed(stand, history, number):
             i = int(np.searchsorted(history.numbers, waiting))
             direction = int(history.notes[i]["direction"])
             proposal = self._move(history, places, stand, direction, opposite=waiting)
@@ -189,6 +189,19 @@ class LexiFlowSampler(HistorySampler):
             lambda: Threads(self.preference.order(study).after_violations(), self.rules),
         )
         return history
+
+
+def _unclaimed(stand: Stand, history: History, number: int) -> list[int]:
+    """Trials whose opposite is this trial's to try, and no other worker's."""
+    running = list(zip(history.running_numbers, history.running_notes))
+    claimed = {note.get("opposite") for _, note in running}
+    free = [waiting for waiting in stand.waiting if waiting not in claimed]
+    # Workers that are at this point too have not said yet what they do. The lower number goes
+    # first; one older than the direction is no rival but a trial that somebody left behind.
+    rivals = sum(
+        not note and other < number and other > min(free, default=0) for other, note in running
+    )
+    return free[rivals:]
 
 
 def _unbound() -> Threads:

@@ -19,6 +19,9 @@ from optuna_mofs.description import MeasureDescription, StudyDescription
 from optuna_mofs.fronts.metrics import metric_column, per_metric
 from optuna_mofs.selection import selected_features, selected_mask
 
+#: Where Optuna keeps what ``study.set_metric_names`` was given.
+_METRIC_NAMES = "study:metric_names"
+
 
 @dataclass(frozen=True)
 class StudyPoints:
@@ -115,7 +118,9 @@ def read_points(study: Study, *, targets: Sequence[str | int] | None = None) -> 
 def named_directions(study: Study) -> tuple[tuple[str, ...], NDArray[np.float64]]:
     """Return the name of each metric of a study, and its sign: -1 for a maximised one."""
     signs = np.array([-1.0 if d == StudyDirection.MAXIMIZE else 1.0 for d in study.directions])
-    names = study.metric_names or [measure.name for measure in _measures(study, len(signs))]
+    # As study.metric_names, which the part of a study that a pruner shows a sampler lacks.
+    attrs = study._storage.get_study_system_attrs(study._study_id)
+    names = attrs.get(_METRIC_NAMES) or [m.name for m in _measures(study, len(signs))]
     return tuple(_distinct(names or [f"value_{i}" for i in range(len(signs))])), signs
 
 

@@ -129,7 +129,7 @@ class History:
         finite = np.abs(values) < _INFINITE
         low = values.min(axis=0, where=finite, initial=_INFINITE)
         high = values.max(axis=0, where=finite, initial=-_INFINITE)
-        reference: Array = np.where(high > low, high + 0.1 * (high - low), high + 1.0)
+        reference: Array = high + 0.1 * np.where(high > low, high - low, 1.0)
         measures = () if self.described is None else self.described.measures
         if len(measures) == len(self._signs):
             for j, measure in enumerate(measures):

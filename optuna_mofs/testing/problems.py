@@ -38,6 +38,15 @@ def conditional(trial: Trial) -> tuple[float, ...]:
     return 0.5 / power, abs(math.log10(width))
 
 
+def branches(trial: Trial) -> tuple[float, ...]:
+    """Six branches with a parameter of their own, and one whose range and step change."""
+    kind = trial.suggest_categorical("kind", ["f", "e", "d", "c", "b", "a"])
+    place = "abcdef".index(kind)
+    steps = trial.suggest_int("steps", 0, 6 * (place + 1), step=2 if place % 2 else 3)
+    own = trial.suggest_float(f"own_{kind}", 0, 1)
+    return place / 6 + own, steps / 36 + 1 - own
+
+
 def _selection(trial: Trial, p: int, form: str) -> tuple[float, ...]:
     mask = suggest_features(trial, _table(p), form=form)
     C = trial.suggest_float("C", 0.01, 100, log=True)
@@ -85,6 +94,7 @@ def three(trial: Trial) -> tuple[float, ...]:
 PROBLEMS: dict[str, Objective] = {
     "mixed": mixed,
     "conditional": conditional,
+    "branches": branches,
     "bits": bits,
     "packed": packed,
     "single": single,

@@ -99,7 +99,7 @@ class Resuming:
             assert [t.state for t in study.trials] == [TrialState.COMPLETE] * 32
             assert distinct(study.trials) == 32
 
-    @pytest.mark.parametrize("problem", ["conditional", "bits", "packed", "single"])
+    @pytest.mark.parametrize("problem", ["branches", "bits", "packed", "single"])
     def test_any_order_of_telling(self, sampler: SamplerFactory, problem: str) -> None:
         """Told late, failed or left behind: a sampler knows no more than the storage does."""
         chance = random.Random(problem)
@@ -120,17 +120,24 @@ class Resuming:
 
     def test_two_studies_in_turn(self, sampler: SamplerFactory) -> None:
         """One sampler object on two studies, as if each had its own."""
-        problems = ["conditional", "packed"]
         shared = sampler(None)
-        studies = [make_study(problem, sampler=shared) for problem in problems]
+        studies = [make_study("mixed", sampler=shared) for _ in range(2)]
+        names = ["x", "y", "z"]
         for _ in range(self.trials // 2):
             trials = [study.ask() for study in studies]
-            values = [PROBLEMS[p](trial) for p, trial in zip(problems, trials)]
-            for study, trial, value in zip(studies, trials, values):
-                study.tell(trial, value)
-        for problem, study in zip(problems, studies):
-            own = make_study(problem, sampler=sampler(read_study_attr(study, "seed")))
-            own.optimize(PROBLEMS[problem], n_trials=self.trials // 2)
+            for name in names:
+                for trial in trials:
+                    trial.suggest_float(name, 0, 1)
+            for study, trial in zip(studies, trials):
+                study.tell(trial, (trial.params["x"], trial.params["y"] - trial.params["z"]))
+
+        def objective(trial: Trial) -> tuple[float, float]:
+            x, y, z = (trial.suggest_float(name, 0, 1) for name in names)
+            return x, y - z
+
+        for study in studies:
+            own = make_study("mixed", sampler=sampler(read_study_attr(study, "seed")))
+            own.optimize(objective, n_trials=self.trials // 2)
             assert params_of(own) == params_of(study)
 
     def test_pickle_and_deepcopy(self, sampler: SamplerFactory) -> None:

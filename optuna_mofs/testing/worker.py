@@ -85,7 +85,10 @@ def run(make: Callable[[], BaseSampler], jobs: Sequence[Job], count: int = 1) ->
         worker.start()
     for worker in workers:
         worker.join(300)
-    return [worker.exitcode for worker in workers]
+    codes = [worker.exitcode for worker in workers]
+    for worker in workers:
+        worker.kill()  # one that hangs
+    return codes
 
 
 def _work(jobs: Sequence[tuple[BaseSampler, Job]], together: Barrier) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import optuna
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.storages import RetryHeartbeatStaleTrialCallback
 from optuna.study import Study
 from optuna.trial import Trial, TrialState
 
@@ -257,7 +258,17 @@ def test_a_fixed_mask_keeps_its_meaning() -> None:
     assert np.flatnonzero(history.mask(2)).tolist() == [1, 2]
 
 
-def test_a_mask_suggested_before_the_crash_keeps_its_meaning() -> None:
+def by_heartbeat(study: Study) -> None:
+    """What Optuna does with a trial whose process no longer gives a sign of life."""
+    stale = study.get_trials(states=(TrialState.RUNNING,))[0]
+    study.tell(stale.number, state=TrialState.FAIL)
+    RetryHeartbeatStaleTrialCallback()(study, stale)
+
+
+@pytest.mark.parametrize("retry", [retry_interrupted, by_heartbeat])
+def test_a_mask_suggested_before_the_crash_keeps_its_meaning(
+    retry: Callable[[Study], Any],
+) -> None:
     def objective(trial: Trial) -> float:
         return suggest_features(trial, 40).sum() + trial.suggest_float("x", 0, 1)
 
@@ -265,7 +276,7 @@ def test_a_mask_suggested_before_the_crash_keeps_its_meaning() -> None:
     study.optimize(objective, n_trials=3)
     cut_off = study.ask()
     mask = suggest_features(cut_off, 40)
-    retry_interrupted(study)
+    retry(study)
     study.optimize(objective, n_trials=1)
     assert study.trials[4].params["mask"] == cut_off.params["mask"]
     history = History(study.sampler._cache.current.history.described)

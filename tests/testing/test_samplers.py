@@ -96,7 +96,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_good_sampler_passes() -> None:
-    for problem in ("conditional", "bits", "packed", "single"):
+    for problem in ("branches", "bits", "packed", "single"):
         SUITE.test_any_order_of_telling(Good, problem)
     SUITE.test_two_studies_in_turn(Good)
     SUITE.test_pickle_and_deepcopy(Good)

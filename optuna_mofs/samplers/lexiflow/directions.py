@@ -8,11 +8,13 @@ from optuna_mofs.features.draw import cheap_first, simplex_weights
 from optuna_mofs.features.table import Array, FeatureTable
 
 #: What is left of the movement of an axis that does not take part: no value is tried twice.
-_HARDLY = 0.05
+HARDLY = 0.05
 
 
 def random_direction(rng: np.random.Generator, dimension: int, *, sparse: float = 0.0) -> Array:
-    """A direction uniform on the unit sphere, scaled so that its root mean square is 1.
+    """A direction uniform on the sphere; the square of its length is ``dimension`` on average.
+
+    Length 1 for every direction would leave just two points to try where there is one axis.
 
     Args:
         rng: Generator.
@@ -26,10 +28,9 @@ def random_direction(rng: np.random.Generator, dimension: int, *, sparse: float 
     forced = int(rng.integers(max(1, dimension)))
     if rng.random() < sparse and dimension:
         part[forced] = True
-        u = np.where(part, u, _HARDLY * u)
-    length = float(np.sqrt(np.sum(u**2)))
-    scaled: Array = u * np.sqrt(dimension) / length if length else u
-    return scaled
+        u = np.where(part, u, HARDLY * u)
+        u *= np.sqrt(dimension / np.sum(np.where(part, 1.0, HARDLY**2)))
+    return u
 
 
 def flip_near_boundary(

@@ -14,11 +14,14 @@ from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
 from optuna_mofs.preferences import LexicographicPreference
 from optuna_mofs.samplers.base import HistorySampler, Proposal
-from optuna_mofs.samplers.lexiflow.directions import flip_near_boundary, random_direction
+from optuna_mofs.samplers.lexiflow.directions import HARDLY, flip_near_boundary, random_direction
 from optuna_mofs.samplers.lexiflow.places import Places
 from optuna_mofs.samplers.lexiflow.start import first_row, restart_row, start_mask
 from optuna_mofs.samplers.lexiflow.threads import Rules, Stand, Threads
 from optuna_mofs.samplers.operators.rows import fill_missing
+
+#: A running trial without a note is about to get one, if it is not older than this many trials.
+_RECENT = 32
 
 
 class LexiFlowSampler(HistorySampler):
@@ -166,7 +169,7 @@ class LexiFlowSampler(HistorySampler):
     def _mask(
         self, history: History, i: int, rng: np.random.Generator, sign: int, step: float
     ) -> tuple[Array | None, float]:
-        """The changed mask, and whether the hyperparameters move too."""
+        """The changed mask, and how much the hyperparameters move."""
         if history.table is None:
             return None, 1.0
         mask = history.mask(i)
@@ -174,7 +177,10 @@ class LexiFlowSampler(HistorySampler):
         if part < 1 / 3 and len(history.space):
             return mask, 1.0
         flipped = flip_near_boundary(rng, mask, history.table, sign=sign, step=step)
-        return flipped, float(part < 2 / 3)
+        if part < 2 / 3:
+            return flipped, 1.0
+        # Few masks are near: two workers that cannot see each other yet may flip the same bits.
+        return flipped, HARDLY if history.running_numbers else 0.0
 
     def _stand(self, history: History) -> Stand:
         threads: Threads = self.kept("threads", _unbound)
@@ -196,12 +202,10 @@ def _unclaimed(stand: Stand, history: History, number: int) -> list[int]:
     running = list(zip(history.running_numbers, history.running_notes))
     claimed = {note.get("opposite") for _, note in running}
     free = [waiting for waiting in stand.waiting if waiting not in claimed]
-    # Workers that are at this point too have not said yet what they do. The lower number goes
-    # first; one older than the direction is no rival but a trial that somebody left behind.
-    rivals = sum(
-        not note and other < number and other > min(free, default=0) for other, note in running
-    )
-    return free[rivals:]
+    # Workers that are at this point too have not said yet what they do: the lowest number may
+    # choose, the others take new directions. What was left behind long ago is no rival.
+    rivals = any(not note and 0 < number - other <= _RECENT for other, note in running)
+    return [] if rivals else free
 
 
 def _unbound() -> Threads:

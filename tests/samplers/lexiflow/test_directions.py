@@ -16,13 +16,14 @@ def table(p, **options):
     return FeatureTable(tuple(f"x{j}" for j in range(p)), filters=("one",), ranks=ranks, **options)
 
 
-@quick
-@given(st.integers(0, 20), st.integers(0, 2**32), st.sampled_from([0.0, 0.5, 1.0]))
-def test_directions_have_unit_length_for_each_axis(dimension, seed, sparse):
-    u = random_direction(np.random.default_rng(seed), dimension, sparse=sparse)
-    assert u.shape == (dimension,)
+@pytest.mark.parametrize("dimension", [0, 1, 3, 20])
+@pytest.mark.parametrize("sparse", [0.0, 0.5, 1.0])
+def test_directions_have_length_1_for_each_axis_on_average(dimension, sparse):
+    rng = np.random.default_rng(dimension)
+    drawn = np.array([random_direction(rng, dimension, sparse=sparse) for _ in range(1500)])
+    assert drawn.shape == (1500, dimension)
     if dimension:
-        assert np.mean(u**2) == pytest.approx(1)
+        assert np.mean(drawn**2) == pytest.approx(1, abs=0.15)
 
 
 def small(directions):

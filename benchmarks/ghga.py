@@ -117,7 +117,6 @@ def artificial_problem(seed: int) -> LinearModels:
 def evaluations_to_optima(job: tuple[str, int, int, bool]) -> tuple[str, int, list[int]]:
     """At which evaluations one run found its first, second, third and fourth optimum."""
     guide, seed, trials, paper = job
-    options: dict[str, Any] = {"block": 0, "merge": 0, "renew": 0} if paper else {}
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     models, wanted = artificial_problem(seed), optimum_masks()
     table = FeatureTable(tuple(f"x{j + 1}" for j in range(FEATURES)))
@@ -133,7 +132,9 @@ def evaluations_to_optima(job: tuple[str, int, int, bool]) -> tuple[str, int, li
 
     study = optuna.create_study(
         directions=["maximize", "minimize"],
-        sampler=GHGASampler(guide=guide, tolerance=TOLERANCE, seed=seed, **options),
+        sampler=GHGASampler(
+            variant="paper" if paper else None, guide=guide, tolerance=TOLERANCE, seed=seed
+        ),
     )
     study.optimize(objective, n_trials=trials)
     return guide, seed, sorted(found.values())

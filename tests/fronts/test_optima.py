@@ -24,6 +24,7 @@ def study_of(*sets: tuple[str, ...], direction: str = "maximize") -> optuna.Stud
         return (score if direction == "maximize" else -score), float(mask.sum())
 
     study = optuna.create_study(directions=[direction, "minimize"])
+    study.enqueue_trial(dict.fromkeys(NAMES, False))
     study.optimize(objective, n_trials=1)
     for one in sets:
         broken = one[-1:] == ("!",)

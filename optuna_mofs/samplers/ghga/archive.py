@@ -101,6 +101,11 @@ class Archive:
         """Where a packed set that is here is."""
         return self._place[packed.tobytes()]
 
+    def steps(self, place: int) -> Array:
+        """Places of the sets that are here and have one feature less."""
+        near = np.flatnonzero(self.sizes == self._sizes[place] - 1)
+        return near[self.common(place, near) == self._sizes[near]]
+
     def common(self, place: int, others: Array) -> Array:
         """Number of features that a set shares with others."""
         return shared(self._words[place], self._words[others])

@@ -11,10 +11,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from optuna_mofs.features.table import Array
 
 #: Value of a note that stands for no chain.
 NO_CHAIN = -1
+
+
+@dataclass(frozen=True)
+class Try:
+    """One trial of a chain: the trial it was made from, and the features it left out."""
+
+    master: int
+    left_out: tuple[int, ...]
 
 
 @dataclass
@@ -24,61 +34,88 @@ class Chain:
     Args:
         first: Number of the trial whose mask it started from.
         budget: Evaluations it may spend.
-        masters: Number of each finished trial of it, to the number of its master.
-        waiting: Master and features left out of each of its trials that still runs.
+        tries: Its finished trials by number.
+        waiting: Its trials that still run.
     """
 
     first: int
     budget: int
-    masters: dict[int, int] = field(default_factory=dict)
-    waiting: list[tuple[int, frozenset[int]]] = field(default_factory=list)
+    tries: dict[int, Try] = field(default_factory=dict)
+    waiting: list[Try] = field(default_factory=list)
 
     @property
     def spent(self) -> int:
         """Evaluations so far, with those that run."""
-        return len(self.masters) + len(self.waiting)
+        return len(self.tries) + len(self.waiting)
+
+    def current(
+        self,
+        advances: Callable[[int, int], bool],
+        best_step: Callable[[int], int | None] = lambda trial: None,
+    ) -> int:
+        """The trial whose features are left out next.
+
+        The deepest trial that advanced from its master, of equally deep ones the earliest. A
+        trial that finishes late can only take the chain deeper, never back.
+
+        Args:
+            advances: Whether a trial is a step forward from its master, both by number.
+            best_step: Where to go on from a trial of which all steps are known, None to stay.
+        """
+        depth = {self.first: 0}
+        while True:
+            self._follow(depth, advances)
+            deepest = min(depth, key=lambda trial: (-depth[trial], trial))
+            onward = best_step(deepest)
+            if onward is None or onward in depth:
+                return deepest
+            depth[onward] = depth[deepest] + 1
+
+    def _follow(self, depth: dict[int, int], advances: Callable[[int, int], bool]) -> None:
+        left = {number: t.master for number, t in self.tries.items() if number not in depth}
+        while True:
+            reached = {number: master for number, master in left.items() if master in depth}
+            if not reached:
+                return
+            for number, master in reached.items():
+                del left[number]
+                if advances(number, master):
+                    depth[number] = depth[master] + 1
 
     def tried(self, master: int) -> int:
         """How many sets were made of this master, with those that run."""
-        running = sum(made_of == master for made_of, _ in self.waiting)
-        return running + sum(made_of == master for made_of in self.masters.values())
+        return sum(t.master == master for t in (*self.tries.values(), *self.waiting))
 
-    def current(self, improves: Callable[[int, int], bool]) -> int:
-        """The trial whose features are left out next.
+    def suspicion(self, p: int, advances: Callable[[int, int], bool]) -> Array:
+        """How much each feature is suspected to be needed: it was left out and that failed.
 
-        The deepest trial that improved on its master, of equally deep ones the earliest. A trial
-        that finishes late can only take the chain deeper, never back.
+        A try that failed shares one unit among the features it left out. One that runs counts
+        too, so that several workers try different features.
 
         Args:
-            improves: Whether a trial is better than another, both by number.
+            p: Number of features.
+            advances: As for :meth:`current`.
         """
-        depth = {self.first: 0}
-        waiting = dict(self.masters)
-        while waiting:
-            reached = {t: m for t, m in waiting.items() if m in depth}
-            if not reached:
-                break
-            for trial, master in reached.items():
-                del waiting[trial]
-                if improves(trial, master):
-                    depth[trial] = depth[master] + 1
-        return min(depth, key=lambda trial: (-depth[trial], trial))
+        suspicion = np.zeros(p)
+        failed = [t for number, t in self.tries.items() if not advances(number, t.master)]
+        for one in (*failed, *self.waiting):
+            suspicion[list(one.left_out)] += 1 / len(one.left_out)
+        return suspicion
 
 
-def left_out_in_turn(order: Array, block: float, tried: int) -> Iterator[Array]:
+def left_out_in_turn(order: Array, largest: int, tried: int) -> Iterator[Array]:
     """Which features of a set to leave out, first choice first.
 
     Args:
         order: Its features, the most dispensable first.
-        block: Part of them that is left out at first; halved by each try that failed.
+        largest: How many of them are left out at first; halved by each try that failed.
         tried: Tries so far.
 
     Example:
-        >>> import numpy as np
-        >>> [left.tolist() for left in left_out_in_turn(np.arange(8), 0.5, tried=1)][:3]
+        >>> [left.tolist() for left in left_out_in_turn(np.arange(8), 4, tried=1)][:3]
         [[0, 1], [0], [1]]
     """
-    size = int(block * len(order)) >> min(tried, 60)
+    size = largest >> min(tried, 60)
     while size > 1:
         yield order[:size]
         size //= 2
@@ -150,6 +187,8 @@ class Trail:
             chain = Chain(running[0]["first"], running[0]["budget"])
         if chain is None:
             return None
-        chain.masters = {number: note["master"] for number, note in steps}
-        chain.waiting = [(note["master"], frozenset(note["left_out"])) for note in running]
+        chain.tries = {
+            number: Try(note["master"], tuple(note["left_out"])) for number, note in steps
+        }
+        chain.waiting = [Try(note["master"], tuple(note["left_out"])) for note in running]
         return chain

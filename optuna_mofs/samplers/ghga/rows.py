@@ -46,7 +46,7 @@ class RowVariation:
         self, rng: np.random.Generator, space: ParameterSpace
     ) -> tuple[Array, dict[str, Any]]:
         """A random row, and what is remembered of it."""
-        return space.sample(rng)[0], self.memory({}) if len(space) else {}
+        return space.sample(rng)[0], self.memory(space, {})
 
     def child(
         self,
@@ -66,9 +66,9 @@ class RowVariation:
             note: What the first parent remembers.
             always: Whether the row must change.
         """
-        row, memory = rows[0], self.memory(note)
+        row, memory = rows[0], self.memory(space, note)
         if not len(space):
-            return row, {}
+            return row, memory
         u = rng.random() * (self.step + self.blend if always else 1.0)
         if u < self.step:
             step = adapt_step(rng, memory["step"], len(space))
@@ -85,6 +85,8 @@ class RowVariation:
         return fill_missing(rng, space, row)
 
     @staticmethod
-    def memory(note: Mapping[str, Any]) -> dict[str, Any]:
+    def memory(space: ParameterSpace, note: Mapping[str, Any]) -> dict[str, Any]:
         """Step size and rate that a note remembers, else the first ones."""
+        if not len(space):
+            return {}
         return {"step": note.get("step", _FIRST), "rate": note.get("rate", _FIRST)}

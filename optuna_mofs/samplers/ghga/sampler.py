@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,32 +9,26 @@ import numpy as np
 from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
 from optuna_mofs.samplers.base import HistorySampler, Proposal
-from optuna_mofs.samplers.ghga.chains import NO_CHAIN, Chain, left_out_in_turn
+from optuna_mofs.samplers.ghga.chains import NO_CHAIN
+from optuna_mofs.samplers.ghga.elimination import Budget, Elimination, size_budget
 from optuna_mofs.samplers.ghga.guides import Guide, named_guide
-from optuna_mofs.samplers.ghga.population import (
-    elimination_places,
-    reproductive_places,
-    similar_pair,
-    tournament,
-)
+from optuna_mofs.samplers.ghga.population import reproductive_places, similar_pair
 from optuna_mofs.samplers.ghga.rows import RowVariation
 from optuna_mofs.samplers.ghga.search import Search
 from optuna_mofs.samplers.ghga.variation import (
     commonality_crossover,
     declining_rate,
     size_keeping_mutation,
-    without_one_of_each,
 )
 from optuna_mofs.samplers.operators.mask_start import MaskStart, bernoulli_start, ensemble_start
 from optuna_mofs.samplers.operators.survival import pareto_ranks
 
-#: Tries to make a child, or a union, that no trial has.
+#: What an elimination does beyond the paper, and in the paper.
+_OURS = {"block": 0.125, "slack": 0.25, "demote": True, "renew": 0.5, "merge": 0.25}
+_PAPER = {"block": 0.0, "slack": np.inf, "demote": False, "renew": 0.0, "merge": 0.0}
+
+#: Tries to make a child that no trial has.
 _TRIES = 50
-
-
-def size_budget(size: int, chosen: int) -> int:
-    """As many evaluations as the set has features, at least 10."""
-    return max(10, size)
 
 
 class GHGASampler(HistorySampler):
@@ -54,6 +47,9 @@ class GHGASampler(HistorySampler):
     paper and why.
 
     Args:
+        variant: ``"paper"`` for the paper's elimination: one feature at a time, the first cheaper
+            set is taken, starts from the population only. ``block``, ``slack``, ``demote``,
+            ``renew`` and ``merge`` override it.
         tolerance: What may be lost of the best performance for a smaller set (ε), in units of the
             first value.
         guide: ``"forest"``, ``"frequency"``, ``"random"``, ``"none"`` (no elimination), or a
@@ -69,12 +65,17 @@ class GHGASampler(HistorySampler):
         budget: Evaluations that one elimination may spend (b), a number or a function of the
             set's size and of how often it was chosen before. By default as many as it has
             features, at least 10.
-        block: Part of a set's features that an elimination first tries to leave out at once. Each
-            failure halves it, down to one feature; 0 leaves out one at a time, as in the paper.
+        block: Part of a set's features that an elimination first tries to leave out at once (by
+            default 0.125). Each failure halves it, down to one feature.
+        slack: A step of an elimination is taken at once if it is cheaper and adds at most this to
+            the penalty (by default 0.25). Otherwise all steps with one feature less are tried, and
+            the best is taken.
+        demote: Whether features whose absence was a failure are tried last in the rest of an
+            elimination (by default True).
         renew: Probability that an elimination starts from all features but one of each optimum
-            known; 0 as in the paper.
-        merge: Probability that an elimination starts from the union of two similar local optima;
-            0 as in the paper.
+            known (by default 0.5).
+        merge: Probability that an elimination starts from the union of two similar local optima
+            (by default 0.25).
         start_size: Finished trials before the first child.
         start: Makes the first masks after the first one, which holds all features. By default
             half of them follow the filters, if there are any, and half are random.
@@ -98,6 +99,7 @@ class GHGASampler(HistorySampler):
     def __init__(
         self,
         *,
+        variant: str | None = None,
         tolerance: float = 0.005,
         guide: str | Guide = "forest",
         retrain_every: int = 50,
@@ -107,10 +109,12 @@ class GHGASampler(HistorySampler):
         mutation_decline: float = 0.5,
         mutation_rate: float = 0.05,
         tournament_divisor: int = 5,
-        budget: int | Callable[[int, int], int] = size_budget,
-        block: float = 0.125,
-        renew: float = 0.5,
-        merge: float = 0.25,
+        budget: int | Budget = size_budget,
+        block: float | None = None,
+        slack: float | None = None,
+        demote: bool | None = None,
+        renew: float | None = None,
+        merge: float | None = None,
         start_size: int = 20,
         start: MaskStart | None = None,
         value: int = 0,
@@ -135,13 +139,19 @@ class GHGASampler(HistorySampler):
         if not callable(budget):
             _within("budget", budget, 1, np.inf)
         self.budget = budget
-        self.block = _within("block", block, 0, 0.5)
-        self.renew = _within("renew", renew, 0, 1)
-        self.merge = _within("merge", merge, 0, 1)
-        if renew + merge > 1:
+        if variant not in (None, "paper"):
+            raise ValueError(f"variant must be None or 'paper', but is {variant!r}.")
+        self.variant = variant
+        preset = _PAPER if variant == "paper" else _OURS
+        self.block = _within("block", preset["block"] if block is None else block, 0, 0.5)
+        self.slack = _within("slack", preset["slack"] if slack is None else slack, 0, np.inf)
+        self.demote = bool(preset["demote"] if demote is None else demote)
+        self.renew = _within("renew", preset["renew"] if renew is None else renew, 0, 1)
+        self.merge = _within("merge", preset["merge"] if merge is None else merge, 0, 1)
+        if self.renew + self.merge > 1:
             raise ValueError(
                 f"renew and merge are probabilities of different starts and must not exceed 1 "
-                f"together, but are {renew} and {merge}."
+                f"together, but are {self.renew} and {self.merge}."
             )
         self.start_size = _within("start_size", start_size, 1, np.inf)
         self.start = start
@@ -161,11 +171,12 @@ class GHGASampler(HistorySampler):
         if iteration <= phase or self._guide is None:
             return self._child(history, search, rng, iteration, NO_CHAIN)
         if chain is not None and chain.spent < chain.budget:
-            step = self._step(history, search, rng, latest, chain)
+            step = self._elimination(history).step(search, rng, latest, chain)
             if step is not None:
                 return step
         if after >= 2 or latest == NO_CHAIN:
-            begun = self._begin(history, search, rng, number)
+            members = self._reproductive(search)
+            begun = self._elimination(history).begin(search, rng, members, number)
             if begun is not None:
                 return begun
         return self._child(history, search, rng, iteration, latest)
@@ -219,112 +230,6 @@ class GHGASampler(HistorySampler):
         operator = "tuning" if tuned else ("crossover" if a != b else "mutation")
         return Proposal(row, mask, operator, parents, {**memory, "after": after})
 
-    def _begin(
-        self, history: History, search: Search, rng: np.random.Generator, number: int
-    ) -> Proposal | None:
-        """The first trial of a new chain."""
-        u = rng.random()
-        if u < self.renew:
-            made = self._renewal(history, search, rng, number)
-        elif u < self.renew + self.merge:
-            made = self._union(history, search, rng, number)
-        else:
-            made = None
-        if made is not None:
-            return made
-        members = self._reproductive(search)
-        inert = np.flatnonzero(search.archive.inert)
-        places = elimination_places(members, inert, search.archive.dissimilarity)
-        place = tournament(rng, places, self.tournament_divisor)
-        first = int(search.archive.numbers[place])
-        size = int(search.archive.sizes[place])
-        chain = Chain(first, self._budget(size, search.trail.chosen(first) + 1))
-        return self._step(history, search, rng, number, chain)
-
-    def _step(
-        self,
-        history: History,
-        search: Search,
-        rng: np.random.Generator,
-        name: int,
-        chain: Chain,
-    ) -> Proposal | None:
-        """The next leave-one-out set of a chain, or None where all have been tried."""
-        assert self._guide is not None
-
-        def improves(trial: int, master: int) -> bool:
-            return bool(search.cost[search.place(trial)] < search.cost[search.place(master)])
-
-        master = chain.current(improves)
-        place = search.place(master)
-        mask = search.archive.mask(place)
-        inside = np.flatnonzero(mask)
-        if not len(inside):
-            return None
-        alone = np.repeat(mask[None], len(inside), axis=0)
-        alone[np.arange(len(inside)), inside] = False
-        predict = search.prediction(history, self._guide, self.retrain_every)
-        order = inside[np.argsort(-predict(alone, rng), kind="stable")]
-        row = self._rows.whole(rng, history.space, search.row(history, place))
-        for left_out in left_out_in_turn(order, self.block, chain.tried(master)):
-            thinner = mask.copy()
-            thinner[left_out] = False
-            if search.archive.place(thinner) is not None:
-                continue
-            if (master, frozenset(left_out.tolist())) in chain.waiting:
-                continue
-            if _is_known(history, row, thinner):
-                continue
-            memory = {
-                **self._rows.memory(search.note(history, place)),
-                "chain": name,
-                "first": chain.first,
-                "master": master,
-                "left_out": left_out.tolist(),
-                "budget": chain.budget,
-            }
-            return Proposal(row, thinner, "elimination", (master,), memory)
-        return None
-
-    def _union(
-        self, history: History, search: Search, rng: np.random.Generator, number: int
-    ) -> Proposal | None:
-        """The union of two similar local optima, from which a chain then starts."""
-        archive = search.archive
-        optima = np.flatnonzero(archive.inert & (archive.sizes > 1))
-        if len(optima) < 2:
-            return None
-        for _ in range(_TRIES):
-            a, b = similar_pair(rng, optima, archive.dissimilarity)
-            mask = archive.mask(a) | archive.mask(b)
-            near = archive.dissimilarity(a, np.array([b]))[0] < self.niche_radius
-            if near and archive.place(mask) is None:
-                better = min(a, b, key=lambda place: search.cost[place])
-                row = self._rows.whole(rng, history.space, search.row(history, better))
-                if _is_known(history, row, mask):
-                    continue
-                parents = (int(archive.numbers[a]), int(archive.numbers[b]))
-                memory = self._made_for(history, search, better, mask, number)
-                return Proposal(row, mask, "union", parents, memory)
-        return None
-
-    def _renewal(
-        self, history: History, search: Search, rng: np.random.Generator, number: int
-    ) -> Proposal | None:
-        """All features but one of each optimum known: what is left can only hold others."""
-        archive = search.archive
-        known = search.optima()
-        mask = without_one_of_each(rng, archive.unpacked(known), archive.p)
-        if archive.place(mask) is not None:
-            return None
-        best = int(np.argmin(search.cost))
-        row = self._rows.whole(rng, history.space, search.row(history, best))
-        if _is_known(history, row, mask):
-            return None
-        parents = tuple(sorted(archive.numbers[known].tolist()))
-        memory = self._made_for(history, search, best, mask, number)
-        return Proposal(row, mask, "renewal", parents, memory)
-
     # ---- inside -------------------------------------------------------------------------------
 
     def _reproductive(self, search: Search) -> Array:
@@ -339,18 +244,22 @@ class GHGASampler(HistorySampler):
             most_similar=self.niche_size,
         )
 
-    def _budget(self, size: int, chosen: int) -> int:
-        return int(self.budget(size, chosen) if callable(self.budget) else self.budget)
-
-    def _made_for(
-        self, history: History, search: Search, row_of: int, mask: Array, number: int
-    ) -> dict[str, Any]:
-        """What is remembered of a set that a chain starts from; it costs one evaluation more."""
-        return {
-            **self._rows.memory(search.note(history, row_of)),
-            "chain": number,
-            "budget": 1 + self._budget(int(mask.sum()), 1),
-        }
+    def _elimination(self, history: History) -> Elimination:
+        assert self._guide is not None
+        return Elimination(
+            history,
+            self._rows,
+            guide=self._guide,
+            retrain_every=self.retrain_every,
+            budget=self.budget,
+            block=self.block,
+            slack=self.slack,
+            demote=self.demote,
+            renew=self.renew,
+            merge=self.merge,
+            radius=self.niche_radius,
+            tournament_divisor=self.tournament_divisor,
+        )
 
     def _search(self, history: History) -> Search:
         table = history.table
@@ -380,13 +289,6 @@ class GHGASampler(HistorySampler):
         )
         parents = tuple(dict.fromkeys((int(history.numbers[a]), int(history.numbers[b]))))
         return Proposal(row, None, "tuning", parents, memory)
-
-
-def _is_known(history: History, row: Array, mask: Array) -> bool:
-    """Whether a trial that failed or runs has this configuration."""
-    assert history.codec is not None
-    chosen, _ = history.codec.encode(mask)
-    return history.is_known({**chosen, **history.space.decode(row)})
 
 
 def _within(name: str, value: Any, low: float, high: float, *, open_low: bool = False) -> Any:

@@ -17,6 +17,10 @@ from optuna_mofs.samplers.ghga.population import dynamic_cost
 _BROKEN = 1e200
 
 
+#: Sets whose costs differ by less than this part of a feature are equally good.
+_NEAR = 0.5
+
+
 class Search:
     """A cache of what follows from the history; it reads what is new and nothing twice.
 
@@ -68,6 +72,22 @@ class Search:
         """Where the archive holds the set of a trial."""
         return self._place[number]
 
+    def gain(self, place: int, master: int, slack: float) -> float:
+        """How much cheaper a set is than its master; 0 if its penalty grew by more than slack."""
+        gain = float(self.cost[master] - self.cost[place])
+        growth = float(self._sizes[master] - self._sizes[place]) - gain
+        return gain if growth <= slack else 0.0
+
+    def best_step(self, number: int) -> int | None:
+        """The trial of the best set with one feature less, if all were tried and it is better."""
+        place = self.place(number)
+        archive = self.archive
+        if not archive.inert[place]:
+            return None
+        steps = archive.steps(place)
+        best = int(self.best_first(steps)[0])
+        return int(archive.numbers[best]) if self.cost[best] < self.cost[place] else None
+
     def row(self, history: History, place: int) -> Array:
         """Hyperparameters of the best trial of a set."""
         return history.rows[self.position[int(self.archive.numbers[place])]]
@@ -84,10 +104,12 @@ class Search:
         return self.best_first(places)
 
     def optima(self) -> Array:
-        """Places of the optima known: inert, not dominated, within the tolerance of the best."""
-        archive = self.archive
-        near = archive.losses <= archive.losses.min() + self._tolerance
-        return np.flatnonzero(near & archive.inert & ~self._dominated)
+        """Places of the optima known: inert, not dominated, and all but as cheap as the best."""
+        known = np.flatnonzero(self.archive.inert & ~self._dominated)
+        if not len(known):
+            return known
+        near: Array = known[self.cost[known] <= self.cost[known].min() + _NEAR]
+        return near
 
     def best_first(self, places: Array) -> Array:
         """Places in order of cost, then loss, then trial number."""

@@ -90,6 +90,18 @@ def test_newer_pairs_complete_older_ones(masks: list[np.ndarray], cut: int) -> N
     np.testing.assert_array_equal(flags, whole.dominated(cost))
 
 
+@quick
+@given(dense_lists)
+def test_steps_have_one_feature_less(masks: list[np.ndarray]) -> None:
+    archive = filled(masks)
+    sets = archive.masks()
+    for k, mask in enumerate(sets):
+        expected = [
+            i for i, s in enumerate(sets) if s.sum() == mask.sum() - 1 and not (s & ~mask).any()
+        ]
+        assert archive.steps(k).tolist() == expected
+
+
 def test_order_of_arrival_does_not_matter() -> None:
     rng = np.random.default_rng(0)
     masks = list(rng.random((30, 5)) < 0.5)

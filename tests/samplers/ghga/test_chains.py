@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from optuna_mofs.samplers.ghga.chains import NO_CHAIN, Chain, Trail, left_out_in_turn
+from optuna_mofs.samplers.ghga.chains import NO_CHAIN, Chain, Trail, Try, left_out_in_turn
 
 
 def step(chain: int, master: int, left_out: int, *, first: int = 3, budget: int = 5) -> dict:
@@ -15,29 +15,54 @@ def step(chain: int, master: int, left_out: int, *, first: int = 3, budget: int 
     }
 
 
-def test_a_chain_goes_on_from_the_deepest_improvement() -> None:
+def chain_of(masters: dict[int, int], first: int = 3) -> Chain:
+    return Chain(first, 9, tries={trial: Try(m, (trial,)) for trial, m in masters.items()})
+
+
+def test_a_chain_goes_on_from_the_deepest_advance() -> None:
     # 3 → 11 (better) → 13 (better); 10 and 12 were no improvements.
-    chain = Chain(3, 9, masters={10: 3, 11: 3, 12: 11, 13: 11})
+    chain = chain_of({10: 3, 11: 3, 12: 11, 13: 11})
     assert chain.current(lambda trial, master: trial in (11, 13)) == 13
     assert chain.current(lambda trial, master: trial == 11) == 11
     assert chain.current(lambda trial, master: False) == 3
 
 
-def test_a_late_improvement_does_not_take_it_back() -> None:
-    chain = Chain(3, 9, masters={11: 3, 12: 11})
+def test_a_late_advance_does_not_take_it_back() -> None:
+    chain = chain_of({11: 3, 12: 11})
     assert chain.current(lambda trial, master: True) == 12
-    chain.masters[10] = 3  # a slow worker's, as good as 11 but no deeper
+    chain.tries[10] = Try(3, (0,))  # a slow worker's, as good as 11 but no deeper
     assert chain.current(lambda trial, master: True) == 12
 
 
 def test_of_equally_deep_ones_the_earliest() -> None:
-    chain = Chain(3, 9, masters={11: 3, 10: 3})
-    assert chain.current(lambda trial, master: True) == 10
+    assert chain_of({11: 3, 10: 3}).current(lambda trial, master: True) == 10
 
 
-def test_steps_below_a_master_that_no_longer_counts_are_left_out() -> None:
-    chain = Chain(3, 9, masters={10: 3, 11: 10})
+def test_tries_below_a_master_that_no_longer_counts_are_left_out() -> None:
+    chain = chain_of({10: 3, 11: 10})
     assert chain.current(lambda trial, master: trial == 11) == 3
+
+
+def test_where_all_steps_are_known_the_best_is_taken() -> None:
+    # No try advanced; of trial 3 all steps are known and 11 is the best of them. From there 12
+    # advanced, and of 12 nothing more can be left out.
+    chain = chain_of({10: 3, 11: 3, 12: 11})
+    onward = {3: 11, 12: None}
+    assert chain.current(lambda trial, master: trial == 12, onward.get) == 12
+    # The best step may be a trial of no chain, or one that was seen before.
+    assert chain.current(lambda trial, master: False, {3: 7, 7: None}.get) == 7
+    assert chain.current(lambda trial, master: False, {3: 7, 7: 3}.get) == 7
+
+
+def test_features_whose_absence_failed_are_suspected() -> None:
+    chain = Chain(
+        3,
+        9,
+        tries={10: Try(3, (0, 1)), 11: Try(3, (0,)), 12: Try(11, (1,))},
+        waiting=[Try(11, (2, 4))],
+    )
+    found = chain.suspicion(5, lambda trial, master: trial == 11)
+    np.testing.assert_allclose(found, [0.5, 1.5, 0.5, 0, 0.5])
 
 
 def test_trail_finds_the_latest_chain_whatever_the_order() -> None:
@@ -73,7 +98,7 @@ def test_running_trials_count() -> None:
     assert chain is not None
     assert chain.spent == 3
     assert chain.tried(3) == 3
-    assert (3, frozenset([4])) in chain.waiting
+    assert chain.waiting == [Try(3, (2,)), Try(3, (4,))]
 
 
 def test_a_chain_whose_first_set_runs_has_no_place_to_go_on_from() -> None:
@@ -89,7 +114,7 @@ def test_a_chain_whose_first_set_runs_has_no_place_to_go_on_from() -> None:
 
 def test_features_are_left_out_in_blocks_then_alone() -> None:
     order = np.array([9, 4, 7, 1, 0, 2, 8, 5])
-    found = [left.tolist() for left in left_out_in_turn(order, 0.5, 0)]
+    found = [left.tolist() for left in left_out_in_turn(order, 4, 0)]
     assert found == [[9, 4, 7, 1], [9, 4], *([j] for j in order)]
-    assert [left.tolist() for left in left_out_in_turn(order, 0.5, 2)] == [[j] for j in order]
+    assert [left.tolist() for left in left_out_in_turn(order, 4, 2)] == [[j] for j in order]
     assert [left.tolist() for left in left_out_in_turn(order, 0, 0)] == [[j] for j in order]

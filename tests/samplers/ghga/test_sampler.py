@@ -50,7 +50,7 @@ def test_all_optima_are_found(guide: str) -> None:
 
 
 def test_the_papers_own_steps() -> None:
-    study = run(120, guide="random", block=0, merge=0, renew=0, seed=0)
+    study = run(120, guide="random", variant="paper", seed=0)
     steps = [note for note in notes(study) if note["operator"] == "elimination"]
     assert len(steps) > 20
     assert all(len(note["left_out"]) == 1 for note in steps)
@@ -90,7 +90,7 @@ def test_two_children_between_chains() -> None:
 
 
 def test_a_chain_keeps_to_its_budget() -> None:
-    study = run(150, guide="random", budget=4, renew=0, merge=0, seed=2)
+    study = run(150, guide="random", budget=4, variant="paper", seed=2)
     chains: dict[int, int] = {}
     for note in notes(study):
         if "chain" in note:
@@ -105,7 +105,7 @@ def test_budget_sees_size_and_times_chosen() -> None:
         asked.append((size, chosen))
         return 1
 
-    run(150, guide="random", budget=budget, renew=0, merge=0, seed=3)
+    run(150, guide="random", budget=budget, variant="paper", seed=3)
     assert all(1 <= size <= P for size, _ in asked)
     assert min(chosen for _, chosen in asked) == 1
     assert max(chosen for _, chosen in asked) > 1
@@ -115,17 +115,23 @@ def test_own_guide() -> None:
     def last_first(masks: np.ndarray, losses: np.ndarray, rng: np.random.Generator):
         return lambda candidates, rng: -(candidates * np.arange(P)).sum(axis=1).astype(float)
 
-    study = run(70, guide=last_first, block=0, renew=0, merge=0, seed=0)
-    for trial in study.trials[30:]:
+    study = run(70, guide=last_first, variant="paper", seed=0)
+    sets = [_mask(study, trial).tobytes() for trial in study.trials]
+    steps = [t for t in study.trials[28:] if "chain" in frozen_attr(t, PROPOSAL)]
+    assert len(steps) > 10
+    for trial in steps:
         note = frozen_attr(trial, PROPOSAL)
-        if "chain" in note and note["chain"] == trial.number:
-            master = study.trials[note["master"]]
-            mask = _mask(study, master)
-            assert note["left_out"][0] == np.flatnonzero(mask)[-1]
+        mask = _mask(study, study.trials[note["master"]])
+        inside = np.flatnonzero(mask)
+        # Later features come first, unless the set without them is known.
+        for j in inside[inside > note["left_out"][0]]:
+            without = mask.copy()
+            without[j] = False
+            assert without.tobytes() in sets[: trial.number]
 
 
 def test_workers_share_an_elimination_in_the_guides_order() -> None:
-    study = run(28, guide="frequency", block=0, renew=0, merge=0, seed=0)
+    study = run(28, guide="frequency", variant="paper", seed=0)
     asked = [study.ask() for _ in range(4)]
     for trial in asked:
         suggest_features(trial, P, form="packed")
@@ -205,6 +211,8 @@ def test_hyperparameters_are_tuned_along() -> None:
         ("tournament_divisor", 0),
         ("budget", 0),
         ("block", 0.9),
+        ("slack", -1),
+        ("variant", "mine"),
         ("renew", -0.1),
         ("merge", 1.1),
         ("start_size", 0),

@@ -32,7 +32,7 @@ MODELS = [
 ]
 
 
-@pytest.mark.parametrize("what", MODELS, ids=str)
+@pytest.mark.parametrize("what", MODELS)
 def test_all_learn_and_know_what_they_do_not_know(what: object) -> None:
     model = made(what).fit(SEEN, smooth(SEEN))
     mean, sd = model.predict(NEW)

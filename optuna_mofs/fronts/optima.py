@@ -54,7 +54,8 @@ def optimal_rows(
     best = loss[rows].min()
     slack = tolerance + _ROUNDING * (abs(best) + tolerance) if np.isfinite(best) else 0.0
     rows = rows[loss[rows] <= best + slack]
-    return rows[size[rows] <= size[rows].min() + extra]
+    smallest: np.ndarray[Any, np.dtype[np.intp]] = rows[size[rows] <= size[rows].min() + extra]
+    return smallest
 
 
 def similarities(masks: ArrayLike) -> NDArray[np.float64]:

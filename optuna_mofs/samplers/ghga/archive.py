@@ -104,7 +104,8 @@ class Archive:
     def steps(self, place: int) -> Array:
         """Places of the sets that are here and have one feature less."""
         near = np.flatnonzero(self.sizes == self._sizes[place] - 1)
-        return near[self.common(place, near) == self._sizes[near]]
+        steps: Array = near[self.common(place, near) == self._sizes[near]]
+        return steps
 
     def common(self, place: int, others: Array) -> Array:
         """Number of features that a set shares with others."""

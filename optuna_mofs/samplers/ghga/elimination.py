@@ -101,7 +101,7 @@ class Elimination:
         if self.demote:
             suspicion = chain.suspicion(len(mask), advances)[inside]
         order = inside[np.lexsort((-predict(alone, rng), suspicion))]
-        largest = min(int(self.block * len(inside)), np.count_nonzero(suspicion == 0))
+        largest = min(int(self.block * len(inside)), int(np.count_nonzero(suspicion == 0)))
         row = self.rows.whole(rng, self.history.space, search.row(self.history, place))
         for left_out in left_out_in_turn(order, largest, chain.tried(master)):
             thinner = mask.copy()

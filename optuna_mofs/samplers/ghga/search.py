@@ -90,7 +90,8 @@ class Search:
 
     def row(self, history: History, place: int) -> Array:
         """Hyperparameters of the best trial of a set."""
-        return history.rows[self.position[int(self.archive.numbers[place])]]
+        row: Array = history.rows[self.position[int(self.archive.numbers[place])]]
+        return row
 
     def note(self, history: History, place: int) -> dict[str, Any]:
         """What is written on the best trial of a set."""

@@ -59,7 +59,7 @@ def declining_rate(iteration: float, last: int, shape: float, final: float) -> f
     if iteration >= last:
         return final
     decline = (last**shape - iteration**shape) / (last**shape - 1)
-    return min(1.0, max(decline + final, final))
+    return float(min(1.0, max(decline + final, final)))
 
 
 def without_one_of_each(rng: np.random.Generator, sets: Array, p: int) -> Array:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -133,6 +133,11 @@ class LexicographicOrder:
             relative=(0.0, *self.relative),
             goals=(0.0, *self.goals),
         )
+
+    def without_tolerances(self) -> LexicographicOrder:
+        """The same order in which nothing may be given up."""
+        none = (0.0,) * len(self.columns)
+        return replace(self, absolute=none, relative=none)
 
     def _reached(self, column: int, values: Floats, target: float) -> NDArray[np.bool_]:
         reached: NDArray[np.bool_] = values <= target

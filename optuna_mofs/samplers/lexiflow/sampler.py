@@ -45,6 +45,8 @@ class LexiFlowSampler(HistorySampler):
         least_step: Step at which a thread ends and another begins.
         most_failures: Most failed directions in a row before the step shrinks; the paper's
             2^(d-1) holds where it is less.
+        lead: Probability that a direction starts from the leader, the best trial if nothing may be
+            given up, instead of from the incumbent; 0 is the paper's.
         sparse: Probability that a direction moves only some of the parameters.
         seed: Seed; if None, one is drawn and kept in the study.
 
@@ -74,6 +76,7 @@ class LexiFlowSampler(HistorySampler):
         step: float = 0.1,
         least_step: float = 0.01,
         most_failures: int = 8,
+        lead: float = 0.25,
         sparse: float = 0.5,
         seed: int | None = None,
     ) -> None:
@@ -84,11 +87,13 @@ class LexiFlowSampler(HistorySampler):
             raise ValueError(f"start must map parameter names to values, got {start!r}.")
         if start_trials < 1:
             raise ValueError(f"start_trials must be at least 1, but is {start_trials}.")
-        if not 0 <= sparse <= 1:
-            raise ValueError(f"sparse must be a probability, but is {sparse}.")
+        for name, share in (("lead", lead), ("sparse", sparse)):
+            if not 0 <= share <= 1:
+                raise ValueError(f"{name} must be a probability, but is {share}.")
         self.preference = preference or LexicographicPreference()
         self.start = dict(start or {})
         self.start_trials = start_trials
+        self.lead = lead
         self.sparse = sparse
         self.rules = Rules(first_step=step, least_step=least_step, most_failures=most_failures)
 
@@ -101,10 +106,12 @@ class LexiFlowSampler(HistorySampler):
         for waiting in _unclaimed(stand, history, number):
             i = int(np.searchsorted(history.numbers, waiting))
             direction = int(history.notes[i]["direction"])
-            proposal = self._move(history, places, stand, direction, opposite=waiting)
+            base = int(np.searchsorted(history.numbers, history.notes[i]["incumbent"]))
+            proposal = self._move(history, places, stand, base, direction, opposite=waiting)
             if not history.is_known(_params(history, proposal)):
                 return proposal
-        return self._move(history, places, stand, int(rng.integers(2**53)))
+        base = stand.leader if rng.random() < self.lead else stand.incumbent
+        return self._move(history, places, stand, base, int(rng.integers(2**53)))
 
     def sample_independent(
         self,
@@ -137,13 +144,13 @@ class LexiFlowSampler(HistorySampler):
         history: History,
         places: Places,
         stand: Stand,
+        i: int,
         direction: int,
         opposite: int | None = None,
     ) -> Proposal:
         sign = 1 if opposite is None else -1
         # The integer stands for the direction: both signs draw the same from it.
         rng = np.random.default_rng(direction)
-        i = stand.incumbent
         row = fill_missing(rng, history.space, history.rows[i])
         here = places.remembered(row, history.notes[i].get("place"))
         u = random_direction(rng, places.dimension, sparse=self.sparse)
@@ -201,7 +208,7 @@ def _unclaimed(stand: Stand, history: History, number: int) -> list[int]:
     """Trials whose opposite is this trial's to try, and no other worker's."""
     running = list(zip(history.running_numbers, history.running_notes))
     claimed = {note.get("opposite") for _, note in running}
-    free = [waiting for waiting in stand.waiting if waiting not in claimed]
+    free = [waiting for waiting, _ in stand.waiting if waiting not in claimed]
     # Workers that are at this point too have not said yet what they do: the lowest number may
     # choose, the others take new directions. What was left behind long ago is no rival.
     rivals = any(not note and 0 < number - other <= _RECENT for other, note in running)

@@ -61,21 +61,24 @@ class Stand:
         thread: Number of restarts before it.
         step: Step for each axis.
         incumbent: Position in the history of the thread's best trial, -1 before the first.
+        leader: Position of its best trial if nothing may be given up for later objectives.
         members: Number of finished trials of the thread.
         iteration: Directions tried in the thread (i).
         improved: The last of them that improved (i').
         failures: Directions in a row that did not (s).
-        waiting: Numbers of trials that did not improve and whose opposite has not been tried.
+        waiting: Trials that did not improve and whose opposite has not been tried: their number
+            and the number of the trial from which they stepped.
     """
 
     thread: int
     step: float
     incumbent: int = -1
+    leader: int = -1
     members: int = 0
     iteration: int = 0
     improved: int = 0
     failures: int = 0
-    waiting: tuple[int, ...] = ()
+    waiting: tuple[tuple[int, int], ...] = ()
 
 
 class Threads:
@@ -87,12 +90,12 @@ class Threads:
     """
 
     def __init__(self, order: LexicographicOrder, rules: Rules) -> None:
-        self.order = order
+        self.orders = (order, order.without_tolerances())
         self.rules = rules
         self._numbers = np.zeros(0, dtype=np.int64)
         self._threads: list[int] = []
         self._stands: list[Stand] = [Stand(0, rules.step_of(0))]
-        self._targets: list[Array | None] = [None]
+        self._targets: list[tuple[Array, ...]] = [()]
 
     def after(self, numbers: Array, points: Array, notes: list[dict[str, Any]]) -> Stand:
         """The stand after all finished trials.
@@ -112,40 +115,49 @@ class Threads:
         return self._stands[-1]
 
     def _consume(self, i: int, numbers: Array, points: Array, note: dict[str, Any]) -> None:
-        stand = self._stands[-1]
+        before = self._stands[-1]
         # A trial that this sampler did not make is taken up by the thread of its time.
-        thread = int(note.get("thread", stand.thread))
+        thread = int(note.get("thread", before.thread))
         self._threads.append(thread)
-        targets = self.order.targets(points[: i + 1])
-        last = self._targets[-1]
-        moved = last is None or not np.array_equal(targets, last)
-        self._targets.append(targets)
-        incumbent = self._incumbent(i, stand, points, targets, moved=moved)
-        improved = incumbent != stand.incumbent
-        if thread == stand.thread:
-            from_here = note.get("incumbent") == (
-                int(numbers[stand.incumbent]) if stand.incumbent >= 0 else None
-            )
-            stand = _counted(stand, note, int(numbers[i]), improved=improved, from_here=from_here)
-        if improved:
-            stand = replace(stand, incumbent=incumbent, waiting=())
-        elif stand.failures > self._stands[-1].failures:
+        incumbent, leader = self._bests(i, before, points)
+        here = {int(numbers[k]) for k in (incumbent, leader) if k >= 0}
+        stand = replace(
+            before,
+            incumbent=incumbent,
+            leader=leader,
+            # An opposite is worth a trial as long as one of the two stands where it begins.
+            waiting=tuple(pair for pair in before.waiting if pair[1] in here),
+        )
+        if thread == before.thread:
+            improved = (incumbent, leader) != (before.incumbent, before.leader)
+            stand = _counted(stand, note, int(numbers[i]), improved=improved, here=here)
+        if stand.failures > before.failures:
             stand = self._adapted(stand, int(note["dimension"]))
         self._stands.append(stand)
 
-    def _incumbent(
-        self, i: int, stand: Stand, points: Array, targets: Array, *, moved: bool
+    def _bests(self, i: int, stand: Stand, points: Array) -> tuple[int, int]:
+        """Incumbent and leader after the i-th trial."""
+        found = []
+        targets = tuple(order.targets(points[: i + 1]) for order in self.orders)
+        for k, old in enumerate((stand.incumbent, stand.leader)):
+            last = self._targets[-1]
+            moved = not last or not np.array_equal(targets[k], last[k])
+            found.append(self._best(i, stand.thread, old, points, targets[k], k, moved=moved))
+        self._targets.append(targets)
+        return found[0], found[1]
+
+    def _best(
+        self, i: int, thread: int, old: int, points: Array, targets: Array, k: int, *, moved: bool
     ) -> int:
-        """The best of the thread under the targets of now (Update, lines 12 to 18)."""
-        mine = self._threads[i] == stand.thread
-        if stand.incumbent < 0:
+        """The best of a thread under the targets of now (Update, lines 12 to 18)."""
+        mine = self._threads[i] == thread
+        if old < 0:
             return i if mine else -1
         if moved:
             # Points that were equal before need not be now: all of the thread are looked at.
-            members = np.flatnonzero(np.array(self._threads[: i + 1]) == stand.thread)
-            return int(members[self.order.ranking(points[members], targets)[0]])
-        better = mine and self.order.accepts(points[i], points[stand.incumbent], targets)
-        return i if better else stand.incumbent
+            members = np.flatnonzero(np.array(self._threads[: i + 1]) == thread)
+            return int(members[self.orders[k].ranking(points[members], targets)[0]])
+        return i if mine and self.orders[k].accepts(points[i], points[old], targets) else old
 
     def _adapted(self, stand: Stand, dimension: int) -> Stand:
         """Shrink the step, or restart (lines 9 to 11)."""
@@ -159,7 +171,7 @@ class Threads:
 
 
 def _counted(
-    stand: Stand, note: dict[str, Any], number: int, *, improved: bool, from_here: bool
+    stand: Stand, note: dict[str, Any], number: int, *, improved: bool, here: set[int]
 ) -> Stand:
     """Count a trial of the thread: a direction succeeded, failed, or awaits its opposite."""
     stand = replace(stand, members=stand.members + 1)
@@ -169,10 +181,10 @@ def _counted(
     if improved:
         i = stand.iteration + 1
         return replace(stand, iteration=i, improved=i, failures=0)
-    if sign > 0 and from_here:
-        return replace(stand, waiting=(*stand.waiting, number))
-    # Both signs were tried, or the incumbent has moved on and the opposite is not worth it.
-    waiting = tuple(n for n in stand.waiting if n != note.get("opposite"))
+    if sign > 0 and note["incumbent"] in here:
+        return replace(stand, waiting=(*stand.waiting, (number, int(note["incumbent"]))))
+    # Both signs were tried, or the search has moved on and the opposite is not worth it.
+    waiting = tuple(pair for pair in stand.waiting if pair[0] != note.get("opposite"))
     return replace(
         stand, iteration=stand.iteration + 1, failures=stand.failures + 1, waiting=waiting
     )

@@ -41,13 +41,13 @@ def test_nothing_is_known_at_first():
 def test_the_best_start_is_the_incumbent():
     stand = after([(0, (5, 1), start()), (1, (3, 9), start()), (2, (3.5, 4), start())])
     # The third is within the tolerance of the second and has less of the second value.
-    assert (stand.incumbent, stand.members, stand.iteration) == (2, 3, 0)
+    assert (stand.incumbent, stand.leader, stand.members, stand.iteration) == (2, 1, 3, 0)
 
 
 def test_a_failed_direction_waits_for_its_opposite_and_then_counts():
     trials = [(0, (3, 4), start()), (1, (9, 4), step(0, 1))]
     stand = after(trials)
-    assert (stand.waiting, stand.iteration, stand.failures) == ((1,), 0, 0)
+    assert (stand.waiting, stand.iteration, stand.failures) == (((1, 0),), 0, 0)
     trials.append((2, (9, 9), step(0, -1, opposite=1)))
     stand = after(trials)
     assert (stand.waiting, stand.iteration, stand.failures) == ((), 1, 1)
@@ -56,7 +56,7 @@ def test_a_failed_direction_waits_for_its_opposite_and_then_counts():
     assert (stand.incumbent, stand.iteration, stand.improved, stand.failures) == (3, 2, 2, 0)
 
 
-def test_an_improvement_ends_all_waiting():
+def test_an_improvement_ends_waiting_for_opposites_from_elsewhere():
     trials = [(0, (3, 4), start()), (1, (9, 4), step(0, 1)), (2, (3, 3), step(0, 1))]
     assert after(trials).waiting == ()
     # A direction from the old incumbent that comes in now has no opposite to try.
@@ -99,6 +99,17 @@ def test_after_a_restart_the_incumbent_is_of_the_new_thread_but_targets_are_of_a
 def test_paper_limit_and_cap():
     assert [Rules(most_failures=8).limit(d) for d in (0, 1, 2, 3, 4, 50)] == [1, 1, 2, 4, 8, 8]
     assert [Rules().step_of(r) for r in (0, 1, 9)] == pytest.approx([0.1, 0.2, 0.3])
+
+
+def test_the_leader_gives_nothing_up():
+    trials = [(0, (3, 9), start()), (1, (3.5, 2), step(0, 1)), (2, (9, 9), step(0, 1))]
+    stand = after(trials)
+    # Equal to the incumbent by the tolerance but with more features; its opposite is still open.
+    assert (stand.incumbent, stand.leader, stand.waiting) == (1, 0, ((2, 0),))
+    # A better first value alone is progress, and what began at the old leader is not pursued.
+    stand = after([*trials, (3, (2.8, 30), step(0, 1))])
+    assert (stand.incumbent, stand.leader, stand.waiting) == (1, 3, ())
+    assert (stand.iteration, stand.improved, stand.failures) == (2, 2, 0)
 
 
 def test_trials_of_others_are_taken_up():

@@ -7,6 +7,10 @@ import numpy as np
 from optuna_mofs.features.table import Array
 
 
+#: At a rate of 1 nothing is left to chance: the child of a half is its other half, known soon.
+_HIGHEST = 0.9
+
+
 def commonality_crossover(rng: np.random.Generator, first: Array, second: Array) -> Array:
     """One child of SSOCF (Emmanouilidis, Hunter and MacIntyre 2000).
 
@@ -44,7 +48,7 @@ def size_keeping_mutation(rng: np.random.Generator, mask: Array, rate: float) ->
 
 
 def declining_rate(iteration: float, last: int, shape: float, final: float) -> float:
-    """Mutation rate: from 1 down to ``final`` at iteration ``last``, then constant.
+    """Mutation rate: from nearly 1 down to ``final`` at iteration ``last``, then constant.
 
     Args:
         iteration: Number of this iteration, from 1.
@@ -54,12 +58,12 @@ def declining_rate(iteration: float, last: int, shape: float, final: float) -> f
 
     Example:
         >>> [round(declining_rate(i, 100, 0.5, 0.05), 3) for i in (1, 25, 100, 1000)]
-        [1.0, 0.606, 0.05, 0.05]
+        [0.9, 0.606, 0.05, 0.05]
     """
     if iteration >= last:
         return final
     decline = (last**shape - iteration**shape) / (last**shape - 1)
-    return float(min(1.0, max(decline + final, final)))
+    return float(min(_HIGHEST, max(decline + final, final)))
 
 
 def without_one_of_each(rng: np.random.Generator, sets: Array, p: int) -> Array:

@@ -52,7 +52,7 @@ def test_mutation_of_all_and_nothing() -> None:
 
 def test_rate_declines_to_the_final_one() -> None:
     rates = [declining_rate(i, 500, 0.5, 0.05) for i in range(1, 600)]
-    assert rates[0] == 1.0
+    assert rates[0] == 0.9
     assert all(a >= b for a, b in pairwise(rates))
     assert rates[499:] == [0.05] * 100
     # Table 2's shape: the rate is near a half after a quarter of phase 1.

@@ -103,10 +103,12 @@ class MaskSearch:
             made, origin, names = self._masks(
                 rng, table, masks, count if turn == 0 else count // 2
             )
-            # The parent's row, and rows near it, with every new mask; new rows with old masks.
+            # Nearly the parent's row, and rows near it, with every new mask; new rows with old
+            # masks. Not the very row: two workers who see the same trials would make clones.
             step = (0.1, 0.05, 0.02)[min(turn, 2)]
+            same = nearby(rows[origin], 1, 0.005)
             near = nearby(rows[origin], self.rows - 1, step)
-            tried = np.concatenate([rows[origin][:, None], near], axis=1)
+            tried = np.concatenate([same, near], axis=1)
             if turn:
                 made = np.concatenate([made, masks])
                 origin = np.concatenate([origin, np.arange(len(masks))])

@@ -21,6 +21,7 @@ from optuna_mofs.samplers.model_based.infill import (
 from optuna_mofs.samplers.model_based.masks import MaskSearch
 from optuna_mofs.samplers.model_based.scalarise import (
     RHO,
+    guided_weights,
     sequence,
     tchebycheff,
     weight_vector,
@@ -126,6 +127,8 @@ class ParEGOSampler(_ModelBasedSampler):
         confidence: Lambda of the confidence bound (the authors' code: 1 on numeric spaces, else
             2).
         rho: Weight of the sum in the augmented Tchebycheff norm.
+        weights: ``"uniform"`` on the simplex as in the papers, or ``"guided"``: of two objectives
+            more often those that ask for a stretch of the front which holds much hypervolume.
         search: Effort of the search for the best promise.
         mask_search: The same for masks.
         seed: Seed; if None, one is drawn and kept in the study.
@@ -154,6 +157,7 @@ class ParEGOSampler(_ModelBasedSampler):
         criterion: str | Criterion = "lcb",
         confidence: float = 1.0,
         rho: float = RHO,
+        weights: str = "guided",
         search: InfillSearch | None = None,
         mask_search: MaskSearch | None = None,
         seed: int | None = None,
@@ -174,13 +178,20 @@ class ParEGOSampler(_ModelBasedSampler):
             )
         if not rho >= 0:
             raise ValueError(f"rho must be at least 0, but is {rho}.")
+        if weights not in ("guided", "uniform"):
+            raise ValueError(f"weights must be 'guided' or 'uniform', but is {weights!r}.")
         self.criterion = criterion
         self.rho = rho
+        self.weights = weights
 
     def _fit(self, view: View, rng: np.random.Generator, number: int) -> Fitted:
         m = view.values.shape[1]
         offset = np.random.default_rng(self.study_seed).random(max(1, m - 1))
-        weights = weight_vector(number, m, offset)
+        if m == 2 and self.weights == "guided":
+            place = sequence(number, float(offset[0]))
+            weights = guided_weights(place, view.front())
+        else:
+            weights = weight_vector(number, m, offset)
         targets = tchebycheff(view.scaled, weights, self.rho)
         model = surrogate_factory(self.surrogate)(view.X.shape[1], view.masked, rng)
         model.fit(view.X, targets)
@@ -283,8 +294,7 @@ class SMSEGOSampler(_ModelBasedSampler):
 
     def _front(self, view: View) -> Array:
         """Scaled values of the front, with the bounds of what is running."""
-        feasible = view.history.violations.ravel() <= 0
-        points = view.scaled[feasible] if feasible.any() else view.scaled
+        points = view.front()
         running = [note["bounds"] for note in view.history.running_notes if "bounds" in note]
         if running:
             points = np.concatenate([points, view.scale.linear(np.array(running))])

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
+import moocore
 import numpy as np
 
 from optuna_mofs.features.codec import unpack
@@ -66,6 +67,14 @@ class View:
         if p > 30:
             return False
         return self.space.size() * 2.0**p <= len(self.values)
+
+    def front(self) -> Array:
+        """Scaled values of the front; of all trials if none keeps the constraints."""
+        feasible = self.history.violations.ravel() <= 0
+        front: Array = moocore.filter_dominated(
+            self.scaled[feasible] if feasible.any() else self.scaled
+        )
+        return front
 
     def reference(self) -> Array:
         """The reference point of hypervolumes, scaled."""

@@ -42,7 +42,7 @@ def test_far_better_than_chance(sampler: Any) -> None:
     for name, made in (("ours", sampler(seed=1, search=FAST)), ("random", None)):
         sampling = made or optuna.samplers.RandomSampler(seed=1)
         study = optuna.create_study(directions=["minimize"] * 2, sampler=sampling)
-        study.optimize(plane, n_trials=24)
+        study.optimize(plane, n_trials=30)
         values = np.array([trial.values for trial in study.trials])
         volumes[name] = moocore.hypervolume(values, ref=[1.5, 1.5])
     best = 1.5 * 1.5 - 1 / 3  # all but the area below 1 - sqrt(x)
@@ -158,6 +158,7 @@ def test_masks_of_any_size(sampler: Any) -> None:
         ({"surrogate": "svm"}, "surrogate must be one of"),
         ({"criterion": "pi"}, "criterion must be 'lcb', 'ei'"),
         ({"rho": -0.1}, "rho must be at least 0"),
+        ({"weights": "even"}, "weights must be 'guided' or 'uniform'"),
     ],
 )
 def test_bad_values_are_refused(options: dict[str, Any], message: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -20,6 +21,8 @@ from optuna_mofs.selection import MASK
 
 #: Key of the trial attribute in which a sampler remembers how it made a proposal.
 PROPOSAL = "proposal"
+#: Key in it of the fingerprint by which workers see that they are about to try the same.
+CONFIGURATION = "configuration"
 
 #: Infinite values are legal in Optuna; a number that can be added to is easier to work with.
 _INFINITE = 1e300
@@ -156,6 +159,7 @@ class History:
         self._open = []
         self._read_to = len(trials)
         self._known.unfinished = []
+        self._known.announced = set()
         self.running_notes = []
         self.running_numbers = []
         for number in waiting:
@@ -191,6 +195,10 @@ class History:
         """
         return self._known.holds(_internal(params, self.distributions))
 
+    def fingerprint(self, params: Mapping[str, Any]) -> str:
+        """A short text that is the same for equal parameters."""
+        return _fingerprint(_internal(params, self.distributions))
+
     @property
     def tried(self) -> int:
         """Number of different configurations that were completed, of one set of parameters."""
@@ -198,8 +206,11 @@ class History:
 
     def _meet_unfinished(self, trial: FrozenTrial) -> None:
         if trial.state == TrialState.RUNNING:
-            self.running_notes.append(frozen_attr(trial, PROPOSAL) or {})
+            note = frozen_attr(trial, PROPOSAL) or {}
+            self.running_notes.append(note)
             self.running_numbers.append(trial.number)
+            # What a sampler announced counts before all of it is suggested.
+            self._known.announced.add(note.get(CONFIGURATION))
         # A queued trial says beforehand which values it will have.
         params = {**trial.system_attrs.get("fixed_params", {}), **trial.params}
         self._known.unfinished.append(
@@ -262,6 +273,8 @@ class _Known:
         #: Parameters that the study's description names; every whole trial has them.
         self.named: frozenset[str] = frozenset()
         self.unfinished: list[dict[str, float]] = []
+        #: Fingerprints of what running trials are going to suggest.
+        self.announced: set[str | None] = set()
         self._complete: dict[frozenset[str], set[tuple[float, ...]]] = {}
         self._failed: dict[frozenset[str], set[tuple[float, ...]]] = {}
 
@@ -278,6 +291,8 @@ class _Known:
         for names, seen in self._failed.items():
             if names <= have and _ordered(values, names) in seen and self._is_whole(names):
                 return True
+        if self.announced and _fingerprint(values) in self.announced:
+            return True
         return any(
             other.items() <= values.items() and self._is_whole(frozenset(other))
             for other in self.unfinished
@@ -291,6 +306,11 @@ class _Known:
         if not names or any(names < others for others in self._complete):
             return False
         return names in self._complete or (bool(self.named) and self.named <= names)
+
+
+def _fingerprint(values: Mapping[str, float]) -> str:
+    text = repr(sorted(values.items())).encode()
+    return hashlib.blake2b(text, digest_size=8).hexdigest()
 
 
 def _ordered(values: Mapping[str, float], names: Collection[str]) -> tuple[float, ...]:

@@ -22,7 +22,7 @@ from optuna_mofs._storage import read_study_attr, write_study_attr, write_trial_
 from optuna_mofs.description import StudyDescription
 from optuna_mofs.features.draw import mask_from_seed
 from optuna_mofs.features.table import Array
-from optuna_mofs.history import PROPOSAL, History
+from optuna_mofs.history import CONFIGURATION, PROPOSAL, History
 from optuna_mofs.parameters import ParameterSpace
 from optuna_mofs.selection import MASK
 
@@ -30,6 +30,8 @@ T = TypeVar("T")
 
 #: Attempts to find a proposal that no trial has, before the space is searched for one.
 _ATTEMPTS = 20
+#: How often a worker gives way to another that is about to try the same.
+_TURNS = 3
 #: A space with at most this many configurations is searched to the last one.
 _ENUMERABLE = 10_000
 #: Studies whose history one sampler object keeps at hand.
@@ -124,20 +126,14 @@ class HistorySampler(BaseSampler):
         """Propose, write down how it was made, and hand over the parameters."""
         if not search_space:
             return {}
-        decided = {**trial.system_attrs.get("fixed_params", {}), **trial.params}
         with self._cache.lock:
             history = self._history_read_for(study, trial)
-            if not search_space.keys() & history.distributions.keys():
+            if search_space.keys() & history.distributions.keys():
+                made = self._announced_proposal(study, trial, history, search_space)
+            else:
                 # Somebody asks about parameters of which no trial tells.
                 made = _Made(history, Proposal(np.full(len(history.space), np.nan)))
-            else:
-                made = self._fresh_proposal(study, history, trial.number, decided)
-        if made.mask_attr is not None and history.codec is not None:
-            name = history.codec.name
-            # A mask that is fixed, or was suggested before the trial was cut off, keeps its own.
-            if name in search_space and name not in decided:
-                write_trial_attr(study, trial, MASK, made.mask_attr)
-        write_trial_attr(study, trial, PROPOSAL, made.proposal.note())
+                write_trial_attr(study, trial, PROPOSAL, made.proposal.note())
         return {
             name: made.params[name]
             if name in made.params
@@ -198,15 +194,46 @@ class HistorySampler(BaseSampler):
             # is read again at the next trial before it is taken for granted.
             return int(read_study_attr(study, "seed"))
 
-    def _fresh_proposal(
-        self, study: Study, history: History, number: int, decided: Mapping[str, Any]
+    def _announced_proposal(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        history: History,
+        search_space: Mapping[str, BaseDistribution],
     ) -> _Made:
+        """Propose, announce it on the trial, and give way to a worker that announced the same.
+
+        Of two workers at least the one that announces later sees the other: no two of them go on
+        with equal announcements.
+        """
+        decided = {**trial.system_attrs.get("fixed_params", {}), **trial.params}
         seed = self._cache.seed = self._seed(study)
-        for attempt in range(_ATTEMPTS):
+        for turn in range(_TURNS):
+            made = self._fresh_proposal(history, seed, trial.number, turn, decided)
+            params = {**made.params, **decided}
+            note = {**made.proposal.note(), CONFIGURATION: history.fingerprint(params)}
+            if made.mask_attr is not None and history.codec is not None:
+                name = history.codec.name
+                # A mask that is fixed, or was suggested before a crash, keeps its own.
+                if name in search_space and name not in decided:
+                    write_trial_attr(study, trial, MASK, made.mask_attr)
+            write_trial_attr(study, trial, PROPOSAL, note)
+            if not made.is_new:
+                break
+            history.update(study, but=trial.number)
+            if not history.is_known(params):
+                break
+        return made
+
+    def _fresh_proposal(
+        self, history: History, seed: int, number: int, turn: int, decided: Mapping[str, Any]
+    ) -> _Made:
+        for attempt in range(turn * _ATTEMPTS, (turn + 1) * _ATTEMPTS):
             rng = np.random.default_rng([seed, number, attempt])
             made = _Made(history, self.propose(history, rng, number))
             if not history.is_known({**made.params, **decided}):
                 return made
+        made.is_new = False
         return _unseen(history, rng, decided) or made
 
     def __getstate__(self) -> dict[str, Any]:
@@ -261,6 +288,7 @@ class _Made:
         self.proposal = proposal
         self.params = history.space.decode(proposal.row)
         self.mask_attr: list[Any] | None = None
+        self.is_new = True
         if history.codec is not None and proposal.mask is not None:
             chosen, self.mask_attr = history.codec.encode(proposal.mask)
             self.params = {**chosen, **self.params}

@@ -185,22 +185,23 @@ def finished(file: Path | None) -> dict[tuple[Any, ...], list[float]]:
 
 
 def report(found: Found, tasks: list[str], methods: list[str], marks: list[int]) -> None:
-    """Print a table a task, then the mean rank of the medians."""
-    ranks = []
+    """Print a table a task, then the mean rank over tasks and seeds."""
     for task in tasks:
         rows = []
-        middles = []
         for method in methods:
             spreads = [Spread.of(column) for column in zip(*found[task, method])]
-            middles.append([s.median for s in spreads])
             cells = (f"{s.median:.4f} [{s.least:.4f}, {s.most:.4f}]" for s in spreads)
-            rows.append([method, len(found[task, method]), *cells])
+            if spreads:
+                rows.append([method, len(found[task, method]), *cells])
         print(f"\n### {task}\n")
         print(markdown_table(["hypervolume at trial", "runs", *map(str, marks)], rows))
-        ranks.append(rankdata(-np.array(middles), axis=0))
-    print("\n### Mean rank of the medians over tasks (1 is best)\n")
-    mean = np.mean(ranks, axis=0)
-    lines = [[m, *(f"{v:.2f}" for v in line)] for m, line in zip(methods, mean)]
+    # A method with fewer runs than the others has no rank.
+    most = max(map(len, found.values()))
+    ranked = [m for m in methods if all(len(found[task, m]) == most for task in tasks)]
+    runs = np.array([[found[task, m] for m in ranked] for task in tasks])
+    ranks = rankdata(-runs, axis=1).mean(axis=(0, 2))
+    print("\n### Mean rank over tasks and seeds (1 is best)\n")
+    lines = [[m, *(f"{v:.2f}" for v in line)] for m, line in zip(ranked, ranks)]
     print(markdown_table(["method", *map(str, marks)], lines))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Container
 
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
@@ -10,17 +11,21 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from optuna_mofs._storage import trials_of
 
 
-def retry_interrupted(study: Study, *, older_than: float = 0.0) -> list[int]:
+def retry_interrupted(
+    study: Study, *, older_than: float = 0.0, numbers: Container[int] | None = None
+) -> list[int]:
     """Put the configurations of trials that were cut off back into the queue.
 
     A process that is killed leaves its trial RUNNING for ever. This marks such trials as failed
     and queues the same configuration again, with everything the sampler wrote on it. Call it when
-    no worker runs on the study, or give ``older_than``. (Optuna's heartbeat with
+    no worker runs on the study, or say which trials. (Optuna's heartbeat with
     ``RetryHeartbeatStaleTrialCallback`` does the same by itself, on storages that have it.)
 
     Args:
         study: The study.
         older_than: Only trials that began at least this many seconds ago.
+        numbers: Only these trials, running or failed: Optuna makes a failed trial of one that is
+            stopped by Ctrl-C. Default: all that run.
 
     Returns:
         Numbers of the trials that were cut off.
@@ -36,11 +41,15 @@ def retry_interrupted(study: Study, *, older_than: float = 0.0) -> list[int]:
         ['FAIL', 'WAITING']
     """
     now = datetime.datetime.now()
+    states = (TrialState.RUNNING,) if numbers is None else (TrialState.RUNNING, TrialState.FAIL)
     cut_off = [
         trial
-        for trial in trials_of(study, states=(TrialState.RUNNING,))
-        if trial.datetime_start is None
-        or (now - trial.datetime_start).total_seconds() >= older_than
+        for trial in trials_of(study, states=states)
+        if (numbers is None or trial.number in numbers)
+        and (
+            trial.datetime_start is None
+            or (now - trial.datetime_start).total_seconds() >= older_than
+        )
     ]
     for trial in cut_off:
         _queue_again(study, trial)

@@ -52,6 +52,15 @@ def test_only_old_ones() -> None:
     assert _states(study) == ["FAIL", "RUNNING", "WAITING"]
 
 
+def test_only_those_that_are_named() -> None:
+    study = optuna.create_study()
+    for _ in range(3):
+        study.ask(SPACE)
+    study.tell(2, state=TrialState.FAIL)
+    assert retry_interrupted(study, numbers={1, 2, 7}) == [1, 2]
+    assert _states(study) == ["RUNNING", "FAIL", "FAIL", "WAITING", "WAITING"]
+
+
 def test_killed_twice() -> None:
     study = optuna.create_study()
     first = study.ask(SPACE)

@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pandas as pd
+from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from optuna_mofs.objectives.dataset import Dataset
@@ -31,6 +33,7 @@ def conditions_of(
         folds = f"{len(splits)} folds {_digest(*members)}"
     return {
         "rows": f"{data.shape[0]} rows",
+        "table": f"X {_table_digest(data.X)}",
         "target": f"y {_digest(repr(data.y.tolist()).encode())}",
         "weights": "none" if not weight else f"weights {_digest(weight)}",
         "estimator": _kind(estimator),
@@ -44,6 +47,25 @@ def _digest(*parts: bytes) -> str:
     for part in parts:
         made.update(part)
     return made.hexdigest()
+
+
+def _table_digest(X: Any) -> str:
+    if sparse.issparse(X):
+        return _digest(X.indptr.tobytes(), X.indices.tobytes(), X.data.tobytes())
+    if isinstance(X, pd.DataFrame):
+        numbers = X.select_dtypes("number")
+        words = [X[name] for name in X.columns.difference(numbers.columns, sort=False)]
+        try:
+            others = [pd.util.hash_pandas_object(word, index=False) for word in words]
+        except TypeError:  # entries that cannot be hashed: lists, arrays
+            return "not known"
+        return _digest(_bytes(numbers.to_numpy()), *(_bytes(other.to_numpy()) for other in others))
+    return _digest(_bytes(X))
+
+
+def _bytes(array: Any) -> bytes:
+    # An array of objects holds addresses, which differ from process to process.
+    return repr(array.tolist()).encode() if array.dtype.kind == "O" else array.tobytes()
 
 
 def _kind(estimator: Any) -> str:

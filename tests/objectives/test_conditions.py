@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 import optuna
+import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.datasets import load_wine
 from sklearn.metrics import fbeta_score, make_scorer
 from sklearn.naive_bayes import GaussianNB
@@ -26,6 +28,7 @@ def _objective(**changes: Any) -> FeatureSelectionObjective:
     ("changes", "named"),
     [
         ({"X": X[:-5], "y": Y[:-5]}, "rows: 178 rows in the study, 173 rows now"),
+        ({"X": np.roll(X, 1, axis=0)}, "table: X "),
         ({"y": np.roll(Y, 1)}, "target: "),
         ({"cv": 3}, "folds: 5 folds"),
         ({"random_state": 7}, "folds: "),
@@ -48,6 +51,16 @@ def test_values_that_cannot_be_compared_are_refused(changes: dict[str, Any], nam
 def test_the_same_conditions_are_welcome_again() -> None:
     study = _objective(scoring="f1_macro").create_study()
     _objective(scoring="f1_macro").attach(study)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, sparse.csr_array, lambda table: table[::, :]])
+def test_tables_of_all_kinds_are_known_again(kind: Any) -> None:
+    study = _objective(X=kind(X)).create_study()
+    _objective(X=kind(X.copy())).attach(study)
+    other = X.copy()
+    other[3, 2] += 1e-9
+    with pytest.raises(ValueError, match="table: X"):
+        _objective(X=kind(other)).attach(study)
 
 
 def test_a_study_of_a_plain_objective_knows_no_conditions() -> None:

@@ -40,6 +40,11 @@ def read_trial_attr(study: Study, trial: Trial | FrozenTrial, key: str) -> Any:
     return study._storage.get_trial_system_attrs(trial._trial_id).get(PREFIX + key)
 
 
+def write_user_attr(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
+    """Store a user attribute on a trial that is being told, for people to see."""
+    study._storage.set_trial_user_attr(trial._trial_id, key, value)
+
+
 def frozen_attr(trial: FrozenTrial, key: str) -> Any:
     """Read a value of a trial already at hand, or None."""
     return trial.system_attrs.get(PREFIX + key)

@@ -193,11 +193,15 @@ class History:
 
         Parameters that a trial did not ask for (inactive ones) do not count.
         """
-        return self._known.holds(_internal(params, self.distributions))
+        return self.holds(self.internal(params))
 
-    def fingerprint(self, params: Mapping[str, Any]) -> str:
-        """A short text that is the same for equal parameters."""
-        return _fingerprint(_internal(params, self.distributions))
+    def internal(self, params: Mapping[str, Any]) -> dict[str, float]:
+        """Parameters as the numbers that Optuna stores, without unknown ones and constants."""
+        return _internal(params, self.distributions)
+
+    def holds(self, internal: Mapping[str, float]) -> bool:
+        """:meth:`is_known` for parameters in Optuna's numbers."""
+        return self._known.holds(internal)
 
     @property
     def tried(self) -> int:
@@ -291,7 +295,7 @@ class _Known:
         for names, seen in self._failed.items():
             if names <= have and _ordered(values, names) in seen and self._is_whole(names):
                 return True
-        if self.announced and _fingerprint(values) in self.announced:
+        if self.announced and fingerprint(values) in self.announced:
             return True
         return any(
             other.items() <= values.items() and self._is_whole(frozenset(other))
@@ -308,7 +312,8 @@ class _Known:
         return names in self._complete or (bool(self.named) and self.named <= names)
 
 
-def _fingerprint(values: Mapping[str, float]) -> str:
+def fingerprint(values: Mapping[str, float]) -> str:
+    """A short text that is the same for equal parameters, which are given in Optuna's numbers."""
     text = repr(sorted(values.items())).encode()
     return hashlib.blake2b(text, digest_size=8).hexdigest()
 

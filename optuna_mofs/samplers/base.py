@@ -7,7 +7,7 @@ import threading
 import zlib
 from abc import abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -16,13 +16,19 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 from optuna.study import Study
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
-from optuna_mofs._storage import read_study_attr, write_study_attr, write_trial_attr
+from optuna_mofs._storage import (
+    frozen_attr,
+    read_study_attr,
+    write_study_attr,
+    write_trial_attr,
+    write_user_attr,
+)
 from optuna_mofs.description import StudyDescription
 from optuna_mofs.features.draw import mask_from_seed
 from optuna_mofs.features.table import Array
-from optuna_mofs.history import CONFIGURATION, PROPOSAL, History
+from optuna_mofs.history import CONFIGURATION, PROPOSAL, History, fingerprint
 from optuna_mofs.parameters import ParameterSpace
 from optuna_mofs.selection import MASK
 
@@ -132,7 +138,7 @@ class HistorySampler(BaseSampler):
                 made = self._announced_proposal(study, trial, history, search_space)
             else:
                 # Somebody asks about parameters of which no trial tells.
-                made = _Made(history, Proposal(np.full(len(history.space), np.nan)))
+                made = _Made(history, Proposal(np.full(len(history.space), np.nan)), {})
                 write_trial_attr(study, trial, PROPOSAL, made.proposal.note())
         return {
             name: made.params[name]
@@ -153,6 +159,14 @@ class HistorySampler(BaseSampler):
         rng = np.random.default_rng([self._seed(study), trial.number, name])
         space = ParameterSpace({param_name: param_distribution})
         return space.decode(space.sample(rng)[0])[param_name]
+
+    def after_trial(
+        self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
+    ) -> None:
+        """Write the operator where optuna-dashboard and ``study.trials_dataframe`` show it."""
+        note = frozen_attr(trial, PROPOSAL)
+        if note is not None and "operator" not in trial.user_attrs:
+            write_user_attr(study, trial, "operator", note["operator"])
 
     def reseed_rng(self) -> None:
         """Nothing to do: each trial has a generator of its own."""
@@ -210,8 +224,7 @@ class HistorySampler(BaseSampler):
         seed = self._cache.seed = self._seed(study)
         for turn in range(_TURNS):
             made = self._fresh_proposal(history, seed, trial.number, turn, decided)
-            params = {**made.params, **decided}
-            note = {**made.proposal.note(), CONFIGURATION: history.fingerprint(params)}
+            note = {**made.proposal.note(), CONFIGURATION: fingerprint(made.internal)}
             if made.mask_attr is not None and history.codec is not None:
                 name = history.codec.name
                 # A mask that is fixed, or was suggested before a crash, keeps its own.
@@ -221,7 +234,7 @@ class HistorySampler(BaseSampler):
             if not made.is_new:
                 break
             history.update(study, but=trial.number)
-            if not history.is_known(params):
+            if not history.holds(made.internal):
                 break
         return made
 
@@ -230,8 +243,8 @@ class HistorySampler(BaseSampler):
     ) -> _Made:
         for attempt in range(turn * _ATTEMPTS, (turn + 1) * _ATTEMPTS):
             rng = np.random.default_rng([seed, number, attempt])
-            made = _Made(history, self.propose(history, rng, number))
-            if not history.is_known({**made.params, **decided}):
+            made = _Made(history, self.propose(history, rng, number), decided)
+            if not history.holds(made.internal):
                 return made
         made.is_new = False
         return _unseen(history, rng, decided) or made
@@ -282,9 +295,15 @@ class _Cache:
 
 
 class _Made:
-    """A proposal, and the parameters and the attribute that stand for it."""
+    """A proposal, and the parameters and the attribute that stand for it.
 
-    def __init__(self, history: History, proposal: Proposal) -> None:
+    Args:
+        history: Of the study.
+        proposal: The proposal.
+        decided: Parameters of the trial that are not the sampler's to choose.
+    """
+
+    def __init__(self, history: History, proposal: Proposal, decided: Mapping[str, Any]) -> None:
         self.proposal = proposal
         self.params = history.space.decode(proposal.row)
         self.mask_attr: list[Any] | None = None
@@ -292,6 +311,7 @@ class _Made:
         if history.codec is not None and proposal.mask is not None:
             chosen, self.mask_attr = history.codec.encode(proposal.mask)
             self.params = {**chosen, **self.params}
+        self.internal = history.internal({**self.params, **decided})
 
 
 def _unseen(
@@ -314,7 +334,7 @@ def _unseen(
             rest, bits = divmod(int(place), 2 ** len(table.free))
             row = space.nth(rest)
             mask = np.array([bits >> j & 1 for j in range(len(table.free))], dtype=bool)
-        made = _Made(history, Proposal(row, mask, operator="unseen"))
-        if not history.is_known({**made.params, **decided}):
+        made = _Made(history, Proposal(row, mask, operator="unseen"), decided)
+        if not history.holds(made.internal):
             return made
     return None

@@ -51,6 +51,19 @@ def params(study: Study) -> list[dict[str, Any]]:
     return [t.params for t in study.trials]
 
 
+def test_the_operator_is_a_column_of_its_own() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        if trial.number == 2:
+            trial.set_user_attr("operator", "mine")
+        return trial.suggest_float("x", 0, 1, step=0.25)
+
+    study = optuna.create_study(sampler=Toy(same_again, seed=0))
+    study.optimize(objective, n_trials=3)
+    shown = [t.user_attrs.get("operator") for t in study.trials]
+    # Of the first trial's parameters nothing was known: no operator made it.
+    assert shown == [None, "unseen", "mine"]
+
+
 # ---- seeds --------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,8 @@ The array functions minimise all objectives and know nothing of studies; :func:`
 from __future__ import annotations
 
 from optuna_mofs.fronts.attainment import attainment_surfaces
-from optuna_mofs.fronts.dominance import nondominated_mask, pareto_rank
+from optuna_mofs.fronts.comparison import hypervolume_table, shared_reference
+from optuna_mofs.fronts.dominance import newcomers_mask, nondominated_mask, pareto_rank
 from optuna_mofs.fronts.front import Front, pareto_front
 from optuna_mofs.fronts.generalise import Generalisation, generalisation
 from optuna_mofs.fronts.knees import knee_index
@@ -26,14 +27,17 @@ __all__ = [
     "hypervolume",
     "hypervolume_history",
     "hypervolume_over_time",
+    "hypervolume_table",
     "knee_index",
     "lexicographic_index",
     "lexicographic_targets",
+    "newcomers_mask",
     "nondominated_mask",
     "one_standard_error_index",
     "optima",
     "optimal_rows",
     "pareto_front",
     "pareto_rank",
+    "shared_reference",
     "similarities",
 ]

@@ -56,3 +56,24 @@ def pareto_rank(points: ArrayLike) -> NDArray[np.int64]:
         ranks[measured] = moocore.pareto_rank(finite_order(array[measured]))
         ranks[~measured] = ranks[measured].max() + 1
     return ranks
+
+
+def newcomers_mask(points: ArrayLike) -> NDArray[np.bool_]:
+    """Mark the points that joined the front when they came: no earlier one was as good.
+
+    Args:
+        points: One row a point in order of time, one column an objective to be minimised.
+
+    Example:
+        >>> newcomers_mask([[2, 2], [2, 2], [3, 1], [1, 1], [0, 3]]).tolist()
+        [True, False, True, True, True]
+    """
+    array = as_points(points)
+    joined = np.zeros(len(array), dtype=np.bool_)
+    front = np.empty((0, array.shape[1]))
+    for i in np.flatnonzero(has_no_nan(array)):
+        point = array[i]
+        if not (front <= point).all(axis=1).any():
+            joined[i] = True
+            front = np.vstack([front[~(front >= point).all(axis=1)], point])
+    return joined

@@ -284,7 +284,7 @@ class FeatureSelectionObjective(TrialModels):
         except Exception as error:
             return self._fail(trial, f"{type(error).__name__}: {error}")
         if by_fold:
-            trial.set_user_attr("fold_scores", by_fold)
+            _note_folds(trial, by_fold)
         lost = [m.name for m, v in zip(self.measures, values) if math.isnan(v)]
         if lost:
             return self._fail(trial, f"NaN in {', '.join(lost)}")
@@ -327,8 +327,16 @@ def _repeat(trial: Trial, same: FrozenTrial) -> tuple[float, ...]:
     """Answer a trial by an equal one."""
     trial.set_user_attr("repeat_of", same.number)
     if "fold_scores" in same.user_attrs:
-        trial.set_user_attr("fold_scores", same.user_attrs["fold_scores"])
+        _note_folds(trial, same.user_attrs["fold_scores"])
     return tuple(same.values)
+
+
+def _note_folds(trial: Trial, by_fold: Mapping[str, Sequence[float]]) -> None:
+    """Write down the values of single folds, and as a column to sort by how far they spread."""
+    trial.set_user_attr("fold_scores", by_fold)
+    first = next(iter(by_fold.values()))
+    if len(first) > 1 and np.isfinite(first).all():
+        trial.set_user_attr("fold_spread", round(float(np.std(first, ddof=1)), 6))
 
 
 def _seeded(estimator: Any, seed: int) -> Any:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from optuna_mofs.fronts import nondominated_mask, pareto_rank
+from optuna_mofs.fronts import newcomers_mask, nondominated_mask, pareto_rank
 
 from .helpers import dominates, point_arrays, quick, slow_front, special
 
@@ -89,3 +89,13 @@ def test_input_is_not_changed():
     nondominated_mask(points)
     pareto_rank(points)
     np.testing.assert_array_equal(points, before)
+
+
+@quick
+@given(point_arrays(special))
+def test_newcomers_are_those_that_no_earlier_point_equals_or_dominates(points):
+    expected = [
+        not np.isnan(point).any() and not any((earlier <= point).all() for earlier in points[:i])
+        for i, point in enumerate(points)
+    ]
+    assert newcomers_mask(points).tolist() == expected

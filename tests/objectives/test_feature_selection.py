@@ -86,6 +86,7 @@ def test_classes_in_every_container(make, labels):
         assert trial.state == TrialState.COMPLETE
         errors = expected_error(found, study, trial)
         assert trial.user_attrs["fold_scores"]["error"] == pytest.approx(errors.tolist())
+        assert trial.user_attrs["fold_spread"] == pytest.approx(errors.std(ddof=1), abs=1e-6)
         assert trial.values[0] == pytest.approx(errors.mean())
         assert trial.values[1] == pytest.approx(selected_mask(study, trial).mean())
 
@@ -210,6 +211,7 @@ def test_time_series_and_listed_splits():
     listed = [(np.arange(0, 89, 2), np.arange(1, 89, 2))]
     study = run(objective(cv=iter(listed)), trials=2)
     assert len(study.trials[0].user_attrs["fold_scores"]["error"]) == 1
+    assert "fold_spread" not in study.trials[0].user_attrs
 
 
 def test_folds_are_the_same_for_all_trials_unless_redrawn():
@@ -480,6 +482,7 @@ def test_an_exact_repeat_is_answered_from_the_study(features):
     assert third.values == first.values
     assert third.user_attrs["repeat_of"] == 0
     assert third.user_attrs["fold_scores"] == first.user_attrs["fold_scores"]
+    assert third.user_attrs["fold_spread"] == first.user_attrs["fold_spread"]
     assert third.user_attrs["n_features"] == 2
     assert "repeat_of" not in second.user_attrs
     assert selected_features(study, third) == ["x0", "x6"]
@@ -634,7 +637,12 @@ def test_user_attributes_are_readable():
     found = objective(GaussianNB(), wide, y, feature_names=names, mean_size=100)
     study = run(found, trials=4)
     for trial in study.trials:
-        assert set(trial.user_attrs) == {"n_features", "features", "fold_scores"}
+        assert set(trial.user_attrs) == {
+            "n_features",
+            "features",
+            "fold_scores",
+            "fold_spread",
+        }
         assert len(trial.user_attrs["features"]) < 430
         assert trial.user_attrs["n_features"] == selected_mask(study, trial).sum()
     longest = max(study.trials, key=lambda t: t.user_attrs["n_features"])

@@ -1,0 +1,190 @@
+"""Which of several methods is better over many data sets: Friedman's test, and Nemenyi's after it.
+
+Demšar (2006), *Statistical comparisons of classifiers over multiple data sets*, JMLR 7, sections
+3.2.2 to 3.2.4. All functions take arrays and know nothing of studies.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RankComparison:
+    """Mean ranks of methods, and which of them differ more than chance explains.
+
+    Attributes:
+        names: The methods, the best mean rank first.
+        ranks: Mean rank of each, 1 the best possible.
+        n_blocks: Number of data sets (or runs) they were ranked on.
+        alpha: Level of significance.
+        statistic: Friedman's chi-square, corrected for ties.
+        p_value: Its probability if all methods were equal, of Iman and Davenport's F, which is
+            less conservative than chi-square.
+        critical_difference: Mean ranks farther apart than this differ by Nemenyi's test.
+        pairwise: Probability of each pair's difference by Nemenyi's test, in the order of
+            ``names``.
+    """
+
+    names: tuple[str, ...]
+    ranks: Floats
+    n_blocks: int
+    alpha: float
+    statistic: float
+    p_value: float
+    critical_difference: float
+    pairwise: Floats
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether Friedman's test finds any difference; Nemenyi's only counts if it does."""
+        return self.p_value < self.alpha
+
+    @property
+    def cliques(self) -> list[tuple[int, int]]:
+        """First and last position of each largest run of methods that do not differ."""
+        found: list[tuple[int, int]] = []
+        for first in range(len(self.names)):
+            apart = self.ranks - self.ranks[first] > self.critical_difference
+            last = int(np.argmax(apart)) - 1 if apart.any() else len(self.names) - 1
+            if last > first and (not found or last > found[-1][1]):
+                found.append((first, last))
+        return found
+
+    def __str__(self) -> str:
+        lines = [f"{rank:6.2f}  {name}" for name, rank in zip(self.names, self.ranks)]
+        return "\n".join(
+            [
+                f"Mean ranks over {self.n_blocks} data sets or runs (1 is best):",
+                *lines,
+                f"Friedman: chi-square {self.statistic:.2f}, p = {self.p_value:.3g}. "
+                f"Critical difference (Nemenyi, {self.alpha:g}): {self.critical_difference:.2f}.",
+            ]
+        )
+
+
+def compare_ranks(
+    scores: ArrayLike,
+    names: Sequence[str] | None = None,
+    *,
+    alpha: float = 0.05,
+    higher_is_better: bool = True,
+) -> RankComparison:
+    """Rank methods on each data set and test whether their mean ranks differ.
+
+    Args:
+        scores: One row a data set (or run), one column a method; no NaN. Rows should be
+            independent: several seeds of one data set are better averaged first.
+        names: Of the methods. Default: ``method 1``, ``method 2``, ...
+        alpha: Level of significance.
+        higher_is_better: Whether a high score is good (a hypervolume) or bad (an error).
+
+    Example:
+        >>> found = compare_ranks([[0.9, 0.8], [0.7, 0.6], [0.9, 0.5]], ["ours", "theirs"])
+        >>> found.names, found.ranks.tolist()
+        (('ours', 'theirs'), [1.0, 2.0])
+    """
+    table = np.asarray(scores, dtype=np.float64)
+    if table.ndim != 2 or table.shape[0] < 2 or table.shape[1] < 2:
+        raise ValueError(
+            "scores must be a table of at least two rows (data sets or runs) and two columns "
+            f"(methods), but has shape {table.shape}."
+        )
+    if np.isnan(table).any():
+        row, column = np.argwhere(np.isnan(table))[0].tolist()
+        raise ValueError(
+            f"scores has a NaN in row {row}, column {column}: every method needs a score on every "
+            "data set. Leave out that row or method."
+        )
+    if not 0.0 < alpha < 1.0:
+        raise ValueError(f"alpha must be between 0 and 1, but is {alpha!r}.")
+    n, k = table.shape
+    labels = [f"method {j + 1}" for j in range(k)] if names is None else [str(s) for s in names]
+    if len(labels) != k:
+        raise ValueError(f"names must name the {k} columns of scores, but are {labels}.")
+    from scipy.stats import rankdata
+
+    ranks = rankdata(-table if higher_is_better else table, axis=1)
+    means = ranks.mean(axis=0)
+    order = np.argsort(means, kind="stable")
+    statistic, p_value = friedman(ranks)
+    means = means[order]
+    return RankComparison(
+        names=tuple(labels[j] for j in order),
+        ranks=means,
+        n_blocks=n,
+        alpha=alpha,
+        statistic=statistic,
+        p_value=p_value,
+        critical_difference=critical_difference(k, n, alpha=alpha),
+        pairwise=nemenyi(means, n),
+    )
+
+
+def friedman(ranks: ArrayLike) -> tuple[float, float]:
+    """Friedman's chi-square of ranks, and the probability of Iman and Davenport's F.
+
+    Args:
+        ranks: Data sets × methods; ties have their mean rank.
+
+    Example:
+        Two methods in turn before a third:
+
+        >>> statistic, p_value = friedman([[1, 2, 3], [2, 1, 3], [1, 2, 3], [2, 1, 3]])
+        >>> round(statistic, 6), round(p_value, 6)
+        (6.0, 0.015625)
+    """
+    from scipy.stats import f
+
+    array = np.asarray(ranks, dtype=np.float64)
+    n, k = array.shape
+    between = n * float(((array.mean(axis=0) - (k + 1) / 2) ** 2).sum())
+    # Without ties this is k(k + 1)/12 a row; ties make it less.
+    within = float(((array - (k + 1) / 2) ** 2).sum()) / (n * (k - 1))
+    if within == 0.0:
+        return 0.0, 1.0  # all methods tie everywhere
+    statistic = between / within
+    rest = n * (k - 1) - statistic
+    if rest <= 1e-9:
+        return statistic, 0.0  # the same order on every data set
+    ratio = (n - 1) * statistic / rest
+    return statistic, float(f.sf(ratio, k - 1, (k - 1) * (n - 1)))
+
+
+def critical_difference(n_methods: int, n_blocks: int, *, alpha: float = 0.05) -> float:
+    """Least difference of mean ranks that is significant by Nemenyi's test.
+
+    Example:
+        Demšar (2006), section 3.2.4: four methods on 14 data sets.
+
+        >>> round(critical_difference(4, 14), 2)
+        1.25
+    """
+    from scipy.stats import studentized_range
+
+    q = float(studentized_range.ppf(1.0 - alpha, n_methods, np.inf)) / math.sqrt(2.0)
+    return q * _standard_error(n_methods, n_blocks)
+
+
+def nemenyi(mean_ranks: ArrayLike, n_blocks: int) -> Floats:
+    """Probability of each pair's difference of mean ranks if both methods were equal."""
+    from scipy.stats import studentized_range
+
+    means = np.asarray(mean_ranks, dtype=np.float64)
+    k = len(means)
+    apart = np.abs(means[:, None] - means[None, :]) / _standard_error(k, n_blocks)
+    found = np.ones((k, k))
+    upper = np.triu_indices(k, 1)
+    found[upper] = studentized_range.sf(apart[upper] * math.sqrt(2.0), k, np.inf)
+    return np.minimum(found, found.T)
+
+
+def _standard_error(n_methods: int, n_blocks: int) -> float:
+    return math.sqrt(n_methods * (n_methods + 1) / (6.0 * n_blocks))

@@ -3,12 +3,14 @@
 from optuna_mofs.samplers.ghga import GHGASampler
 from optuna_mofs.samplers.lexiflow import LexiFlowSampler, StopWhenSettled
 from optuna_mofs.samplers.model_based import ParEGOSampler, SMSEGOSampler
+from optuna_mofs.samplers.moead import MOEADSampler
 from optuna_mofs.samplers.nsga2 import FilterEnsembleNSGA2Sampler
 
 __all__ = [
     "FilterEnsembleNSGA2Sampler",
     "GHGASampler",
     "LexiFlowSampler",
+    "MOEADSampler",
     "ParEGOSampler",
     "SMSEGOSampler",
     "StopWhenSettled",

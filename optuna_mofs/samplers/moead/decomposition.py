@@ -1,0 +1,36 @@
+"""Several objectives as one number each subproblem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from optuna_mofs.features.table import Array
+
+#: Function of (losses above the reference point, weights): points × subproblems.
+Decomposition = Callable[[Array, Array], Array]
+
+#: A weight of zero would not care at all how bad its objective is.
+_LEAST = 1e-3
+
+
+def tchebycheff(losses: Array, weights: Array) -> Array:
+    """The largest weighted distance from the reference point (equation 11).
+
+    Args:
+        losses: Points × objectives, already less the reference point.
+        weights: Subproblems × objectives.
+
+    Example:
+        >>> tchebycheff(np.array([[0.2, 0.4]]), np.array([[0.5, 0.5], [1.0, 0.0]])).tolist()
+        [[0.2, 0.2]]
+    """
+    weighted: Array = np.maximum(weights, _LEAST) * np.abs(losses)[:, None, :]
+    return weighted.max(axis=2)
+
+
+def augmented_tchebycheff(losses: Array, weights: Array) -> Array:
+    """The same with a small part of the sum, which tells points apart that are equal in it."""
+    weighted: Array = np.maximum(weights, _LEAST) * np.abs(losses)[:, None, :]
+    return weighted.max(axis=2) + 0.05 * weighted.sum(axis=2)

@@ -1,0 +1,113 @@
+"""How the next configuration of a subproblem is made of its neighbours' members."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from optuna_mofs.features.draw import simplex_weights
+from optuna_mofs.features.table import Array, FeatureTable
+from optuna_mofs.history import History
+from optuna_mofs.samplers.operators.differential import (
+    differential_mask,
+    differential_rows,
+    polynomial_mutation,
+)
+from optuna_mofs.samplers.operators.mask_change import (
+    AddDrop,
+    FilterEnsembleMutation,
+    MaskMutation,
+)
+from optuna_mofs.samplers.operators.rows import fill_missing, reflect
+
+#: Function of (generator, history, positions of the base and of two others); returns the row and
+#: the mask of the child.
+Variation = Callable[[np.random.Generator, History, int, int, int], tuple[Array, Array | None]]
+
+
+@dataclass(frozen=True)
+class DifferentialVariation:
+    """Differential crossover, then polynomial mutation (equations 8 to 10).
+
+    Args:
+        scale: Length of the step in differences of two members (F).
+        rate: Probability that a parameter takes part in it (CR).
+        mutation_rate: Probability that a parameter is mutated; None for one parameter on average,
+            at least 0.1.
+        eta: Distribution index of the mutation.
+        drift: Standard deviation of a small step that every number takes, in units of its range:
+            no value is tried twice by not taking part. The paper has none.
+        rounded: Whether categories are numbers that are rounded, as in the paper, or change as
+            categories.
+        mask_mutations: Mutations of a mask, one of which is drawn.
+        mask_rate: Probability that a mask is mutated.
+    """
+
+    scale: float = 0.5
+    rate: float = 0.7
+    mutation_rate: float | None = None
+    eta: float = 20.0
+    drift: float = 0.01
+    rounded: bool = False
+    mask_mutations: tuple[MaskMutation, ...] = field(
+        default_factory=lambda: (AddDrop(), FilterEnsembleMutation())
+    )
+    mask_rate: float = 0.7
+
+    def __post_init__(self) -> None:
+        shares = {"scale": self.scale, "rate": self.rate, "mask_rate": self.mask_rate}
+        if self.mutation_rate is not None:
+            shares["mutation_rate"] = self.mutation_rate
+        for name, value in shares.items():
+            if not 0 <= value <= 1:
+                raise ValueError(f"{name} must lie in 0..1, but is {value!r}.")
+        if self.eta <= 0:
+            raise ValueError(f"eta must be above 0 (the paper's is 20), but is {self.eta!r}.")
+        if self.drift < 0:
+            raise ValueError(f"drift must be at least 0, but is {self.drift!r}.")
+
+    def __call__(
+        self, rng: np.random.Generator, history: History, base: int, first: int, second: int
+    ) -> tuple[Array, Array | None]:
+        """A child of three trials, given by their positions."""
+        space, rows = history.space, history.rows
+        row = differential_rows(
+            rng,
+            space,
+            rows[base],
+            rows[first],
+            rows[second],
+            scale=self.scale,
+            rate=self.rate,
+            rounded=self.rounded,
+        )
+        mutation_rate = self.mutation_rate
+        if mutation_rate is None:
+            mutation_rate = max(0.1, 1 / max(1, len(space)))
+        row = polynomial_mutation(
+            rng, space, row, rate=mutation_rate, eta=self.eta, rounded=self.rounded
+        )
+        drifted = reflect(row + self.drift * rng.standard_normal(len(row)))
+        row = fill_missing(rng, space, np.where(space.categorical, row, drifted))
+        table = history.table
+        if table is None:
+            return row, None
+        mask = differential_mask(
+            rng,
+            history.mask(base),
+            history.mask(first),
+            history.mask(second),
+            scale=self.scale,
+            rate=self.rate,
+        )
+        return row, self._mutated(rng, mask, table)
+
+    def _mutated(self, rng: np.random.Generator, mask: Array, table: FeatureTable) -> Array:
+        if not self.mask_mutations or rng.random() >= self.mask_rate:
+            return mask
+        mutation = self.mask_mutations[int(rng.integers(len(self.mask_mutations)))]
+        filters = len(table.filters)
+        weights = simplex_weights(rng, filters) if filters else np.zeros(0)
+        return mutation(rng, mask, table, weights)

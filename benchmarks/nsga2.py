@@ -38,6 +38,7 @@ from optuna_mofs import (
     MaskFeatures,
     spaces,
 )
+from optuna_mofs.filters import DEFAULT_FILTERS
 from optuna_mofs.learners import KernelKNeighborsClassifier
 
 Job = tuple[str, str, int, int, str, int]
@@ -54,9 +55,14 @@ def learner(name: str) -> tuple[Any, dict[str, Any]]:
     return spaces.learner(name, random_state=0, early_stopping=True)
 
 
+def constant(X: Any, y: Any) -> Any:
+    """The sixth filter of the authors' code: all features are alike."""
+    return np.zeros(X.shape[1])
+
+
 @lru_cache(maxsize=4)
 def objective(folder: str, task: str, rows: int, form: str) -> FeatureSelectionObjective:
-    """The objective of a task with one of three representations; the filters are shared."""
+    """The objective of a task with one of the representations; the filters are shared."""
     name, what = task.split(":")
     data = load(Path(folder), name)
     X, y = np.asarray(data["X"], dtype=float), data["y"]
@@ -67,10 +73,14 @@ def objective(folder: str, task: str, rows: int, form: str) -> FeatureSelectionO
     features = {
         "bits": lambda: MaskFeatures(form="bits"),
         "mask": lambda: MaskFeatures(),
+        "mask, constant": lambda: MaskFeatures(),
         "ensemble": lambda: FilterEnsembleFeatures(ranks="all"),
     }[form]()
-    made = FeatureSelectionObjective(estimator, X, y, space=space, features=features)
-    if form != "mask":
+    filters = [*DEFAULT_FILTERS, constant] if form == "mask, constant" else DEFAULT_FILTERS
+    made = FeatureSelectionObjective(
+        estimator, X, y, space=space, features=features, filters=filters
+    )
+    if form in ("bits", "ensemble"):
         made.ranking = objective(folder, task, rows, "mask").ranking
     return made
 
@@ -98,7 +108,7 @@ METHODS: dict[str, tuple[str, Callable[[FeatureSelectionObjective, int, int], An
 }
 VARIANTS = {
     f"variant {v}": (
-        "mask",
+        "mask, constant",
         lambda o, seed, n, v=v: FilterEnsembleNSGA2Sampler(variant=v, seed=seed),
     )
     for v in range(1, 7)

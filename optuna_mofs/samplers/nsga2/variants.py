@@ -21,8 +21,8 @@ from optuna_mofs.samplers.operators.mask_start import (
     uniform_start,
 )
 
-#: Start of masks and mutation of masks of each variant. A bit flip of rate 0.05 erases as many
-#: bits as a redraw of 0.1 (section 4.3.3).
+#: Start of masks and mutation of masks of each variant. Flipping a bit with probability 0.1 is
+#: erasing it with 0.2 and drawing it anew (section 4.3.3), so that 3 and 4 erase as much.
 _TABLE_5: dict[int, tuple[MaskStart, MaskMutation]] = {
     1: (bernoulli_start, BitFlip()),
     2: (uniform_start, BitFlip()),

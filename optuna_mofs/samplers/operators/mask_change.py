@@ -31,7 +31,7 @@ class BitFlip:
         rate: The probability.
     """
 
-    rate: float = 0.05
+    rate: float = 0.1
 
     def __call__(
         self, rng: np.random.Generator, mask: Array, table: FeatureTable, weights: Array

@@ -24,9 +24,9 @@ from optuna_mofs.samplers.operators.mask_start import (
     ("variant", "start", "mutation"),
     [
         # Binder et al. (2020), Table 5: initialisation and mutation of the mask.
-        (1, bernoulli_start, BitFlip(0.05)),
-        (2, uniform_start, BitFlip(0.05)),
-        (3, geometric_start, BitFlip(0.05)),
+        (1, bernoulli_start, BitFlip(0.1)),
+        (2, uniform_start, BitFlip(0.1)),
+        (3, geometric_start, BitFlip(0.1)),
         (4, geometric_start, HammingPreserving(0.2)),
         (5, ensemble_start, HammingPreserving(0.2)),
         (6, ensemble_start, FilterEnsembleMutation(0.1)),

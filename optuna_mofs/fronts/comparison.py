@@ -39,7 +39,7 @@ def shared_reference(studies: Sequence[Study], reference: Reference = None) -> d
         {'value_0': 0.5, 'value_1': 2.0}
     """
     everything = [read_points(study) for study in studies]
-    first = _same_metrics(everything)
+    first = same_metrics(everything)
     given = per_metric("reference", reference, None, first.metric_names)
     measured = [points for points in everything if len(points.trials)]
     if not measured and None in given:
@@ -87,7 +87,8 @@ def hypervolume_table(
     return pd.DataFrame(rows, columns=list(studies))
 
 
-def _same_metrics(everything: Sequence[StudyPoints]) -> StudyPoints:
+def same_metrics(everything: Sequence[StudyPoints]) -> StudyPoints:
+    """Return the first of several studies' points, or refuse them if their metrics differ."""
     if not everything:
         raise ValueError("No studies: give at least one.")
     first = everything[0]

@@ -1,0 +1,34 @@
+"""Plotly figures of studies, in the manner of ``optuna.visualization``.
+
+Each function takes a study (or several) and returns a :class:`plotly.graph_objects.Figure`; what
+a study lacks for it is said by a :exc:`NothingToPlotError`. Plotly is imported when the first
+figure is made.
+"""
+
+from __future__ import annotations
+
+from optuna_mofs.visualization._studies import NothingToPlotError
+from optuna_mofs.visualization.attainment import plot_attainment
+from optuna_mofs.visualization.critical_difference import plot_critical_difference
+from optuna_mofs.visualization.feature_frequency import plot_feature_frequency
+from optuna_mofs.visualization.feature_order import plot_feature_order
+from optuna_mofs.visualization.filter_weights import plot_filter_weights
+from optuna_mofs.visualization.front import plot_front
+from optuna_mofs.visualization.hypervolume import plot_hypervolume
+from optuna_mofs.visualization.lexicographic_targets import plot_lexicographic_targets
+from optuna_mofs.visualization.operators import plot_operators
+from optuna_mofs.visualization.overview import plot_all
+
+__all__ = [
+    "NothingToPlotError",
+    "plot_all",
+    "plot_attainment",
+    "plot_critical_difference",
+    "plot_feature_frequency",
+    "plot_feature_order",
+    "plot_filter_weights",
+    "plot_front",
+    "plot_hypervolume",
+    "plot_lexicographic_targets",
+    "plot_operators",
+]

@@ -1,0 +1,118 @@
+"""Studies that the tests of this room share, made of finished trials at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.distributions import FloatDistribution
+from optuna.study import Study
+from optuna.trial import create_trial
+
+from optuna_mofs import FeatureTable
+from optuna_mofs._storage import PREFIX
+from optuna_mofs.description import StudyDescription
+from optuna_mofs.features import FilterEnsembleFeatures, MaskFeatures, SingleFilterFeatures
+from optuna_mofs.features.representation import weight_parameter
+
+FILTERS = ("anova_f", "auc")
+
+
+def table(p: int, **options: Any) -> FeatureTable:
+    ranks = np.tile(np.linspace(0, 1, p), (2, 1))
+    names = tuple(f"<f{j}>" for j in range(p))
+    return FeatureTable(names, filters=FILTERS, ranks=ranks, **options)
+
+
+def masked_study(
+    sets: Sequence[Sequence[int]],
+    values: Sequence[Sequence[float]],
+    *,
+    p: int = 10,
+    directions: Sequence[str] = ("minimize", "minimize"),
+    names: Sequence[str] = ("error", "fraction"),
+    operators: Sequence[str | None] | None = None,
+    **options: Any,
+) -> Study:
+    """A study of masks: one set of positions and one row of values a trial."""
+    features = table(p, **options)
+    representation = MaskFeatures().bind(features)
+    study = optuna.create_study(study_name="masks & more", directions=list(directions))
+    study.set_metric_names(list(names))
+    StudyDescription(features, representation).write(study)
+    for i, (chosen, row) in enumerate(zip(sets, values)):
+        mask = np.isin(features.free, list(chosen))
+        params, attr = representation.codec.encode(mask)
+        system = {} if attr is None else {PREFIX + "mask": attr}
+        operator = None if operators is None else operators[i]
+        if operator is not None:
+            system[PREFIX + "proposal"] = {"operator": operator, "raw_weights": [0.5, 0.0]}
+        study.add_trial(
+            create_trial(
+                values=[float(v) for v in row],
+                params=params,
+                distributions={n: representation.distributions[n] for n in params},
+                system_attrs=system,
+            )
+        )
+    return study
+
+
+def nested_study(p: int = 10, sizes: Sequence[int] = (1, 2, 4), **options: Any) -> Study:
+    """Larger sets hold the smaller ones and have less error; one trial more is dominated."""
+    sets = [range(size) for size in sizes]
+    values = [(0.5 / size, size / p) for size in sizes]
+    return masked_study([*sets, range(p)], [*values, (0.9, 1.0)], p=p, **options)
+
+
+def plain_study(
+    values: Sequence[Sequence[float]],
+    directions: Sequence[str] | None = None,
+    names: Sequence[str] | None = None,
+    **columns: Any,
+) -> Study:
+    """A study without features."""
+    width = len(values[0]) if len(values) else 2
+    study = optuna.create_study(directions=list(directions or ["minimize"] * width))
+    if names is not None:
+        study.set_metric_names(list(names))
+    for i, row in enumerate(values):
+        extra = {key: column[i] for key, column in columns.items()}
+        study.add_trial(create_trial(values=[float(v) for v in row], **extra))
+    return study
+
+
+def ensemble_study(raw: Sequence[Sequence[float]]) -> Study:
+    """A study of a filter ensemble, one row of raw weights a trial."""
+    features = table(6)
+    representation = FilterEnsembleFeatures(ranks="all").bind(features)
+    study = optuna.create_study(directions=["minimize"] * 2)
+    StudyDescription(features, representation).write(study)
+    uniform = FloatDistribution(0.0, 1.0)
+    for i, row in enumerate(raw):
+        params = {"fraction": 0.5, **{weight_parameter(n): w for n, w in zip(FILTERS, row)}}
+        study.add_trial(
+            create_trial(
+                values=[0.1 * i, 0.5], params=params, distributions=dict.fromkeys(params, uniform)
+            )
+        )
+    return study
+
+
+def single_filter_study(chosen: Sequence[str]) -> Study:
+    """A study of single filters, one name a trial."""
+    features = table(6)
+    representation = SingleFilterFeatures(ranks="all").bind(features)
+    study = optuna.create_study(directions=["minimize"] * 2)
+    StudyDescription(features, representation).write(study)
+    for i, name in enumerate(chosen):
+        study.add_trial(
+            create_trial(
+                values=[0.1 * i, 0.5],
+                params={"fraction": 0.5, "filter": name},
+                distributions=representation.distributions,
+            )
+        )
+    return study

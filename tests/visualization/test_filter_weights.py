@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from optuna_mofs.visualization import NothingToPlotError, plot_filter_weights
+from optuna_mofs.visualization.filter_weights import filter_weights, moving_mean
+
+from .helpers import FILTERS, ensemble_study, nested_study, plain_study, single_filter_study
+
+
+def test_weights_of_an_ensemble_are_on_the_simplex():
+    study = ensemble_study([(0.5, 0.5), (0.0, 0.9), (0.75, 0.5)])
+    names, numbers, weights = filter_weights(study)
+    assert names == FILTERS
+    assert numbers.tolist() == [0, 1, 2]
+    assert weights == pytest.approx(np.array([[0.5, 0.5], [0.0, 1.0], [2 / 3, 1 / 3]]))
+
+
+def test_the_figure_stacks_moving_means():
+    figure = plot_filter_weights(ensemble_study([(0.5, 0.5), (0.0, 0.9), (0.9, 0.0)]), window=2)
+    assert [trace.name for trace in figure.data] == list(FILTERS)
+    assert list(figure.data[0].y) == pytest.approx([0.5, 0.25, 0.5])
+    assert list(figure.data[1].y) == pytest.approx([0.5, 0.75, 0.5])
+    assert len({trace.stackgroup for trace in figure.data}) == 1
+
+
+def test_shares_of_single_filters():
+    study = single_filter_study(["auc", "anova_f", "auc", "auc"])
+    assert filter_weights(study)[2].tolist() == [[0, 1], [1, 0], [0, 1], [0, 1]]
+
+
+def test_weights_that_a_sampler_carries_along_for_masks():
+    study = nested_study(operators=["a", "b", None, "c"])
+    _, numbers, weights = filter_weights(study)
+    assert numbers.tolist() == [0, 1, 3]
+    assert weights.tolist() == [[1.0, 0.0]] * 3
+
+
+def test_one_trial():
+    assert plot_filter_weights(ensemble_study([(0.5, 0.5)])).data[0].mode == "markers"
+
+
+@given(st.lists(st.integers(-9, 9), min_size=1, max_size=20), st.integers(1, 25))
+@settings(deadline=None, max_examples=40)
+def test_moving_means(values, window):
+    rows = np.array(values, dtype=float)[:, None]
+    expected = [np.mean(values[max(0, i + 1 - window) : i + 1]) for i in range(len(values))]
+    assert moving_mean(rows, window).ravel() == pytest.approx(expected)
+
+
+def test_what_is_missing_or_wrong_is_said():
+    for study in (plain_study([(1, 2)]), nested_study(), ensemble_study([])):
+        with pytest.raises(NothingToPlotError, match="has no filter weights: none of its"):
+            plot_filter_weights(study)
+    with pytest.raises(ValueError, match="window must be at least 1, but is 0"):
+        plot_filter_weights(ensemble_study([(0.5, 0.5)]), window=0)

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from optuna_mofs import LexicographicPreference, pareto_front
+from optuna_mofs.visualization import NothingToPlotError, plot_front
+
+from .helpers import masked_study, nested_study, plain_study
+
+
+def traces(figure):
+    return {trace.name: trace for trace in figure.data}
+
+
+def test_front_others_and_picks_are_drawn_in_the_studys_values():
+    study = nested_study()
+    wanted = LexicographicPreference(tolerances={"error": 0.3})
+    found = traces(plot_front(study, preference=wanted))
+    assert list(found) == ["other trials", "front", "knee", "lexicographic pick"]
+    front = pareto_front(study)
+    assert np.column_stack([found["front"].x, found["front"].y]) == pytest.approx(front.values)
+    assert (found["other trials"].x[0], found["other trials"].y[0]) == (0.9, 1.0)
+    for name, trial in (("knee", front.knee()), ("lexicographic pick", wanted.best(study))):
+        assert [found[name].x[0], found[name].y[0]] == pytest.approx(trial.values)
+
+
+def test_axes_have_the_metrics_names_and_say_where_more_is_better():
+    study = plain_study([(0.9, 3), (0.8, 2)], ["maximize", "minimize"], ["accuracy", "a<b"])
+    layout = plot_front(study).layout
+    assert layout.xaxis.title.text == "accuracy (more is better)"
+    assert layout.yaxis.title.text == "a&lt;b"
+
+
+def test_the_hover_tells_features_as_they_are_named_and_the_operator():
+    study = nested_study(operators=["start", "mutation", "union", "start"])
+    texts = traces(plot_front(study))["front"].text
+    pair = next(text for text in texts if "trial 1<" in text)
+    assert "error: 0.25<br>fraction: 0.2<br>2 features:<br>&lt;f0&gt;, &lt;f1&gt;" in pair
+    assert "made by mutation" in pair
+    single = next(text for text in texts if "trial 0<" in text)
+    assert "1 feature:" in single
+
+
+def test_the_hover_of_many_features_stays_readable():
+    study = nested_study(p=10_935, sizes=(3, 5_000))
+    figure = plot_front(study)
+    assert max(len(text) for text in traces(figure)["front"].text) < 1000
+    assert "more" in traces(figure)["front"].text[0]
+    assert len(figure.to_json()) < 30_000
+
+
+@pytest.mark.parametrize(
+    ("directions", "shape"),
+    [
+        (("minimize", "minimize"), "hv"),
+        (("minimize", "maximize"), "hv"),
+        (("maximize", "minimize"), "vh"),
+        (("maximize", "maximize"), "vh"),
+    ],
+)
+def test_the_line_goes_around_what_is_dominated(directions, shape):
+    # The better end of x with the worse end of y, and the other way round.
+    x = (0.0, 1.0) if directions[0] == "minimize" else (1.0, 0.0)
+    y = (1.0, 0.0) if directions[1] == "minimize" else (0.0, 1.0)
+    study = plain_study(list(zip(x, y)), directions)
+    front = traces(plot_front(study))["front"]
+    assert front.line.shape == shape
+    assert list(front.x) == [0.0, 1.0]
+    corner = (front.x[1], front.y[0]) if shape == "hv" else (front.x[0], front.y[1])
+    signs = [1 if d == "minimize" else -1 for d in directions]
+    # The corner that the line turns at is dominated by both ends.
+    for end in zip(front.x, front.y):
+        assert all(s * a <= s * b for s, a, b in zip(signs, end, corner))
+
+
+def test_one_trial_and_equal_trials():
+    assert len(traces(plot_front(plain_study([(1, 2)])))["front"].x) == 1
+    same = masked_study([[0], [1]], [(0.2, 0.1)] * 2)
+    assert len(traces(plot_front(same))["front"].x) == 2
+
+
+def test_infinite_values_are_left_out():
+    study = plain_study([(np.inf, 0), (1, 1), (-np.inf, 5), (np.inf, 2)])
+    found = traces(plot_front(study))
+    assert list(found["front"].x) == [1.0]
+    assert "other trials" not in found
+
+
+def test_three_metrics_and_a_choice_of_more():
+    study = plain_study([(1, 2, 3), (3, 2, 1), (3, 3, 3)], names=["a", "b", "c"])
+    figure = plot_front(study)
+    assert figure.layout.scene.zaxis.title.text == "c"
+    assert set(traces(figure)["front"].z) == {1.0, 3.0}
+    two = plot_front(study, targets=["c", "a"])
+    assert two.layout.xaxis.title.text == "c"
+    assert set(zip(traces(two)["front"].x, traces(two)["front"].y)) == {(1.0, 3.0), (3.0, 1.0)}
+
+
+def test_too_few_or_too_many_metrics_are_refused():
+    four = plain_study([(1, 2, 3, 4)], names=list("abcd"))
+    with pytest.raises(NothingToPlotError, match=r"has 4: \['a', 'b', 'c', 'd'\].*targets="):
+        plot_front(four)
+    with pytest.raises(NothingToPlotError, match="has 1"):
+        plot_front(plain_study([(1,)]))
+    with pytest.raises(NothingToPlotError, match="is empty: of 0 finished trials"):
+        plot_front(plain_study([]))
+    with pytest.raises(ValueError, match="dominated must be at least 0, but is -1"):
+        plot_front(four, dominated=-1)
+
+
+def test_many_dominated_trials_are_thinned_out():
+    values = [(0, 0), *((1 + i, 1 + i) for i in range(100))]
+    study = plain_study(values)
+    others = traces(plot_front(study, dominated=10))["other trials"]
+    assert len(others.x) == 10
+    assert (others.x[0], others.x[-1]) == (1.0, 100.0)
+    assert "other trials" not in traces(plot_front(study, dominated=0))
+
+
+def test_marks_can_be_left_out():
+    assert list(traces(plot_front(plain_study([(1, 2)]), knee=False))) == ["front"]

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from optuna_mofs import LexicographicPreference
+from optuna_mofs.visualization import plot_all
+
+from .helpers import ensemble_study, nested_study, plain_study
+
+
+def test_every_figure_that_applies():
+    study = nested_study(operators=["start", "union", "union", "start"])
+    assert list(plot_all(study)) == [
+        "front",
+        "hypervolume",
+        "feature_order",
+        "feature_frequency",
+        "operators",
+        "filter_weights",
+    ]
+    assert "lexicographic_targets" in plot_all(study, preference=LexicographicPreference())
+
+
+def test_what_a_study_lacks_is_left_out():
+    assert list(plot_all(plain_study([]))) == []
+    assert list(plot_all(plain_study([(1, 2)]))) == ["front", "hypervolume"]
+    assert list(plot_all(plain_study([(1, 2, 3, 4)]))) == ["hypervolume"]
+    assert "operators" not in plot_all(ensemble_study([(0.5, 0.5)]))

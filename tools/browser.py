@@ -1,0 +1,175 @@
+"""A headless Chromium, driven through a pipe: enough to open a page, ask it, and photograph it.
+
+It speaks the Chrome DevTools protocol over two pipes (``--remote-debugging-pipe``), so that
+nothing has to be installed but Chromium itself.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+#: Names under which distributions install it.
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+
+
+def chromium() -> str | None:
+    """Where Chromium is, or None. The environment variable CHROMIUM overrides."""
+    found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
+    return found if found and Path(found).exists() else None
+
+
+class Browser:
+    """One page of a headless Chromium; use it as a context.
+
+    Args:
+        width: Of the window, in pixels.
+        height: Of the window.
+        patience: Seconds after which a page that does not answer is an error.
+    """
+
+    def __init__(self, width: int = 1200, height: int = 800, patience: float = 60.0) -> None:
+        self._size = (width, height)
+        self._patience = patience
+        self._last = 0
+        self._unread = b""
+
+    def __enter__(self) -> Self:
+        program = chromium()
+        if program is None:
+            raise FileNotFoundError(f"No Chromium: none of {_NAMES} is installed.")
+        self._folder = tempfile.TemporaryDirectory(prefix="chromium", ignore_cleanup_errors=True)
+        its_in, self._to = os.pipe()
+        self._from, its_out = os.pipe()
+        command = [
+            program,
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            "--no-first-run",
+            "--disable-extensions",
+            "--disable-background-networking",
+            "--disable-dev-shm-usage",
+            "--force-device-scale-factor=1",
+            f"--window-size={self._size[0]},{self._size[1]}",
+            f"--user-data-dir={self._folder.name}",
+            "--remote-debugging-pipe",
+            "about:blank",
+        ]
+        # Chromium reads from file 3 and writes to file 4; a shell puts the pipes there.
+        self._process = subprocess.Popen(
+            ["/bin/sh", "-c", f'exec "$@" 3<&{its_in} 4>&{its_out}', "sh", *command],
+            pass_fds=(its_in, its_out),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(its_in)
+        os.close(its_out)
+        targets = self._send("Target.getTargets")["targetInfos"]
+        page = next(target for target in targets if target["type"] == "page")["targetId"]
+        attached = self._send("Target.attachToTarget", targetId=page, flatten=True)
+        self._session: str | None = attached["sessionId"]
+        self.call("Page.enable")
+        self.resize(*self._size)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        os.close(self._to)
+        os.close(self._from)
+        self._folder.cleanup()
+
+    def call(self, method: str, **params: Any) -> Any:
+        """Send a command of the protocol to the page and return its answer."""
+        return self._send(method, self._session, **params)
+
+    def resize(self, width: int, height: int) -> None:
+        """Give the page another size."""
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+
+    def open(self, address: str) -> None:
+        """Start to load a page."""
+        self.call("Page.navigate", url=address)
+
+    def evaluate(self, expression: str) -> Any:
+        """The value of a JavaScript expression on the page."""
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        if "exceptionDetails" in answer:
+            raise RuntimeError(f"{expression}: {answer['exceptionDetails'].get('text')}")
+        return answer["result"].get("value")
+
+    def wait_for(self, expression: str, *, seconds: float | None = None) -> float:
+        """Wait until a JavaScript expression is true; returns how long that took."""
+        start = time.monotonic()
+        limit = self._patience if seconds is None else seconds
+        while time.monotonic() - start < limit:
+            try:
+                if self.evaluate(f"Boolean({expression})"):
+                    return time.monotonic() - start
+            except RuntimeError:
+                pass  # the page is on its way
+            time.sleep(0.02)
+        text = self.evaluate("document.body.innerText.slice(0, 500)")
+        raise TimeoutError(f"After {limit:g} s not true: {expression}. The page says: {text!r}")
+
+    def screenshot(self, path: Path, clip: dict[str, float] | None = None) -> None:
+        """Photograph the page, or a rectangle of it (x, y, width, height)."""
+        options: dict[str, Any] = {"format": "png"}
+        if clip is not None:
+            options["clip"] = {**clip, "scale": 1}
+        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", **options)["data"]))
+
+    # ---- the pipe -----------------------------------------------------------------------------
+
+    def _send(self, method: str, session: str | None = None, **params: Any) -> Any:
+        self._last += 1
+        message: dict[str, Any] = {"id": self._last, "method": method, "params": params}
+        if session is not None:
+            message["sessionId"] = session
+        os.write(self._to, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._receive(method)
+            if answer.get("id") == self._last:
+                if "error" in answer:
+                    raise RuntimeError(f"{method}: {answer['error']['message']}")
+                return answer["result"]
+
+    def _receive(self, method: str) -> dict[str, Any]:
+        end = time.monotonic() + self._patience
+        while b"\0" not in self._unread:
+            ready, _, _ = select.select([self._from], [], [], max(0.0, end - time.monotonic()))
+            part = os.read(self._from, 1 << 20) if ready else b""
+            if not part:
+                raise TimeoutError(
+                    f"Chromium does not answer {method} (exit code {self._process.poll()})."
+                )
+            self._unread += part
+        first, _, self._unread = self._unread.partition(b"\0")
+        message: dict[str, Any] = json.loads(first)
+        return message

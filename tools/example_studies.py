@@ -1,0 +1,174 @@
+"""The studies behind the pictures of the documentation.
+
+They are real searches, run once and kept as Optuna's own journal (compressed) beside the
+pictures, so that a picture can be made again at once and does not change when a sampler does:
+
+    python -m tools.example_studies     # some minutes; then python -m tools.make_figures
+"""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.samplers import NSGAIISampler, RandomSampler, TPESampler
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.study import Study
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_digits,
+    load_iris,
+    load_wine,
+    make_classification,
+)
+from sklearn.naive_bayes import GaussianNB
+
+from optuna_mofs import (
+    FeatureSelectionObjective,
+    FilterEnsembleFeatures,
+    FilterEnsembleNSGA2Sampler,
+    LexicographicPreference,
+    LexiFlowSampler,
+)
+from optuna_mofs.spaces import learner
+
+KEPT = Path(__file__).parents[1] / "docs" / "figures" / "example_studies.log.gz"
+
+#: What the example of the lexicographic figures wants.
+PREFERENCE = LexicographicPreference(
+    priorities=["error", "fraction"], tolerances={"error": 0.01, "fraction": 0.05}
+)
+METHODS = ("FilterEnsembleNSGA2Sampler", "TPESampler", "NSGAIISampler", "RandomSampler")
+SEEDS = 5
+TRIALS = 80
+
+
+def load(folder: Path) -> dict[str, Study]:
+    """All example studies by name, unpacked into a folder."""
+    path = folder / "example_studies.log"
+    with gzip.open(KEPT, "rb") as packed, path.open("wb") as log:
+        shutil.copyfileobj(packed, log)
+    storage = JournalStorage(JournalFileBackend(str(path)))
+    names = optuna.get_all_study_names(storage)
+    return {name: optuna.load_study(study_name=name, storage=storage) for name in names}
+
+
+def runs(studies: dict[str, Study]) -> dict[str, list[Study]]:
+    """Several seeds of each method on one data set."""
+    return {m: [studies[f"{m} seed {seed}"] for seed in range(SEEDS)] for m in METHODS}
+
+
+def by_data_set(studies: dict[str, Study]) -> dict[str, list[Study]]:
+    """One study of each method on each data set, in one order."""
+    return {m: [studies[f"{m} on {name}"] for name, _, _ in data_sets()] for m in METHODS}
+
+
+def data_sets() -> Iterator[tuple[str, Any, Any]]:
+    """Small data sets that scikit-learn brings or makes."""
+    yield ("iris", *load_iris(return_X_y=True))
+    yield ("wine", *load_wine(return_X_y=True))
+    yield ("breast cancer", *load_breast_cancer(return_X_y=True))
+    X, y = load_digits(return_X_y=True)
+    yield "digits", X[:400], y[:400]
+    for p, useful, noise in ((20, 3, 0.0), (40, 5, 0.1), (80, 8, 0.0), (150, 6, 0.05)):
+        X, y = make_classification(
+            200, p, n_informative=useful, n_redundant=useful, flip_y=noise, random_state=p
+        )
+        yield f"{p} columns", X, y
+
+
+def main() -> None:
+    """Run all searches and keep them."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "example_studies.log"
+        storage = JournalStorage(JournalFileBackend(str(path)))
+        for study in _searches():
+            print(f"{study.study_name}: {len(study.trials)} trials", flush=True)
+            optuna.copy_study(
+                from_study_name=study.study_name,
+                from_storage=study._storage,
+                to_storage=storage,
+            )
+        KEPT.parent.mkdir(exist_ok=True)
+        with path.open("rb") as log, gzip.GzipFile(KEPT, "wb", mtime=0) as packed:
+            shutil.copyfileobj(log, packed)
+    print(f"{KEPT}: {KEPT.stat().st_size / 1000:.0f} kB")
+
+
+def _searches() -> Iterator[Study]:
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    estimator, space = learner("svm")
+    svm = FeatureSelectionObjective(estimator, X, y, space=space, cv=5)
+    sampler = FilterEnsembleNSGA2Sampler(seed=0, n_trials=120)
+    yield _run(svm, "breast cancer", sampler, 120)
+    yield _run(
+        FeatureSelectionObjective(
+            estimator, X, y, space=space, measures=["error", "fraction", "fnr"], cv=5
+        ),
+        "breast cancer by priority",
+        LexiFlowSampler(PREFERENCE, seed=0),
+        100,
+    )
+    bayes = FeatureSelectionObjective(
+        GaussianNB(), X, y, features=FilterEnsembleFeatures(ranks="all"), cv=3
+    )
+    yield _run(bayes, "filter ensemble", NSGAIISampler(seed=0, population_size=20), 200)
+    X, y = make_classification(
+        200, 100, n_informative=8, n_redundant=8, flip_y=0.05, random_state=1
+    )
+    hidden = FeatureSelectionObjective(GaussianNB(), X, y, cv=3)
+    for method in METHODS:
+        for seed in range(SEEDS):
+            yield _values_only(_run(hidden, f"{method} seed {seed}", _sampler(method, seed)))
+    for i, (name, X, y) in enumerate(data_sets()):
+        one = FeatureSelectionObjective(GaussianNB(), X, y, cv=3)
+        for method in METHODS:
+            yield _values_only(_run(one, f"{method} on {name}", _sampler(method, i)))
+
+
+def _sampler(method: str, seed: int) -> optuna.samplers.BaseSampler:
+    if method == "NSGAIISampler":
+        return NSGAIISampler(seed=seed, population_size=20)
+    made = {
+        "FilterEnsembleNSGA2Sampler": FilterEnsembleNSGA2Sampler,
+        "TPESampler": TPESampler,
+        "RandomSampler": RandomSampler,
+    }
+    sampler: optuna.samplers.BaseSampler = made[method](seed=seed)
+    return sampler
+
+
+def _run(
+    objective: FeatureSelectionObjective,
+    name: str,
+    sampler: optuna.samplers.BaseSampler,
+    n_trials: int = TRIALS,
+) -> Study:
+    study = objective.create_study(study_name=name, sampler=sampler)
+    study.optimize(objective, n_trials=n_trials)
+    return study
+
+
+def _values_only(study: Study) -> Study:
+    """The same metrics and values without anything else: all that comparisons look at."""
+    kept = optuna.create_study(
+        study_name=study.study_name, directions=[d.name.lower() for d in study.directions]
+    )
+    kept.set_metric_names(study.metric_names)
+    for trial in study.get_trials(deepcopy=False):
+        if trial.values is not None:
+            values = np.round(trial.values, 6).tolist()
+            kept.add_trial(optuna.trial.create_trial(values=values))
+    return kept
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""Makes the pictures of docs/visualization.md of the example studies.
+
+    python -m tools.make_figures [NAME ...]
+
+Needs Chromium. Each picture carries the fingerprint of the figure it shows, by which
+``tests/tools/test_make_figures.py`` sees that a picture is out of date.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import sys
+import tempfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+from optuna.study import Study
+
+from optuna_mofs import visualization as vis
+from tools import example_studies
+from tools.browser import Browser
+
+FOLDER = Path(__file__).parents[1] / "docs" / "figures"
+WIDTH, HEIGHT = 860, 520
+
+_KEYWORD = b"optuna-mofs figure"
+
+Studies = dict[str, Study]
+
+#: What docs/visualization.md shows, by the name of the picture.
+FIGURES: dict[str, Callable[[Studies], go.Figure]] = {
+    "front": lambda s: vis.plot_front(s["breast cancer"], preference=example_studies.PREFERENCE),
+    "front_3d": lambda s: vis.plot_front(s["breast cancer by priority"]),
+    "hypervolume": lambda s: vis.plot_hypervolume(example_studies.runs(s)),
+    "feature_frequency": lambda s: vis.plot_feature_frequency(s["breast cancer"]),
+    "feature_order": lambda s: vis.plot_feature_order(s["breast cancer"]),
+    "filter_weights": lambda s: vis.plot_filter_weights(s["filter ensemble"]),
+    "attainment": lambda s: vis.plot_attainment(example_studies.runs(s)),
+    "operators": lambda s: vis.plot_operators(s["breast cancer"]),
+    "lexicographic_targets": lambda s: vis.plot_lexicographic_targets(
+        s["breast cancer by priority"], example_studies.PREFERENCE
+    ),
+    "critical_difference": lambda s: vis.plot_critical_difference(example_studies.by_data_set(s)),
+}
+
+
+def fingerprint(figure: go.Figure) -> str:
+    """A short text that is the same for figures that show the same.
+
+    Of what we set ourselves: a new plotly may come with other defaults.
+    """
+    content = figure.to_plotly_json()
+    content["layout"].pop("template", None)
+    text = json.dumps(_plain(content), sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """The same in plain JSON, numbers to six digits."""
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple) or hasattr(value, "tolist"):
+        return [_plain(entry) for entry in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def picture_of(browser: Browser, figure: go.Figure, path: Path) -> None:
+    """Photograph a figure."""
+    height = figure.layout.height or HEIGHT
+    browser.resize(WIDTH, int(height))
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "figure.html"
+        figure.write_html(
+            page, include_plotlyjs=True, default_width=f"{WIDTH}px", default_height=f"{height}px"
+        )
+        page.write_text(
+            page.read_text(encoding="utf-8").replace(
+                "<body>", "<body style='margin:0;overflow:hidden'>", 1
+            ),
+            encoding="utf-8",
+        )
+        browser.open(page.as_uri())
+        browser.wait_for("document.querySelector('.main-svg .gtitle')")
+        browser.evaluate("document.querySelectorAll('.modebar').forEach(bar => bar.remove())")
+        # The browser has to paint once more; a figure of three dimensions needs a moment.
+        browser.wait_for("performance.now() > 1500")
+        browser.screenshot(path)
+    mark(path, fingerprint(figure))
+
+
+def mark(path: Path, text: str) -> None:
+    """Write a text into a PNG file."""
+    data = path.read_bytes()
+    body = b"tEXt" + _KEYWORD + b"\0" + text.encode("latin-1")
+    chunk = struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
+    end = data.rindex(b"IEND") - 4
+    path.write_bytes(data[:end] + chunk + data[end:])
+
+
+def marked(path: Path) -> str | None:
+    """The text that :func:`mark` wrote, or None."""
+    data = path.read_bytes()
+    start = data.find(b"tEXt" + _KEYWORD + b"\0")
+    if start < 0:
+        return None
+    (length,) = struct.unpack(">I", data[start - 4 : start])
+    return data[start + 4 + len(_KEYWORD) + 1 : start + 4 + length].decode("latin-1")
+
+
+def main(names: list[str]) -> None:
+    """Make all pictures, or those named."""
+    unknown = set(names) - set(FIGURES)
+    if unknown:
+        sys.exit(f"No figure {', '.join(sorted(unknown))}; there are {', '.join(FIGURES)}.")
+    with tempfile.TemporaryDirectory() as folder, Browser(WIDTH, HEIGHT) as browser:
+        studies = example_studies.load(Path(folder))
+        for name in names or FIGURES:
+            path = FOLDER / f"{name}.png"
+            picture_of(browser, FIGURES[name](studies), path)
+            print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

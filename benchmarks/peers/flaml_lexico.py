@@ -27,6 +27,7 @@ def run_flaml(
     goals: dict[str, float],
     n_trials: int,
     seed: int,
+    lexicographic: bool = True,
 ) -> None:
     """Let FLAML choose the parameters of each trial; its trials end up in ``study``.
 
@@ -37,6 +38,7 @@ def run_flaml(
         goals: By measure; FLAML calls them targets.
         n_trials: Number of trials.
         seed: Seed of the first point (FLAML's own generator has a fixed seed).
+        lexicographic: Whether all measures count, or only the first (CFO).
     """
     tune = optional_import("flaml.tune", "bench")
     described = StudyDescription.read(study)
@@ -51,15 +53,17 @@ def run_flaml(
 
     space = ParameterSpace(described.distributions)
     first = space.decode(space.sample(np.random.default_rng(seed))[0])
+    objectives: dict[str, Any] = {
+        "metrics": names,
+        "modes": ["min"] * len(names),
+        "tolerances": {name: tolerances.get(name, 0.0) for name in names},
+        "targets": {name: goals.get(name, -float("inf")) for name in names},
+    }
+    one = {"metric": names[0], "mode": "min", "search_alg": "CFO"}
     tune.run(
         evaluate,
         config={name: _domain(tune, d) for name, d in described.distributions.items()},
-        lexico_objectives={
-            "metrics": names,
-            "modes": ["min"] * len(names),
-            "tolerances": {name: tolerances.get(name, 0.0) for name in names},
-            "targets": {name: goals.get(name, -float("inf")) for name in names},
-        },
+        **({"lexico_objectives": objectives} if lexicographic else one),
         points_to_evaluate=[first],
         num_samples=n_trials,
         time_budget_s=None,

@@ -11,10 +11,12 @@ from optuna_mofs.features.table import Array, FeatureTable
 HARDLY = 0.05
 
 
-def random_direction(rng: np.random.Generator, dimension: int, *, sparse: float = 0.0) -> Array:
+def random_direction(
+    rng: np.random.Generator, dimension: int, *, sparse: float = 0.0, sphere: bool = False
+) -> Array:
     """A direction uniform on the sphere; the square of its length is ``dimension`` on average.
 
-    Length 1 for every direction would leave just two points to try where there is one axis.
+    One length for all directions would leave just two points to try where there is one axis.
 
     Args:
         rng: Generator.
@@ -22,6 +24,7 @@ def random_direction(rng: np.random.Generator, dimension: int, *, sparse: float 
         sparse: Probability that only some axes take part (each with probability 1/2, at least
             one) and the others hardly move: of many parameters a few matter, and moving all of
             them at once hides which.
+        sphere: Whether the length is always that of the average.
     """
     u = rng.standard_normal(dimension)
     part = rng.random(dimension) < 0.5
@@ -30,7 +33,7 @@ def random_direction(rng: np.random.Generator, dimension: int, *, sparse: float 
         part[forced] = True
         u = np.where(part, u, HARDLY * u)
         u *= np.sqrt(dimension / np.sum(np.where(part, 1.0, HARDLY**2)))
-    return u
+    return u * np.sqrt(dimension / np.sum(u**2)) if sphere and dimension else u
 
 
 def flip_near_boundary(

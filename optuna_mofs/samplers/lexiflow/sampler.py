@@ -14,14 +14,11 @@ from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
 from optuna_mofs.preferences import LexicographicPreference
 from optuna_mofs.samplers.base import HistorySampler, Proposal
-from optuna_mofs.samplers.lexiflow.directions import HARDLY, flip_near_boundary, random_direction
+from optuna_mofs.samplers.lexiflow.directions import flip_near_boundary, random_direction
 from optuna_mofs.samplers.lexiflow.places import Places
 from optuna_mofs.samplers.lexiflow.start import first_row, restart_row, start_mask
 from optuna_mofs.samplers.lexiflow.threads import Rules, Stand, Threads
 from optuna_mofs.samplers.operators.rows import fill_missing
-
-#: A running trial without a note is about to get one, if it is not older than this many trials.
-_RECENT = 32
 
 
 class LexiFlowSampler(HistorySampler):
@@ -44,10 +41,13 @@ class LexiFlowSampler(HistorySampler):
         step: Step of a thread at its start, for each axis of the normalised space.
         least_step: Step at which a thread ends and another begins.
         most_failures: Most failed directions in a row before the step shrinks; the paper's
-            2^(d-1) holds where it is less.
+            2^(d-1) holds where it is less, and everywhere if this is None.
         lead: Probability that a direction starts from the leader, the best trial if nothing may be
             given up, instead of from the incumbent; 0 is the paper's.
-        sparse: Probability that a direction moves only some of the parameters.
+        sparse: Probability that a direction moves only some of the parameters; 0 is the paper's.
+        sphere: Whether steps have exactly the length δ, as in the paper, or vary about it.
+        widen: What each restart adds to the length δ of the first step; the paper: 1. None for
+            the first step's length, up to 0.3 for each axis.
         seed: Seed; if None, one is drawn and kept in the study.
 
     Example:
@@ -75,9 +75,11 @@ class LexiFlowSampler(HistorySampler):
         start_trials: int = 10,
         step: float = 0.1,
         least_step: float = 0.01,
-        most_failures: int = 8,
+        most_failures: int | None = 5,
         lead: float = 0.25,
         sparse: float = 0.5,
+        sphere: bool = False,
+        widen: float | None = None,
         seed: int | None = None,
     ) -> None:
         super().__init__(seed=seed)
@@ -95,7 +97,35 @@ class LexiFlowSampler(HistorySampler):
         self.start_trials = start_trials
         self.lead = lead
         self.sparse = sparse
-        self.rules = Rules(first_step=step, least_step=least_step, most_failures=most_failures)
+        self.sphere = sphere
+        self.rules = Rules(step, least_step, most_failures, widen)
+
+    @classmethod
+    def as_published(
+        cls,
+        preference: LexicographicPreference | None = None,
+        *,
+        start: Mapping[str, Any] | None = None,
+        seed: int | None = None,
+    ) -> LexiFlowSampler:
+        """Algorithm 1 by the letter, with the steps of Wu et al. (2021).
+
+        Args:
+            preference: Priorities, tolerances and goals.
+            start: The low-cost point.
+            seed: Seed.
+        """
+        return cls(
+            preference,
+            start=start,
+            start_trials=1,
+            most_failures=None,
+            lead=0.0,
+            sparse=0.0,
+            sphere=True,
+            widen=1.0,
+            seed=seed,
+        )
 
     def propose(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
         """A start, the opposite of a direction that failed, or a new direction."""
@@ -103,15 +133,22 @@ class LexiFlowSampler(HistorySampler):
         places = Places.of(history)
         if stand.members < (self.start_trials if stand.thread == 0 else 1):
             return self._start(history, places, stand, rng, number)
-        for waiting in _unclaimed(stand, history, number):
-            i = int(np.searchsorted(history.numbers, waiting))
-            direction = int(history.notes[i]["direction"])
-            base = int(np.searchsorted(history.numbers, history.notes[i]["incumbent"]))
-            proposal = self._move(history, places, stand, base, direction, opposite=waiting)
+        claimed = {note.get("opposite") for note in history.running_notes}
+        tried = []
+        for waiting in [w for w, _ in stand.waiting if w not in claimed]:
+            proposal = self._opposite(history, places, stand, waiting)
             if not history.is_known(_params(history, proposal)):
                 return proposal
-        base = stand.leader if rng.random() < self.lead else stand.incumbent
-        return self._move(history, places, stand, base, int(rng.integers(2**53)))
+            # It rounds to something that was tried before: nothing to wait for.
+            tried.append(waiting)
+        base, step = stand.incumbent, stand.step
+        if rng.random() < self.lead:
+            # The leader is not polished: what it is there to find out needs no small steps.
+            base, step = stand.leader, max(step, self.rules.first_step)
+        proposal = self._move(history, places, stand, base, step, int(rng.integers(2**53)))
+        if tried:
+            proposal.memory["no_opposite"] = tried
+        return proposal
 
     def sample_independent(
         self,
@@ -139,12 +176,20 @@ class LexiFlowSampler(HistorySampler):
         operator = "start" if stand.thread == 0 else "restart"
         return Proposal(row, start_mask(rng, history, number), operator, memory=memory)
 
+    def _opposite(self, history: History, places: Places, stand: Stand, waiting: int) -> Proposal:
+        """The other way from where a direction that failed began."""
+        note = history.notes[int(np.searchsorted(history.numbers, waiting))]
+        base = int(np.searchsorted(history.numbers, note["incumbent"]))
+        step, direction = float(note["step"]), int(note["direction"])
+        return self._move(history, places, stand, base, step, direction, opposite=waiting)
+
     def _move(
         self,
         history: History,
         places: Places,
         stand: Stand,
         i: int,
+        step: float,
         direction: int,
         opposite: int | None = None,
     ) -> Proposal:
@@ -153,16 +198,16 @@ class LexiFlowSampler(HistorySampler):
         rng = np.random.default_rng(direction)
         row = fill_missing(rng, history.space, history.rows[i])
         here = places.remembered(row, history.notes[i].get("place"))
-        u = random_direction(rng, places.dimension, sparse=self.sparse)
-        mask, moved = self._mask(history, i, rng, sign, stand.step)
-        place = places.inside(here + sign * stand.step * u * moved)
+        u = random_direction(rng, places.dimension, sparse=self.sparse, sphere=self.sphere)
+        mask, moved = self._mask(history, i, rng, sign, step)
+        place = places.inside(here + sign * step * u * moved)
         number = int(history.numbers[i])
         memory: dict[str, Any] = {
             "thread": stand.thread,
             "incumbent": number,
             "direction": direction,
             "sign": sign,
-            "step": stand.step,
+            "step": step,
             "iteration": stand.iteration,
             "failures": stand.failures,
             "dimension": len(history.space) + (mask is not None),
@@ -184,10 +229,7 @@ class LexiFlowSampler(HistorySampler):
         if part < 1 / 3 and len(history.space):
             return mask, 1.0
         flipped = flip_near_boundary(rng, mask, history.table, sign=sign, step=step)
-        if part < 2 / 3:
-            return flipped, 1.0
-        # Few masks are near: two workers that cannot see each other yet may flip the same bits.
-        return flipped, HARDLY if history.running_numbers else 0.0
+        return flipped, 1.0 if part < 2 / 3 else 0.0
 
     def _stand(self, history: History) -> Stand:
         threads: Threads = self.kept("threads", _unbound)
@@ -202,17 +244,6 @@ class LexiFlowSampler(HistorySampler):
             lambda: Threads(self.preference.order(study).after_violations(), self.rules),
         )
         return history
-
-
-def _unclaimed(stand: Stand, history: History, number: int) -> list[int]:
-    """Trials whose opposite is this trial's to try, and no other worker's."""
-    running = list(zip(history.running_numbers, history.running_notes))
-    claimed = {note.get("opposite") for _, note in running}
-    free = [waiting for waiting, _ in stand.waiting if waiting not in claimed]
-    # Workers that are at this point too have not said yet what they do: the lowest number may
-    # choose, the others take new directions. What was left behind long ago is no rival.
-    rivals = any(not note and 0 < number - other <= _RECENT for other, note in running)
-    return [] if rivals else free
 
 
 def _unbound() -> Threads:

@@ -16,6 +16,9 @@ import numpy as np
 from optuna_mofs.features.table import Array
 from optuna_mofs.fronts.lexicographic import LexicographicOrder
 
+#: Step for each axis beyond which restarts do not go: further is anywhere in the space.
+WIDEST = 0.3
+
 
 @dataclass(frozen=True)
 class Rules:
@@ -24,14 +27,14 @@ class Rules:
     Args:
         first_step: Step at the start of a thread, for each axis (times √d it is δ_init).
         least_step: Step below which a thread ends (times √d it is δ_lower).
-        largest_step: Step above which restarts do not go.
         most_failures: Cap on the 2^(d-1) failed directions after which the step shrinks.
+        widen: What each restart adds to δ_init; None for δ_init, up to :data:`WIDEST`.
     """
 
     first_step: float = 0.1
     least_step: float = 0.01
-    largest_step: float = 0.3
-    most_failures: int = 8
+    most_failures: int | None = None
+    widen: float | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.first_step <= 1:
@@ -41,16 +44,21 @@ class Rules:
                 f"least_step must be above 0 and below step ({self.first_step}), "
                 f"but is {self.least_step}."
             )
-        if self.most_failures < 1:
+        if self.most_failures is not None and self.most_failures < 1:
             raise ValueError(f"most_failures must be at least 1, but is {self.most_failures}.")
+        if self.widen is not None and not self.widen >= 0:
+            raise ValueError(f"widen must be None or at least 0, but is {self.widen}.")
 
-    def step_of(self, thread: int) -> float:
-        """First step of a thread: each restart adds δ_init (line 11)."""
-        return min(max(self.largest_step, self.first_step), self.first_step * (1 + thread))
+    def step_of(self, thread: int, dimension: int) -> float:
+        """First step of a thread, for each of the axes (line 11)."""
+        if self.widen is not None:
+            return self.first_step + thread * self.widen / math.sqrt(max(1, dimension))
+        return min(max(WIDEST, self.first_step), self.first_step * (1 + thread))
 
     def limit(self, dimension: int) -> int:
         """Failed directions in a row after which the step shrinks (line 9)."""
-        return min(self.most_failures, 1 << min(30, max(0, dimension - 1)))
+        limit: int = 1 << min(30, max(0, dimension - 1))
+        return limit if self.most_failures is None else min(self.most_failures, limit)
 
 
 @dataclass(frozen=True)
@@ -94,7 +102,7 @@ class Threads:
         self.rules = rules
         self._numbers = np.zeros(0, dtype=np.int64)
         self._threads: list[int] = []
-        self._stands: list[Stand] = [Stand(0, rules.step_of(0))]
+        self._stands: list[Stand] = [Stand(0, rules.first_step)]
         self._targets: list[tuple[Array, ...]] = [()]
 
     def after(self, numbers: Array, points: Array, notes: list[dict[str, Any]]) -> Stand:
@@ -167,7 +175,7 @@ class Threads:
         if step >= self.rules.least_step:
             return replace(stand, failures=0, step=step)
         thread = stand.thread + 1
-        return Stand(thread, self.rules.step_of(thread))
+        return Stand(thread, self.rules.step_of(thread, dimension))
 
 
 def _counted(
@@ -178,13 +186,20 @@ def _counted(
     sign = note.get("sign", 0)
     if sign == 0:
         return stand
+    ended = {*note.get("no_opposite", ()), note.get("opposite")}
+    waiting = tuple(pair for pair in stand.waiting if pair[0] not in ended)
+    failed = len(stand.waiting) - len(waiting) if sign > 0 else 0
     if improved:
-        i = stand.iteration + 1
-        return replace(stand, iteration=i, improved=i, failures=0)
+        i = stand.iteration + failed + 1
+        return replace(stand, iteration=i, improved=i, failures=0, waiting=waiting)
     if sign > 0 and note["incumbent"] in here:
-        return replace(stand, waiting=(*stand.waiting, (number, int(note["incumbent"]))))
-    # Both signs were tried, or the search has moved on and the opposite is not worth it.
-    waiting = tuple(pair for pair in stand.waiting if pair[0] != note.get("opposite"))
+        waiting = (*waiting, (number, int(note["incumbent"])))
+    else:
+        # Both signs were tried, or the search has moved on and the opposite is not worth it.
+        failed += 1
     return replace(
-        stand, iteration=stand.iteration + 1, failures=stand.failures + 1, waiting=waiting
+        stand,
+        iteration=stand.iteration + failed,
+        failures=stand.failures + failed,
+        waiting=waiting,
     )

@@ -13,9 +13,6 @@ from optuna.testing.pytest_samplers import (
 from optuna_mofs import LexicographicPreference, LexiFlowSampler
 from optuna_mofs.testing import SamplerConformance
 
-# LexiFlowSampler is still a draft: workers can race to a clone. To be taken away.
-DRAFT = pytest.mark.xfail(reason="draft", strict=False)
-
 
 class TestOptunas(BasicSamplerTestCase, MultiObjectiveSamplerTestCase, RelativeSamplerTestCase):
     @pytest.fixture
@@ -23,7 +20,6 @@ class TestOptunas(BasicSamplerTestCase, MultiObjectiveSamplerTestCase, RelativeS
         return LexiFlowSampler
 
 
-@DRAFT
 class TestOurs(SamplerConformance):
     @pytest.fixture
     def sampler(self) -> Callable[..., BaseSampler]:

@@ -26,6 +26,14 @@ def test_directions_have_length_1_for_each_axis_on_average(dimension, sparse):
         assert np.mean(drawn**2) == pytest.approx(1, abs=0.15)
 
 
+@pytest.mark.parametrize("sparse", [0.0, 1.0])
+def test_on_the_sphere_all_lengths_are_the_same(sparse):
+    rng = np.random.default_rng(0)
+    drawn = np.array([random_direction(rng, 5, sparse=sparse, sphere=True) for _ in range(50)])
+    np.testing.assert_allclose(np.linalg.norm(drawn, axis=1), 5**0.5)
+    assert random_direction(rng, 0, sphere=True).shape == (0,)
+
+
 def small(directions):
     """Share of axes that hardly move, against the one that moves most."""
     return np.mean(np.abs(directions) < 0.05 * np.abs(directions).max(axis=1, keepdims=True))

@@ -114,6 +114,36 @@ def test_restarts_widen_the_step_and_begin_somewhere_else():
     assert np.ptp(begun) > 0.2
 
 
+def test_as_published():
+    """One start, every direction from the incumbent and of length δ, no cap on failures."""
+    middle = {"x": 0.5, "y": 0.5}
+    study = optuna.create_study(sampler=LexiFlowSampler.as_published(seed=0, start=middle))
+    study.optimize(flat, n_trials=20)
+    written = notes(study)[1:]
+    assert {n["incumbent"] for n in written if n["thread"] == 0} == {0}
+    for trial, note in zip(study.trials[1:], written):
+        if note["thread"] == 0:
+            moved = [trial.params[n] - middle[n] for n in middle]
+            assert np.linalg.norm(moved) == pytest.approx(note["step"] * 2**0.5, rel=1e-4)
+    # 2^(d-1) = 2 failed directions, then δ · √(1/3), and so on.
+    assert written[4]["step"] == pytest.approx(0.1 * 3**-0.5)
+    restart = next(n for n in written if n["operator"] == "restart")
+    assert restart["step"] == pytest.approx(0.1 + 2**-0.5)
+    assert LexiFlowSampler.as_published().rules.limit(11) == 1024
+
+
+def test_steps_shrink_and_threads_restart_in_a_small_space():
+    """Opposites that round to what was tried are not waited for."""
+    study = optuna.create_study(sampler=LexiFlowSampler(seed=0, start_trials=1))
+    study.optimize(
+        lambda t: float(t.suggest_int("a", 0, 9) + t.suggest_int("b", 0, 9) + t.number > 0),
+        n_trials=80,
+    )
+    written = notes(study)
+    assert any(n.get("no_opposite") for n in written)
+    assert max(n.get("thread", 0) for n in written) >= 1
+
+
 @pytest.mark.parametrize("described", [True, False])
 def test_a_low_cost_start_is_the_first_trial(described):
     space = {
@@ -185,6 +215,7 @@ def test_metrics_by_name_and_an_unknown_one():
         ({"most_failures": 0}, "most_failures.*0"),
         ({"sparse": 1.5}, "sparse.*1.5"),
         ({"lead": -1}, "lead.*-1"),
+        ({"widen": -1.0}, "widen.*-1"),
         ({"preference": "error"}, "preference.*'error'"),
         ({"start": [1]}, "start.*1"),
     ],

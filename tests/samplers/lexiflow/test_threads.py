@@ -56,6 +56,17 @@ def test_a_failed_direction_waits_for_its_opposite_and_then_counts():
     assert (stand.incumbent, stand.iteration, stand.improved, stand.failures) == (3, 2, 2, 0)
 
 
+def test_a_direction_whose_opposite_was_tried_before_has_failed():
+    trials = [(0, (3, 4), start()), (1, (9, 4), step(0, 1))]
+    later = {**step(0, 1), "no_opposite": [1]}
+    stand = after([*trials, (2, (9, 9), later)])
+    assert (stand.waiting, stand.iteration, stand.failures) == (((2, 0),), 1, 1)
+    # The leader moves; the incumbent stays, and so do directions from there.
+    stand = after([*trials, (2, (2.9, 9), later)])
+    assert (stand.incumbent, stand.leader, stand.waiting) == (0, 2, ())
+    assert (stand.iteration, stand.improved, stand.failures) == (2, 2, 0)
+
+
 def test_an_improvement_ends_waiting_for_opposites_from_elsewhere():
     trials = [(0, (3, 4), start()), (1, (9, 4), step(0, 1)), (2, (3, 3), step(0, 1))]
     assert after(trials).waiting == ()
@@ -84,7 +95,7 @@ def test_the_step_shrinks_by_line_9_and_a_thread_ends_by_line_10():
     assert stand.step == pytest.approx(0.2 * math.sqrt(1 / 3) * math.sqrt(1 / 5))
     stand = after([(0, (3, 4), start()), *failing(6)])
     assert (stand.thread, stand.incumbent, stand.members) == (1, -1, 0)
-    assert stand.step == RULES.step_of(1) == pytest.approx(0.3)
+    assert stand.step == RULES.step_of(1, 9) == pytest.approx(0.3)
 
 
 def test_after_a_restart_the_incumbent_is_of_the_new_thread_but_targets_are_of_all():
@@ -98,7 +109,10 @@ def test_after_a_restart_the_incumbent_is_of_the_new_thread_but_targets_are_of_a
 
 def test_paper_limit_and_cap():
     assert [Rules(most_failures=8).limit(d) for d in (0, 1, 2, 3, 4, 50)] == [1, 1, 2, 4, 8, 8]
-    assert [Rules().step_of(r) for r in (0, 1, 9)] == pytest.approx([0.1, 0.2, 0.3])
+    assert Rules().limit(11) == 1024
+    assert [Rules().step_of(r, 4) for r in (0, 1, 9)] == pytest.approx([0.1, 0.2, 0.3])
+    # The paper adds r to the length δ, which is √d times the step for each axis.
+    assert [2 * Rules(widen=1).step_of(r, 4) for r in (0, 1, 9)] == pytest.approx([0.2, 1.2, 9.2])
 
 
 def test_the_leader_gives_nothing_up():

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from optuna_mofs.columns import ColumnSelector
+from optuna_mofs.columns import ColumnSelector, NamedColumns
 
 
 @parametrize_with_checks([ColumnSelector(), ColumnSelector(columns=[0])])
@@ -78,3 +78,52 @@ def test_works_before_a_model():
     model = make_pipeline(ColumnSelector(columns=[1]), DecisionTreeClassifier())
     assert model.fit(X, [1, 0, 1, 0]).score(X, [1, 0, 1, 0]) == 1.0
     assert model[-1].n_features_in_ == 1
+
+
+class TestNamedColumns:
+    def test_finds_its_columns_in_any_table(self, frame):
+        columns = NamedColumns(["pay", "city"], words=["city"])
+        shuffled = frame.assign(more=1)[["name", "city", "more", "pay", "age"]]
+        out = columns.transform(shuffled)
+        assert out.columns.tolist() == ["pay", "city"]
+        assert out["city"].tolist()[::2] == ["a", "b"]
+        assert np.isnan(out["city"].iloc[1])
+        assert out["pay"].dtype == np.float64
+        assert out.index.tolist() == [7, 8, 9]
+
+    def test_words_that_look_like_numbers(self):
+        columns = NamedColumns(["code"], words=["code"])
+        whole = columns.transform(pd.DataFrame({"code": [1, 2]}))
+        holed = columns.transform(pd.DataFrame({"code": [1, np.nan, 2]}))
+        assert whole["code"].tolist() == ["1", "2"]
+        assert holed["code"].dropna().tolist() == ["1", "2"]
+
+    def test_numbers_of_every_type(self):
+        table = pd.DataFrame(
+            {
+                "a": pd.array([1, None], dtype="Int64"),
+                "b": [True, False],
+                "c": ["1.5", None],
+                "d": np.array([1, 2], dtype=np.int8),
+            }
+        )
+        out = NamedColumns(list("abcd"), as_frame=False).transform(table)
+        np.testing.assert_array_equal(out, [[1, 1, 1.5, 1], [np.nan, 0, np.nan, 2]])
+
+    def test_arrays_are_the_full_table(self):
+        columns = NamedColumns(["c", "a"], table=["a", "b", "c"], as_frame=False)
+        assert columns.transform([[1, 2, 3]]).tolist() == [[3, 1]]
+        with pytest.raises(ValueError, match="3 columns of the full table"):
+            columns.transform([[1, 2]])
+
+    def test_what_is_wrong_is_named(self, frame):
+        with pytest.raises(ValueError, match="lacks 1 of the 2 columns of the model: 'gone'"):
+            NamedColumns(["age", "gone"]).transform(frame)
+        with pytest.raises(ValueError, match="Column 'name' holds numbers in the model"):
+            NamedColumns(["name"]).transform(frame)
+
+    def test_first_step_of_a_fitted_pipeline(self, frame):
+        tree = DecisionTreeClassifier().fit(frame[["age"]].to_numpy(float), [0, 1, 1])
+        model = Pipeline([("columns", NamedColumns(["age"], as_frame=False)), ("tree", tree)])
+        assert model.predict(frame).tolist() == [0, 1, 1]
+        assert model[0].get_feature_names_out().tolist() == ["age"]

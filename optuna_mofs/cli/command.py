@@ -8,18 +8,25 @@ import sys
 from collections.abc import Sequence
 
 from optuna_mofs import __version__
-from optuna_mofs.cli import quickstart
-from optuna_mofs.cli.errors import CommandError
+from optuna_mofs.cli import compare, export, front, quickstart, report, run
+from optuna_mofs.cli.errors import CommandError, Terminated
 
 #: Each has ``add_to(subparsers)``, which sets ``run`` to a function of the arguments.
-_SUBCOMMANDS = (quickstart,)
+_SUBCOMMANDS = (quickstart, run, front, report, export, compare)
 
 _INTERRUPTED = 130  # 128 + SIGINT
+_TERMINATED = 143  # 128 + SIGTERM
 _BROKEN_PIPE = 141  # 128 + SIGPIPE
 
 _EPILOG = """\
 exit codes:
   0 done, 1 failed (the reason is on stderr), 2 wrong usage, 130 stopped by Ctrl-C
+
+from a table to a model:
+  optuna-mofs run --data wine.csv --target quality
+  optuna-mofs front
+  optuna-mofs report --output wine.html
+  optuna-mofs export --output wine.joblib
 
 Run 'optuna-mofs COMMAND --help' for what a command does, with examples.
 """
@@ -59,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as stopped:
         # A command may say what is left of its work; Ctrl-C alone says nothing.
         print(f"\noptuna-mofs: stopped. {stopped}".rstrip(), file=sys.stderr)
-        return _INTERRUPTED
+        return _TERMINATED if isinstance(stopped, Terminated) else _INTERRUPTED
     except BrokenPipeError:
         # The reader has gone ('| head'). Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -8,3 +8,7 @@ class CommandError(Exception):
 
     def __init__(self, text: str) -> None:
         super().__init__(" ".join(text.split()))
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: the process is asked to stop."""

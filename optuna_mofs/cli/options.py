@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
+import difflib
+import re
 from argparse import ArgumentTypeError
+from collections.abc import Callable
+from typing import Any
+
+STORAGE = "sqlite:///optuna_mofs.db"
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def positive(text: str) -> int:
@@ -32,6 +40,144 @@ def storage_url(text: str) -> str:
             f"{text!r} is no database URL; for a file write sqlite:///{text or 'study.db'}"
         )
     return text
+
+
+def duration(text: str) -> float:
+    """Seconds, with a unit if wanted: s, m, h or d.
+
+    Example:
+        >>> duration("90"), duration("1.5h")
+        (90.0, 5400.0)
+    """
+    found = re.fullmatch(r"(\d+\.?\d*|\.\d+)([smhd]?)", text.strip())
+    seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
+    if seconds <= 0:
+        raise ArgumentTypeError(f"{text!r} is no time: write 90, 90s, 15m, 2h or 1d")
+    return seconds
+
+
+def scorer_name(text: str) -> str:
+    """Name of one of scikit-learn's scorers."""
+    from sklearn.metrics import get_scorer_names
+
+    return _one_of(text, get_scorer_names(), "scorer of scikit-learn")
+
+
+def filter_name(text: str) -> str:
+    """Name of a filter."""
+    from optuna_mofs.filters import filter_names
+
+    return _one_of(text, filter_names(), "filter")
+
+
+def measure_name(text: str) -> str:
+    """Name of a measure."""
+    from optuna_mofs.measures import measure_names
+
+    return _one_of(text, measure_names(), "measure")
+
+
+def _one_of(text: str, known: list[str], what: str) -> str:
+    if text in known:
+        return text
+    close = difflib.get_close_matches(text, known, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+    raise ArgumentTypeError(f"{text!r} is no {what}; {hint}")
+
+
+def amount(text: str) -> float | str:
+    """A number, or a share such as ``5%``."""
+    share = text.removesuffix("%")
+    value = number(share)
+    return value if share == text else text
+
+
+def number(text: str) -> float:
+    """A finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if value != value or value in (float("inf"), float("-inf")):
+        raise ArgumentTypeError(f"{text!r} is no number")
+    return value
+
+
+def assigning(value: Callable[[str], Any]) -> type[argparse.Action]:
+    """An action that gathers ``NAME=VALUE`` in a dictionary.
+
+    Args:
+        value: Type of the values.
+    """
+
+    class Assign(argparse.Action):
+        def __call__(
+            self,
+            parser: argparse.ArgumentParser,
+            namespace: argparse.Namespace,
+            values: Any,
+            option_string: str | None = None,
+        ) -> None:
+            gathered = dict(getattr(namespace, self.dest, None) or {})
+            for text in values:
+                # A name may hold '=', a value does not.
+                name, found, written = text.rpartition("=")
+                try:
+                    if not (found and name):
+                        raise ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
+                    gathered[name] = value(written)
+                except ArgumentTypeError as error:
+                    raise argparse.ArgumentError(self, str(error)) from error
+            setattr(namespace, self.dest, gathered)
+
+    return Assign
+
+
+def add_study_options(parser: Any, *, several: bool = False) -> None:
+    """``--storage`` and ``--study``, as all commands have them."""
+    parser.add_argument(
+        "--storage",
+        type=storage_url,
+        metavar="URL",
+        default=None if several else STORAGE,
+        action="append" if several else "store",
+        help="database of the study: sqlite:///FILE, postgresql://..., mysql+pymysql://... "
+        f"(default: {STORAGE})" + ("; may be given several times" if several else ""),
+    )
+    if not several:
+        parser.add_argument(
+            "--study", metavar="NAME", help="name of the study (default: the only one there is)"
+        )
+
+
+def add_preference_options(parser: Any, *, purpose: str, default: Any = None) -> None:
+    """``--priority``, ``--tolerance`` and ``--goal``."""
+    parser.add_argument(
+        "--priority",
+        dest="priorities",
+        nargs="+",
+        metavar="METRIC",
+        default=default,
+        help=f"{purpose}: metrics, the most important first",
+    )
+    parser.add_argument(
+        "--tolerance",
+        dest="tolerances",
+        nargs="+",
+        action=assigning(amount),
+        metavar="METRIC=VALUE",
+        default=default,
+        help=f"{purpose}: what may be given up of a metric, 0.01 or 5%%",
+    )
+    parser.add_argument(
+        "--goal",
+        dest="goals",
+        nargs="+",
+        action=assigning(number),
+        metavar="METRIC=VALUE",
+        default=default,
+        help=f"{purpose}: values that are good enough",
+    )
 
 
 def _integer(text: str, *, least: int) -> int:

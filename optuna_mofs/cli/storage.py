@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from optuna.exceptions import StorageInternalError
-from optuna.storages import RDBStorage
+import optuna
+from optuna.exceptions import ExperimentalWarning, StorageInternalError
+from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
 from sqlalchemy import event, exc
 from sqlalchemy.engine import make_url
 
@@ -17,22 +20,78 @@ from optuna_mofs.cli.errors import CommandError
 _ATTEMPTS = 6
 #: What databases say to the slower of two processes that make the same tables.
 _RACE = ("already exists", "is locked", "UNIQUE constraint", "duplicate key")
+#: Seconds. A worker says this often that it lives; one that was silent for long was cut off.
+_HEARTBEAT = 10
+_DEAD_AFTER = 60
+_PATIENCE = 60  # seconds to wait for other writers of an SQLite file
 
 
-def open_storage(url: str) -> RDBStorage:
-    """Open a database, making the SQLite file if there is none.
+def open_storage(url: str, *, create: bool = True, heartbeat: bool = False) -> RDBStorage:
+    """Open a database.
 
     Args:
         url: For example ``sqlite:///study.db``.
+        create: Whether to make an SQLite file that is not there.
+        heartbeat: Whether running trials say that they live, and those that no longer do are
+            queued again.
 
     Raises:
         CommandError: If it cannot be opened.
     """
     with storage_errors(url):
-        storage = _patiently(url)
+        place = make_url(url)
+        sqlite = place.get_backend_name() == "sqlite"
+        if sqlite and not create and place.database and not Path(place.database).exists():
+            raise CommandError(
+                f"There is no file {place.database!r} (storage {shown(url)}). "
+                "Make a study in it by 'optuna-mofs run', or check --storage."
+            )
+        options: dict[str, Any] = {}
+        if sqlite:
+            options["engine_kwargs"] = {"connect_args": {"timeout": _PATIENCE}}
+        if heartbeat:
+            options |= {"heartbeat_interval": _HEARTBEAT, "grace_period": _DEAD_AFTER}
+        try:
+            storage = _patiently(url, options, retry=heartbeat)
+        except (ImportError, RuntimeError) as error:  # no driver, or made by another version
+            raise CommandError(f"Storage {shown(url)} failed: {error}") from error
         if storage.engine.dialect.name == "sqlite":
             _write_ahead(storage)
         return storage
+
+
+def open_study(storage: RDBStorage, url: str, name: str | None) -> optuna.Study:
+    """The study of that name, or the only one that there is.
+
+    Args:
+        storage: From :func:`open_storage`.
+        url: Where it is, for messages.
+        name: Of the study.
+
+    Raises:
+        CommandError: If there is no such study; those that are there are named.
+    """
+    with storage_errors(url):
+        names = sorted(optuna.get_all_study_names(storage))
+        if name is None and len(names) == 1:
+            name = names[0]
+        if name not in names:
+            wanted = "no study" if name is None and not names else f"no study {name!r}"
+            there = ", ".join(map(repr, names[:10])) + (" ..." if len(names) > 10 else "")
+            if name is None and names:
+                raise CommandError(
+                    f"Storage {shown(url)} has {len(names)} studies, choose one by --study: "
+                    f"{there}."
+                )
+            raise CommandError(
+                f"Storage {shown(url)} has {wanted}" + (f"; there are {there}." if names else ".")
+            )
+        return optuna.load_study(study_name=name, storage=storage)
+
+
+def finished(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
+    """The trials that have values, not copied."""
+    return study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))
 
 
 def shown(url: str) -> str:
@@ -53,7 +112,7 @@ def storage_errors(url: str) -> Iterator[None]:
     except exc.ArgumentError as error:
         # Not printed back: what cannot be parsed may still hold a password.
         raise CommandError(f"The storage URL cannot be read: {error}") from error
-    except (StorageInternalError, exc.SQLAlchemyError, ImportError, RuntimeError) as error:
+    except (StorageInternalError, exc.SQLAlchemyError) as error:
         cause: BaseException = error
         if isinstance(error, StorageInternalError) and error.__cause__ is not None:
             cause = error.__cause__
@@ -61,16 +120,23 @@ def storage_errors(url: str) -> Iterator[None]:
         raise CommandError(f"Storage {shown(url)} failed: {reason}") from error
 
 
-def _patiently(url: str) -> RDBStorage:
+def _patiently(url: str, options: dict[str, Any], *, retry: bool) -> RDBStorage:
     """Try again when another process makes the same tables at the same moment."""
     for attempt in range(1, _ATTEMPTS):
         try:
-            return RDBStorage(url)
+            return _opened(url, options, retry)
         except (exc.OperationalError, exc.IntegrityError) as error:
             if not any(sign in str(error.orig) for sign in _RACE):
                 raise
             time.sleep(0.1 * attempt)
-    return RDBStorage(url)
+    return _opened(url, options, retry)
+
+
+def _opened(url: str, options: dict[str, Any], retry: bool) -> RDBStorage:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExperimentalWarning)
+        again = RetryHeartbeatStaleTrialCallback(max_retry=3) if retry else None
+        return RDBStorage(url, heartbeat_stale_trial_callback=again, **options)
 
 
 def _write_ahead(storage: RDBStorage) -> None:

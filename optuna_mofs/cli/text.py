@@ -56,3 +56,14 @@ def script(name: str) -> str:
     path = folder / name
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def number(value: float) -> str:
+    """A number as people read it, four significant digits.
+
+    Example:
+        >>> number(0.123456), number(12.0)
+        ('0.1235', '12')
+    """
+    whole = float(value).is_integer() and abs(value) < 1e9
+    return f"{int(value):,}" if whole else f"{value:.4g}"

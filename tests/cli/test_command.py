@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,7 +10,7 @@ import pytest
 
 import optuna_mofs
 from optuna_mofs.cli import command, main, quickstart
-from optuna_mofs.cli.errors import CommandError
+from optuna_mofs.cli.errors import CommandError, Terminated
 
 
 def _with_run(monkeypatch: pytest.MonkeyPatch, run: Callable[..., None]) -> None:
@@ -72,9 +73,28 @@ def test_help_names_every_subcommand_and_the_exit_codes(
         main(["--help"])
     assert stopped.value.code == 0
     text = capsys.readouterr().out
-    assert "quickstart" in text
+    for subcommand in command._SUBCOMMANDS:
+        name = subcommand.__name__.rpartition(".")[2]
+        assert re.search(rf"^ +{name}\b", text, flags=re.MULTILINE)
     assert "130" in text
-    assert len(command._SUBCOMMANDS) >= 1
+
+
+@pytest.mark.parametrize(
+    "name", [module.__name__.rpartition(".")[2] for module in command._SUBCOMMANDS]
+)
+def test_help_of_every_subcommand_has_examples(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main([name, "--help"])
+    assert stopped.value.code == 0
+    text = capsys.readouterr().out
+    assert f"\n  optuna-mofs {name}" in text.partition("examples:")[2]
+
+
+def test_sigterm_is_143(monkeypatch: pytest.MonkeyPatch) -> None:
+    _with_run(monkeypatch, _raise(Terminated()))
+    assert main(["do"]) == 143
 
 
 def test_a_reader_that_leaves_is_no_error() -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from typing import Any
 
 import optuna
 import pytest
@@ -10,7 +12,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
 from optuna_mofs.cli.errors import CommandError
-from optuna_mofs.cli.storage import open_storage, shown, storage_errors
+from optuna_mofs.cli.storage import open_storage, open_study, shown, storage_errors
 
 
 def test_sqlite_writes_ahead(tmp_path: Path) -> None:
@@ -33,15 +35,50 @@ def test_the_slower_of_two_processes_tries_again(
 ) -> None:
     calls = []
 
-    def lose_the_race_once(url: str) -> RDBStorage:
+    def lose_the_race_once(url: str, **options: Any) -> RDBStorage:
         calls.append(url)
         if len(calls) == 1:
             raise OperationalError("CREATE TABLE", {}, Exception("table studies already exists"))
-        return RDBStorage(url)
+        return RDBStorage(url, **options)
 
     monkeypatch.setattr("optuna_mofs.cli.storage.RDBStorage", lose_the_race_once)
     open_storage(f"sqlite:///{tmp_path}/a.db")
     assert len(calls) == 2
+
+
+def test_reading_makes_no_file(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"There is no file '.*a\.db'"):
+        open_storage(f"sqlite:///{tmp_path}/a.db", create=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_study_is_found_or_those_there_are_named(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/a.db"
+    storage = open_storage(url)
+    with pytest.raises(CommandError, match=r"a\.db has no study\."):
+        open_study(storage, url, None)
+    optuna.create_study(storage=storage, study_name="one")
+    assert open_study(storage, url, None).study_name == "one"
+    with pytest.raises(CommandError, match="no study 'won'; there are 'one'"):
+        open_study(storage, url, "won")
+    optuna.create_study(storage=storage, study_name="two")
+    with pytest.raises(CommandError, match="2 studies, choose one by --study: 'one', 'two'"):
+        open_study(storage, url, None)
+    assert open_study(storage, url, "two").study_name == "two"
+
+
+def test_what_a_dead_worker_left_is_queued_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("optuna_mofs.cli.storage._DEAD_AFTER", 1)
+    storage = open_storage(f"sqlite:///{tmp_path}/a.db", heartbeat=True)
+    study = optuna.create_study(storage=storage)
+    trial = study.ask({"x": optuna.distributions.FloatDistribution(0, 1)})
+    storage.record_heartbeat(trial._trial_id)
+    time.sleep(2.1)
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
+    assert [t.state.name for t in study.trials] == ["FAIL", "COMPLETE"]
+    assert study.trials[1].params == trial.params
 
 
 def test_password_is_hidden() -> None:

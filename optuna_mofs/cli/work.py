@@ -1,0 +1,244 @@
+"""The search itself: one process or several on one storage, with a budget that they share."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import queue
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import optuna
+from optuna.study import Study
+from optuna.trial import FrozenTrial, Trial, TrialState
+
+from optuna_mofs import FeatureSelectionObjective, retry_interrupted
+from optuna_mofs.cli.errors import CommandError, Terminated
+from optuna_mofs.cli.interrupts import Interrupts
+from optuna_mofs.cli.progress import Progress
+from optuna_mofs.cli.settings import Settings
+from optuna_mofs.cli.setup import load_table, make_objective, make_sampler
+from optuna_mofs.cli.storage import open_storage, storage_errors
+
+_GIVE_UP_AFTER = 10  # trials of a study that all failed
+_LAST_WORDS = 30.0  # seconds that a worker has to put its trial back
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker process is told.
+
+    Attributes:
+        settings: Of the search.
+        url: Of the storage.
+        study: Name of the study.
+        started: Trials that the study had at the beginning.
+        deadline: When to stop, by :func:`time.time`; None for never.
+    """
+
+    settings: Settings
+    url: str
+    study: str
+    started: int
+    deadline: float | None
+
+
+def work(
+    study: Study,
+    objective: FeatureSelectionObjective,
+    *,
+    take: Callable[[], bool],
+    ended: Callable[[TrialState], None],
+) -> None:
+    """Evaluate trials while there is something to take; what is cut off goes back in the queue.
+
+    Args:
+        study: The study.
+        objective: Its objective.
+        take: Whether one more trial may begin.
+        ended: Told of the state of each trial.
+    """
+    current: list[int] = []
+    with Interrupts() as interrupts:
+
+        def watched(trial: Trial) -> tuple[float, ...]:
+            current[:] = [trial.number]
+            with interrupts.allowed():
+                return objective(trial)
+
+        def tell(study: Study, trial: FrozenTrial) -> None:
+            current.clear()
+            ended(trial.state)
+
+        try:
+            while take():
+                study.optimize(watched, n_trials=1, callbacks=[tell])
+                interrupts.check()
+        except KeyboardInterrupt:
+            retry_interrupted(study, numbers=current)
+            raise
+
+
+def work_alone(
+    study: Study,
+    objective: FeatureSelectionObjective,
+    progress: Progress,
+    *,
+    trials: int | None,
+    deadline: float | None,
+) -> None:
+    """Search in this process."""
+
+    def take() -> bool:
+        _give_up_if_all_fail(study, progress)
+        return (trials is None or progress.done < trials) and _in_time(deadline)
+
+    work(study, objective, take=take, ended=progress.tick)
+
+
+def work_together(
+    job: Job, study: Study, progress: Progress, *, trials: int | None, workers: int
+) -> None:
+    """Search in several processes; this one only watches.
+
+    Raises:
+        CommandError: If a worker failed; the others go on until the budget is spent.
+    """
+    processes = multiprocessing.get_context("spawn")
+    left = processes.Value("q", -1 if trials is None else trials)
+    news = processes.Queue()
+    # The processes share the cores: a thread pool in each would only get in the way.
+    with _environment(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1"):
+        team = [
+            processes.Process(target=_worker, args=(job, i, left, news, os.getpid()), daemon=True)
+            for i in range(workers)
+        ]
+        for member in team:
+            member.start()
+    failures: list[str] = []
+    try:
+        with _terminating():
+            while any(member.is_alive() for member in team) or not news.empty():
+                try:
+                    kind, what = news.get(timeout=0.2)
+                except queue.Empty:
+                    continue
+                if kind == "ended":
+                    progress.tick(what)
+                    _give_up_if_all_fail(study, progress)
+                else:
+                    failures.append(what)
+    finally:
+        with _undisturbed():
+            _dismiss(team)
+    for i, member in enumerate(team):
+        if member.exitcode and not failures:
+            failures.append(f"Worker {i} ended with exit code {member.exitcode}.")
+    if failures:
+        raise CommandError(f"{failures[0]} Finished trials are kept; run the command again.")
+
+
+def _worker(job: Job, number: int, left: Any, news: Any, parent: int) -> None:
+    """The main function of a worker process."""
+    # Ctrl-C reaches all processes of a terminal; the watching one hears it and tells us.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def take() -> bool:
+        if not _in_time(job.deadline) or os.getppid() != parent:
+            return False
+        with left.get_lock():
+            if left.value == 0:
+                return False
+            left.value -= left.value > 0
+            return True
+
+    try:
+        with storage_errors(job.url):
+            optuna.logging.set_verbosity(optuna.logging.ERROR)
+            study = optuna.load_study(
+                study_name=job.study,
+                storage=open_storage(job.url, heartbeat=True),
+                sampler=make_sampler(job.settings, started=job.started, worker=number),
+            )
+            objective = make_objective(job.settings, load_table(job.settings))
+            objective.attach(study)
+            work(study, objective, take=take, ended=lambda state: news.put(("ended", state)))
+    except KeyboardInterrupt:
+        pass
+    except CommandError as error:
+        news.put(("failed", str(error)))
+
+
+def _dismiss(team: list[Any]) -> None:
+    """Ask the workers to stop, and wait until their trials are back in the queue."""
+    for member in team:
+        if member.is_alive():
+            member.terminate()
+    latest = time.monotonic() + _LAST_WORDS
+    for member in team:
+        member.join(max(0.0, latest - time.monotonic()))
+        if member.is_alive():
+            member.kill()
+            member.join()
+
+
+def _give_up_if_all_fail(study: Study, progress: Progress) -> None:
+    """A search in which nothing works will not get better."""
+    if progress.done != progress.failed or progress.failed < _GIVE_UP_AFTER:
+        return
+    trials = study.get_trials(deepcopy=False)
+    if any(trial.state == TrialState.COMPLETE for trial in trials):
+        return
+    raise CommandError(f"All of {len(trials)} trials failed. {failure(trials)}")
+
+
+def failure(trials: list[FrozenTrial]) -> str:
+    """Why the last trial that failed did so."""
+    reasons = [trial.user_attrs.get("failure") for trial in trials]
+    last = [str(reason) for reason in reasons if reason]
+    return f"The last one said: {last[-1]}" if last else "None of them said why."
+
+
+def _in_time(deadline: float | None) -> bool:
+    return deadline is None or time.time() < deadline
+
+
+@contextmanager
+def _terminating() -> Iterator[None]:
+    """Let SIGTERM, which 'kill' and cluster managers send, stop a search as Ctrl-C does."""
+
+    def stop(number: int, frame: Any) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Hear no second Ctrl-C while putting things in order."""
+    before = {s: signal.signal(s, signal.SIG_IGN) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _environment(**values: str) -> Iterator[None]:
+    """Set environment variables that are not set."""
+    mine = {name: value for name, value in values.items() if name not in os.environ}
+    os.environ.update(mine)
+    try:
+        yield
+    finally:
+        for name in mine:
+            del os.environ[name]

@@ -1,0 +1,237 @@
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from optuna.trial import TrialState
+
+from optuna_mofs import FeatureSelectionObjective
+from optuna_mofs.cli import main
+from optuna_mofs.description import StudyDescription
+from optuna_mofs.objectives.evaluator import Evaluator
+from tests.cli.tables import QUICK, people
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+DATA = ("--data", "people.csv", "--target", "risk", "--drop", "name")
+NEW = ("run", *DATA, *QUICK)
+
+
+def _study(name: str = "people", url: str = "sqlite:///optuna_mofs.db") -> optuna.Study:
+    return optuna.load_study(study_name=name, storage=url)
+
+
+def _params(study: optuna.Study) -> list[dict[str, Any]]:
+    return [trial.params for trial in study.trials]
+
+
+def test_a_study_that_is_continued_is_as_if_it_had_not_been_stopped(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main([*NEW, "--trials", "5"]) == 0
+    first = capsys.readouterr()
+    assert "New study 'people': ridge" in first.err
+    assert "60 rows, 5 features (1 column of words), classification of 'risk'" in first.err
+    assert "5/5 trials, hypervolume 0." in first.err
+    assert "optuna-mofs report --study people --output people.html" in first.err
+    assert "Front of 5 finished trials" in first.out
+
+    assert main(["run", "--trials", "3"]) == 0, "the only study, and all it needs is remembered"
+    assert "Continuing study 'people' after 5 finished trials" in capsys.readouterr().err
+
+    # The budget is part of the plan: both were planned for five.
+    assert main([*NEW, "--trials", "5", "--study", "whole"]) == 0
+    assert main(["run", "--trials", "3", "--study", "whole"]) == 0
+    assert _params(_study()) == _params(_study("whole"))
+    assert len(_study().trials) == 8
+
+
+def test_optunas_samplers_do_not_begin_again() -> None:
+    assert main([*NEW, "--sampler", "random", "--trials", "3", "--quiet"]) == 0
+    assert main(["run", "--trials", "3", "--quiet"]) == 0
+    assert len({str(params) for params in _params(_study())}) == 6
+
+
+def test_quiet_is_quiet(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*NEW, "--trials", "1", "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_other_data_is_refused_by_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*NEW, "--trials", "1", "--quiet"]) == 0
+    capsys.readouterr()
+    again = ["run", "--study", "people", "--trials", "1"]
+    for change, said in (
+        (["--learner", "knn"], "estimator: "),
+        (["--folds", "4"], "folds: 3 folds"),
+        (["--scoring", "f1_macro"], "scoring: "),
+        (["--drop", "name", "dose"], "no longer there: 'dose'"),
+    ):
+        assert main([*again, *change]) == 1
+        error = capsys.readouterr().err
+        assert error.splitlines()[-1].startswith("optuna-mofs: Study 'people' does not fit")
+        assert said in error
+    people().assign(dose=1.0).to_csv(folder / "people.csv", index=False)
+    assert main(again) == 1
+    assert "table: X" in capsys.readouterr().err
+    assert len(_study().trials) == 1
+
+
+def test_costs_fixed_features_and_measures(folder: Path) -> None:
+    (folder / "costs.csv").write_text("feature,cost\ndose,3\ncity,2\n")
+    options = ["--costs", "costs.csv", "--cost", "city=5", "--fixed", "noise 1"]
+    assert main([*NEW, *options, "--trials", "2", "--quiet"]) == 0
+    described = StudyDescription.read(_study())
+    assert described is not None
+    assert described.features is not None
+    assert described.features.costs is not None
+    assert described.features.costs.tolist() == [1, 1, 1, 3, 5]
+    assert described.features.fixed == (1,)
+    assert _study().metric_names == ["error", "cost"]
+    assert main(["run", "--trials", "1", "--quiet"]) == 0, "the costs are remembered"
+
+
+def test_measures_and_preferences_reach_the_search() -> None:
+    options = ["--measures", "error", "count", "fnr", "--sampler", "lexiflow"]
+    wanted = ["--tolerance", "error=0.02", "count=10%", "--goal", "fnr=0.1"]
+    assert main([*NEW, *options, *wanted, "--trials", "2", "--quiet"]) == 0
+    assert _study().metric_names == ["error", "count", "fnr"]
+
+
+def test_regression_with_words_and_weights(folder: Path) -> None:
+    frame = people().assign(pay=np.random.default_rng(1).normal(size=60), w=1.0)
+    frame.to_csv(folder / "pay.csv.gz", index=False)
+    argv = ["run", "--data", "pay.csv.gz", "--target", "pay", "--drop", "name", "--quiet"]
+    tree = ["--learner", "decision_tree", "--filters", "anova_f", "--weight-column", "w"]
+    assert main([*argv, *tree, "--trials", "2"]) == 0
+    names = {name for params in _params(_study("pay")) for name in params}
+    assert "model__regressor__max_depth" in names
+    assert all(t.state == TrialState.COMPLETE for t in _study("pay").trials)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["--trials", "0"],
+        ["--timeout", "soon"],
+        ["--learner", "svn"],
+        ["--sampler", "nsga3"],
+        ["--scoring", "acuracy"],
+        ["--filters", "nothing"],
+        ["--measures", "eror"],
+        ["--cost", "dose"],
+        ["--cost", "dose=much"],
+        ["--tolerance", "error=x%"],
+        ["--storage", "my.db"],
+    ],
+)
+def test_wrong_usage_is_2(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main([*NEW, *wrong])
+    assert stopped.value.code == 2
+    assert wrong[1].rpartition("=")[2].strip("%") in capsys.readouterr().err
+    assert not Path("optuna_mofs.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["run"], "Say what to search by --data and --target"),
+        (["run", "--data", "people.csv"], "Study 'people' is new, so --target is needed"),
+        (["run", "--data", "peple.csv", "--target", "risk"], "There is no file"),
+        ([*NEW, "--fixed", "does"], "--fixed: there is no feature 'does'; did you mean 'dose'?"),
+        ([*NEW, "--cost", "cit=2"], "--cost: there is no feature 'cit'"),
+        ([*NEW, "--costs", "people.csv"], "needed are feature and cost"),
+        ([*NEW, "--learner", "elastic_net"], "'elastic_net' is for regression only"),
+        ([*NEW, "--folds", "50"], "n_splits=50"),
+        ([*NEW, "--sampler", "lexiflow", "--tolerance", "eror=1"], "eror"),
+    ],
+)
+def test_failures_are_1_and_one_line(
+    argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*argv, "--quiet", "--trials", "1"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("optuna-mofs: ")
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_a_search_in_which_everything_fails_ends(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(self: Evaluator, *rest: Any) -> Any:
+        raise ValueError("the learner is broken")
+
+    monkeypatch.setattr(Evaluator, "__call__", broken)
+    assert main([*NEW, "--trials", "50"]) == 1
+    error = capsys.readouterr().err
+    assert "All of 10 trials failed. The last one said: ValueError: the learner is broken" in error
+    assert len(_study().trials) == 10
+
+
+def test_ctrl_c_puts_the_trial_back(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evaluate = Evaluator.__call__
+    calls = []
+
+    def stop_at_third(self: Evaluator, *rest: Any) -> Any:
+        calls.append(rest)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return evaluate(self, *rest)
+
+    monkeypatch.setattr(Evaluator, "__call__", stop_at_third)
+    assert main([*NEW, "--trials", "50"]) == 130
+    error = capsys.readouterr().err
+    assert "stopped. " in error
+    assert "optuna-mofs run --study people" in error
+    assert "Traceback" not in error
+    trials = _study().trials
+    assert [t.state.name for t in trials[-2:]] == ["FAIL", "WAITING"]
+    assert trials[-1].params == trials[-2].params
+    assert main(["run", "--trials", "1", "--quiet"]) == 0
+    assert Counter(t.state.name for t in _study().trials)["WAITING"] == 0
+
+
+def test_trials_of_dead_workers_are_retried_on_request(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main([*NEW, "--trials", "1", "--quiet"]) == 0
+    _study().ask()
+    assert main(["run", "--trials", "1", "--quiet"]) == 0
+    assert [t.state.name for t in _study().trials] == ["COMPLETE", "RUNNING", "COMPLETE"]
+    assert main(["run", "--trials", "1", "--retry-running"]) == 0
+    assert "1 trial of dead workers put back" in capsys.readouterr().err
+    assert [t.state.name for t in _study().trials] == ["COMPLETE", "FAIL", "COMPLETE", "COMPLETE"]
+
+
+def test_time_is_a_limit_too() -> None:
+    assert main([*NEW, "--timeout", "0.5s", "--quiet"]) == 0
+    assert len(_study().trials) >= 1
+
+
+def test_a_study_of_something_else_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    optuna.create_study(study_name="people", storage="sqlite:///optuna_mofs.db")
+    assert main(["run", "--study", "people"]) == 1
+    assert "was not made by 'optuna-mofs run', so --data is needed" in capsys.readouterr().err
+    assert main([*NEW, "--trials", "1"]) == 1
+    assert "has directions ['minimize']" in capsys.readouterr().err
+
+
+def test_a_study_made_in_python_can_be_continued() -> None:
+    from optuna_mofs.cli.settings import Settings
+    from optuna_mofs.cli.setup import load_table, make_objective
+
+    settings = Settings(
+        "people.csv", "risk", drop=["name"], learner="ridge", filters=["anova_f"], folds=3
+    )
+    objective: FeatureSelectionObjective = make_objective(settings, load_table(settings))
+    objective.create_study(study_name="mine", storage="sqlite:///optuna_mofs.db")
+    assert main([*NEW, "--study", "mine", "--trials", "1", "--quiet"]) == 0
+    assert len(_study("mine").trials) == 1

@@ -11,57 +11,82 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 
 from optuna_mofs._imports import optional_import
 
+#: Distribution of each parameter, and the category and value that it depends on.
+Space = dict[str, tuple[Any, tuple[str, Any] | None]]
 
-def run_smac(
-    space: dict[str, tuple[Any, tuple[str, Any] | None]],
-    evaluate: Callable[[dict[str, Any]], tuple[float, ...]],
-    n_trials: int,
-    seed: int,
-    *,
-    objectives: int = 2,
-) -> tuple[list[dict[str, Any]], list[tuple[float, ...]], list[float]]:
-    """Parameters, values and seconds in the optimiser of each trial.
+
+class SmacParEGO:
+    """Its facade for hyperparameters, with everything at its default.
 
     Args:
-        space: Distribution of each parameter, and the category and value it depends on.
-        evaluate: The objective.
+        space: The parameters.
         n_trials: Budget.
         seed: Seed.
         objectives: Number of values.
     """
-    smac = optional_import("smac", "bench")
-    parego = optional_import("smac.multi_objective.parego", "bench")
-    runhistory = optional_import("smac.runhistory.dataclasses", "bench")
-    scenario = smac.Scenario(
-        _config_space(space, seed),
-        objectives=[f"value{j}" for j in range(objectives)],
-        deterministic=True,
-        n_trials=n_trials,
-        seed=seed,
-        output_directory=tempfile.mkdtemp(),
-    )
-    facade = smac.HyperparameterOptimizationFacade(
-        scenario,
-        lambda config, seed=0: 0.0,
-        multi_objective_algorithm=parego.ParEGO(scenario),
-        logging_level=40,
-        overwrite=True,
-    )
+
+    def __init__(self, space: Space, n_trials: int, seed: int, *, objectives: int = 2) -> None:
+        smac = optional_import("smac", "bench")
+        parego = optional_import("smac.multi_objective.parego", "bench")
+        self._runs = optional_import("smac.runhistory.dataclasses", "bench")
+        self._cs = optional_import("ConfigSpace", "bench")
+        self._space = _config_space(self._cs, space, seed)
+        scenario = smac.Scenario(
+            self._space,
+            objectives=[f"value{j}" for j in range(objectives)],
+            deterministic=True,
+            n_trials=n_trials,
+            seed=seed,
+            output_directory=tempfile.mkdtemp(),
+        )
+        self._facade = smac.HyperparameterOptimizationFacade(
+            scenario,
+            lambda config, seed=0: 0.0,
+            multi_objective_algorithm=parego.ParEGO(scenario),
+            logging_level=40,
+            overwrite=True,
+        )
+
+    def ask(self) -> Any:
+        """The next trial; its parameters are ``dict(trial.config)``."""
+        return self._facade.ask()
+
+    def tell(self, asked: Any, values: tuple[float, ...]) -> None:
+        """What came out."""
+        self._facade.tell(asked, self._runs.TrialValue(cost=list(values)))
+
+    def tell_known(self, params: dict[str, Any], values: tuple[float, ...]) -> None:
+        """A trial that it did not ask for."""
+        config = self._cs.Configuration(self._space, values=params)
+        self.tell(self._runs.TrialInfo(config, seed=0), values)
+
+
+def run_smac(
+    space: Space, evaluate: Callable[[dict[str, Any]], tuple[float, ...]], n_trials: int, seed: int
+) -> tuple[list[dict[str, Any]], list[tuple[float, ...]], list[float]]:
+    """Parameters, values and seconds in the optimiser of each trial.
+
+    Args:
+        space: The parameters.
+        evaluate: The objective.
+        n_trials: Budget.
+        seed: Seed.
+    """
+    smac = SmacParEGO(space, n_trials, seed)
     params, values, seconds = [], [], []
     for _ in range(n_trials):
         before = time.thread_time()
-        asked = facade.ask()
+        asked = smac.ask()
         spent = time.thread_time() - before
         params.append(dict(asked.config))
         values.append(evaluate(params[-1]))
         before = time.thread_time()
-        facade.tell(asked, runhistory.TrialValue(cost=list(values[-1])))
+        smac.tell(asked, values[-1])
         seconds.append(spent + time.thread_time() - before)
     return params, values, seconds
 
 
-def _config_space(space: dict[str, tuple[Any, tuple[str, Any] | None]], seed: int) -> Any:
-    cs = optional_import("ConfigSpace", "bench")
+def _config_space(cs: Any, space: Space, seed: int) -> Any:
     made = cs.ConfigurationSpace(seed=seed)
     for name, (distribution, _) in space.items():
         made.add(_parameter(cs, name, distribution))

@@ -22,10 +22,6 @@ QUICK = {
 }
 
 
-# The model-based samplers are still a draft: workers can race to a clone. To be taken away.
-DRAFT = pytest.mark.xfail(reason="draft", strict=False)
-
-
 class _Optunas(BasicSamplerTestCase, MultiObjectiveSamplerTestCase, RelativeSamplerTestCase):
     pass
 
@@ -42,14 +38,12 @@ class TestOptunasSMSEGO(_Optunas):
         return lambda: SMSEGOSampler(**QUICK)
 
 
-@DRAFT
 class TestOursParEGO(SamplerConformance):
     @pytest.fixture
     def sampler(self) -> Callable[..., BaseSampler]:
         return lambda seed=0: ParEGOSampler(seed=seed, **QUICK)
 
 
-@DRAFT
 class TestOursSMSEGO(SamplerConformance):
     @pytest.fixture
     def sampler(self) -> Callable[..., BaseSampler]:

@@ -3,7 +3,11 @@
 from optuna_mofs.samplers.model_based.infill import LowerConfidenceBound, expected_improvement
 from optuna_mofs.samplers.model_based.kriging import Kriging
 from optuna_mofs.samplers.model_based.masks import MaskSearch
-from optuna_mofs.samplers.model_based.sampler import ParEGOSampler, SMSEGOSampler
+from optuna_mofs.samplers.model_based.sampler import (
+    ModelBasedSampler,
+    ParEGOSampler,
+    SMSEGOSampler,
+)
 from optuna_mofs.samplers.model_based.search import InfillSearch
 from optuna_mofs.samplers.model_based.surrogates import Forest, Surrogate
 
@@ -13,6 +17,7 @@ __all__ = [
     "Kriging",
     "LowerConfidenceBound",
     "MaskSearch",
+    "ModelBasedSampler",
     "ParEGOSampler",
     "SMSEGOSampler",
     "Surrogate",

@@ -9,12 +9,13 @@ import numpy as np
 
 from optuna_mofs.features.draw import simplex_weights
 from optuna_mofs.features.table import Array, FeatureTable
+from optuna_mofs.samplers.model_based.candidates import Candidates
 from optuna_mofs.samplers.operators.mask_change import (
     AddDrop,
     FilterEnsembleMutation,
     uniform_mask_crossover,
 )
-from optuna_mofs.samplers.operators.mask_start import ensemble_start, prefix_start
+from optuna_mofs.samplers.operators.mask_start import ensemble_start, prefix_start, wide_start
 
 #: Masks of at most this many features are shown bit by bit; of larger ones this many bits.
 SHOWN_BITS = 32
@@ -84,7 +85,7 @@ class MaskSearch:
         parents: tuple[Array, Array],
         nearby: Callable[[Array, int, float], Array],
         score: Callable[[Array, Array, Array], Array],
-    ) -> MaskCandidates:
+    ) -> Candidates:
         """Candidates, all rounds together.
 
         Args:
@@ -98,7 +99,7 @@ class MaskSearch:
         count = max(10, min(self.masks, _DRAWN_BITS // max(1, p * self.rounds)))
         rows, masks = parents[0][: self.parents], parents[1][: self.parents]
         source = np.arange(len(rows))
-        parts: list[MaskCandidates] = []
+        parts: list[Candidates] = []
         for turn in range(self.rounds):
             made, origin, names = self._masks(
                 rng, table, masks, count if turn == 0 else count // 2
@@ -116,14 +117,12 @@ class MaskSearch:
                 tried = np.concatenate([tried, nearby(rows, self.rows, step)])
             index = np.repeat(np.arange(len(made)), self.rows)
             flat = tried.reshape(len(index), -1)
-            part = MaskCandidates(
-                flat, made, index, score(flat, made, index), source[origin], names
-            )
-            parts.append(part)
-            best = np.argsort(part.scores, kind="stable")[: self.parents]
-            rows, masks = flat[best], made[index[best]]
-            source = part.source[index[best]]
-        return MaskCandidates.joined(parts)
+            scores = score(flat, made, index)
+            goes_back = source[origin][index]
+            parts.append(Candidates(flat, scores, goes_back, np.array(names)[index], made, index))
+            best = np.argsort(scores, kind="stable")[: self.parents]
+            rows, masks, source = flat[best], made[index[best]], goes_back[best]
+        return Candidates.joined(parts)
 
     def _masks(
         self, rng: np.random.Generator, table: FeatureTable, parents: Array, count: int
@@ -146,43 +145,8 @@ class MaskSearch:
             elif turn < 0.9:
                 other = parents[rng.integers(len(parents))]
                 made[k], name = uniform_mask_crossover(rng, mask, other), "crossover"
-            elif turn < 0.95:
-                made[k], name = prefix_start(rng, table, weights), "prefix"
             else:
-                made[k], name = ensemble_start(rng, table, weights), "ensemble"
+                fresh = (prefix_start, ensemble_start, wide_start)[k % 3]
+                made[k], name = fresh(rng, table, weights), "fresh"
             names.append(name)
         return made, origin, names
-
-
-@dataclass(frozen=True)
-class MaskCandidates:
-    """Candidates with masks.
-
-    Args:
-        rows: Candidates × parameters.
-        masks: Distinct masks.
-        index: Which mask each candidate has.
-        scores: The lower the better.
-        source: For each mask the parent that it goes back to.
-        names: For each mask the operator that made it.
-    """
-
-    rows: Array
-    masks: Array
-    index: Array
-    scores: Array
-    source: Array
-    names: list[str]
-
-    @classmethod
-    def joined(cls, parts: list[MaskCandidates]) -> MaskCandidates:
-        """Several as one."""
-        before = np.cumsum([0, *(len(part.masks) for part in parts[:-1])])
-        return cls(
-            np.concatenate([part.rows for part in parts]),
-            np.concatenate([part.masks for part in parts]),
-            np.concatenate([part.index + k for part, k in zip(parts, before)]),
-            np.concatenate([part.scores for part in parts]),
-            np.concatenate([part.source for part in parts]),
-            [name for part in parts for name in part.names],
-        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar, TypedDict, Unpack
 
 import moocore
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
 from optuna_mofs.samplers.base import HistorySampler, Proposal
+from optuna_mofs.samplers.model_based.choice import best_candidate
 from optuna_mofs.samplers.model_based.gain import gain, tolerance
 from optuna_mofs.samplers.model_based.infill import (
     Criterion,
@@ -24,49 +25,85 @@ from optuna_mofs.samplers.model_based.scalarise import (
     guided_weights,
     sequence,
     tchebycheff,
-    weight_vector,
+    weights_apart,
 )
 from optuna_mofs.samplers.model_based.search import InfillSearch
 from optuna_mofs.samplers.model_based.start import FirstConfigurations
-from optuna_mofs.samplers.model_based.surrogates import surrogate_factory
-from optuna_mofs.samplers.model_based.view import View, best_candidate
+from optuna_mofs.samplers.model_based.surrogates import Surrogate, surrogate_factory
+from optuna_mofs.samplers.model_based.view import Seen, View
 
-#: What a fitted sampler says of candidates: scores of encoded rows (the lower the better), and
-#: what the chosen one shall remember.
-Fitted = tuple[Callable[[Array], Array], Callable[[Array], dict[str, Any]]]
+#: What a sampler that has learned says of candidates: what they promise (the lower the better),
+#: and what the chosen one shall remember.
+Learned = tuple[Callable[[Seen], Array], Callable[[Seen], dict[str, Any]]]
 
 
-class _ModelBasedSampler(HistorySampler):
-    """A start that is spread over the space, then the best promise of a surrogate."""
+class SharedOptions(TypedDict, total=False):
+    """Arguments of :class:`ModelBasedSampler`, for subclasses that pass them on."""
+
+    n_trials: int | None
+    start_size: int | None
+    surrogate: Any
+    confidence: float | None
+    search: InfillSearch | None
+    mask_search: MaskSearch | None
+    seed: int | None
+
+
+class ModelBasedSampler(HistorySampler):
+    """A start that is spread over the space, then the best promise of a surrogate.
+
+    Subclasses implement :meth:`learn`.
+
+    Args:
+        n_trials: Number of trials planned, if known: a small budget gets a shorter start.
+        start_size: Finished trials before the first model; by default 4 for each parameter, 8 to
+            24.
+        surrogate: ``"auto"`` (Kriging on spaces of few columns, else a forest),
+            ``"forest"``, ``"kriging"``, a scikit-learn regressor that says how sure it is, or a
+            function that makes a model with ``fit(X, y)`` and ``predict(X) -> (mean, sd)``.
+        confidence: Lambda of the confidence bound; by default the class's own.
+        search: Effort of the search for the best promise.
+        mask_search: The same for masks.
+        seed: Seed; if None, one is drawn and kept in the study.
+    """
+
+    #: Lambda of the confidence bound where none is given.
+    default_confidence: ClassVar[float]
 
     def __init__(
         self,
         *,
-        n_trials: int | None,
-        start_size: int | None,
-        surrogate: Any,
-        confidence: float,
-        search: InfillSearch | None,
-        mask_search: MaskSearch | None,
-        seed: int | None,
+        n_trials: int | None = None,
+        start_size: int | None = None,
+        surrogate: Any = "auto",
+        confidence: float | None = None,
+        search: InfillSearch | None = None,
+        mask_search: MaskSearch | None = None,
+        seed: int | None = None,
     ) -> None:
         super().__init__(seed=seed)
         for name, value in (("n_trials", n_trials), ("start_size", start_size)):
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, but is {value}.")
-        if not confidence >= 0:
-            raise ValueError(f"confidence must be at least 0, but is {confidence}.")
-        surrogate_factory(surrogate)  # refuses what is none
         self.n_trials = n_trials
         self.start_size = start_size
         self.surrogate = surrogate
-        self.confidence = confidence
+        self.confidence = self.default_confidence if confidence is None else confidence
+        if not self.confidence >= 0:
+            raise ValueError(f"confidence must be at least 0, but is {confidence}.")
         self.search = search or InfillSearch()
         self.mask_search = mask_search or MaskSearch()
+        surrogate_factory(surrogate)  # refuses what is none
 
     @abstractmethod
-    def _fit(self, view: View, rng: np.random.Generator, number: int) -> Fitted:
-        """Learn from the history."""
+    def learn(self, view: View, rng: np.random.Generator, number: int) -> Learned:
+        """Fit surrogates to the history.
+
+        Args:
+            view: The history.
+            rng: Generator.
+            number: The trial's number.
+        """
 
     def propose(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
         """A configuration of the start, or the one that promises most."""
@@ -78,32 +115,53 @@ class _ModelBasedSampler(HistorySampler):
         if view.exhausted:
             return first.random(rng)
         # Of the trial, not of the attempt: an attempt that gave a clone is not worth a new model.
-        score, explain = self._fit(view, np.random.default_rng([seed, number, 2**20]), number)
-        found = best_candidate(view, rng, score, self.search, self.mask_search)
+        infill, explain = self.learn(view, np.random.default_rng([seed, number, 2**20]), number)
+        found = best_candidate(view, rng, infill, self.search, self.mask_search)
         if found is None:
             return first.random(rng)
-        proposal, x = found
-        proposal.memory.update(explain(x))
+        proposal, seen = found
+        proposal.memory.update(explain(seen))
         return proposal
 
     def _first_count(self, history: History) -> int:
         if self.start_size is not None:
             return self.start_size
         d = len(history.space) + (0 if history.table is None else 4)
-        size = int(np.clip(4 * d, 8, 32))
+        size = int(np.clip(4 * d, 8, 24))
         return size if self.n_trials is None else max(4, min(size, self.n_trials // 3))
 
-    def _weight_of_sd(self, view: View, number: int) -> float:
-        """Lambda of the confidence bound; spread over workers if they have but one objective."""
+    def _fitted(self, view: View, targets: Array, rng: np.random.Generator) -> Surrogate:
+        make = surrogate_factory(self.surrogate)
+        X = view.seen.X
+        return make(X.shape[1], view.masked, rng).fit(X, targets)
+
+    def _bounds(
+        self, view: View, rng: np.random.Generator
+    ) -> Callable[[Seen, LowerConfidenceBound], Array]:
+        """Bounds of all objectives: one surrogate for each that is not exactly known."""
+        models = {j: self._fitted(view, view.values[:, j], rng) for j in view.unknown}
+
+        def bounds(seen: Seen, bound: LowerConfidenceBound) -> Array:
+            found = seen.exact.copy()
+            for j, model in models.items():
+                found[:, j] = np.maximum(bound(*model.predict(seen.X), 0.0), view.floor[j])
+            return found
+
+        return bounds
+
+    def _bound(self, view: View, number: int) -> LowerConfidenceBound:
+        """The confidence bound; workers on one objective differ in courage.
+
+        Their lambdas are exponential with the same mean (Hutter et al. 2012).
+        """
         weight = self.confidence
         if view.values.shape[1] == 1 and view.history.running_notes:
-            # Exponential with the same mean (Hutter et al. 2012): workers differ in courage.
             offset = float(np.random.default_rng(self.study_seed).random())
             weight *= -np.log1p(-min(sequence(number, offset), 0.999))
-        return float(weight)
+        return LowerConfidenceBound(float(weight))
 
 
-class ParEGOSampler(_ModelBasedSampler):
+class ParEGOSampler(ModelBasedSampler):
     """Model-based search that turns several objectives into one, anew for each trial.
 
     Knowles (2006), on mixed and conditional spaces as Horn and Bischl (2016) do it, and with
@@ -116,22 +174,14 @@ class ParEGOSampler(_ModelBasedSampler):
     ``docs/samplers/model_based.md``.
 
     Args:
-        n_trials: Number of trials planned, if known: a small budget gets a shorter start.
-        start_size: Finished trials before the first model; by default 4 for each parameter, 8 to
-            32.
-        surrogate: ``"auto"`` (Kriging on spaces of few columns, else a forest),
-            ``"forest"``, ``"kriging"``, a scikit-learn regressor that says how sure it is, or a
-            function that makes a model with ``fit(X, y)`` and ``predict(X) -> (mean, sd)``.
         criterion: ``"lcb"``, ``"ei"``, or a function of (mean, sd, best target), the lower the
             better.
-        confidence: Lambda of the confidence bound (the authors' code: 1 on numeric spaces, else
-            2).
         rho: Weight of the sum in the augmented Tchebycheff norm.
         weights: ``"uniform"`` on the simplex as in the papers, or ``"guided"``: of two objectives
             more often those that ask for a stretch of the front which holds much hypervolume.
-        search: Effort of the search for the best promise.
-        mask_search: The same for masks.
-        seed: Seed; if None, one is drawn and kept in the study.
+        **shared: What both samplers have: ``n_trials``, ``start_size``, ``surrogate``,
+            ``confidence`` (by default 1; the authors' code takes 1 on numeric spaces, else 2),
+            ``search``, ``mask_search``, ``seed``; see :class:`ModelBasedSampler`.
 
     Example:
         >>> import optuna
@@ -148,29 +198,17 @@ class ParEGOSampler(_ModelBasedSampler):
         True
     """
 
+    default_confidence = 1.0
+
     def __init__(
         self,
         *,
-        n_trials: int | None = None,
-        start_size: int | None = None,
-        surrogate: Any = "auto",
         criterion: str | Criterion = "lcb",
-        confidence: float = 1.0,
         rho: float = RHO,
         weights: str = "guided",
-        search: InfillSearch | None = None,
-        mask_search: MaskSearch | None = None,
-        seed: int | None = None,
+        **shared: Unpack[SharedOptions],
     ) -> None:
-        super().__init__(
-            n_trials=n_trials,
-            start_size=start_size,
-            surrogate=surrogate,
-            confidence=confidence,
-            search=search,
-            mask_search=mask_search,
-            seed=seed,
-        )
+        super().__init__(**shared)
         if not callable(criterion) and criterion not in ("lcb", "ei"):
             raise ValueError(
                 f"criterion must be 'lcb', 'ei' or a function of (mean, sd, best), "
@@ -184,33 +222,43 @@ class ParEGOSampler(_ModelBasedSampler):
         self.rho = rho
         self.weights = weights
 
-    def _fit(self, view: View, rng: np.random.Generator, number: int) -> Fitted:
-        m = view.values.shape[1]
-        offset = np.random.default_rng(self.study_seed).random(max(1, m - 1))
-        if m == 2 and self.weights == "guided":
-            place = sequence(number, float(offset[0]))
-            weights = guided_weights(place, view.front())
-        else:
-            weights = weight_vector(number, m, offset)
-        targets = tchebycheff(view.scaled, weights, self.rho)
-        model = surrogate_factory(self.surrogate)(view.X.shape[1], view.masked, rng)
-        model.fit(view.X, targets)
+    def learn(self, view: View, rng: np.random.Generator, number: int) -> Learned:
+        """One surrogate of the norm under the trial's weights.
+
+        If only some of the objectives need a model, the norm is that of their bounds and of the
+        exact values of the others.
+        """
+        weights = self._weights(view, number)
         criterion = self._criterion(view, number)
-        best = float(targets.min())
         memory: dict[str, Any] = {"objective_weights": weights.round(6).tolist()}
         if isinstance(criterion, LowerConfidenceBound):
             memory["confidence"] = criterion.weight
-        return lambda X: criterion(*model.predict(X), best), lambda x: memory
+            if len(view.unknown) < len(weights):
+                bound, bounds = criterion, self._bounds(view, rng)
+                return (
+                    lambda seen: tchebycheff(bounds(seen, bound), weights, self.rho),
+                    lambda seen: memory,
+                )
+        targets = view.rescaled(tchebycheff(view.values, weights, self.rho))
+        model, best = self._fitted(view, targets, rng), float(targets.min())
+        return lambda seen: criterion(*model.predict(seen.X), best), lambda seen: memory
+
+    def _weights(self, view: View, number: int) -> Array:
+        m = view.values.shape[1]
+        offset = np.random.default_rng(self.study_seed).random(max(1, m - 1))
+        if m == 2 and self.weights == "guided":
+            return guided_weights(sequence(number, float(offset[0])), view.front())
+        notes = view.history.running_notes
+        running = [n["objective_weights"] for n in notes if "objective_weights" in n]
+        return weights_apart(number, m, offset[: m - 1], np.array(running))
 
     def _criterion(self, view: View, number: int) -> Criterion:
         if callable(self.criterion):
             return self.criterion
-        if self.criterion == "ei":
-            return expected_improvement
-        return LowerConfidenceBound(self._weight_of_sd(view, number))
+        return expected_improvement if self.criterion == "ei" else self._bound(view, number)
 
 
-class SMSEGOSampler(_ModelBasedSampler):
+class SMSEGOSampler(ModelBasedSampler):
     """Model-based search that takes the step with the largest gain of hypervolume.
 
     Ponweiser et al. (2008), on mixed and conditional spaces as Horn and Bischl (2016) do it: one
@@ -221,16 +269,9 @@ class SMSEGOSampler(_ModelBasedSampler):
     ``docs/samplers/model_based.md``.
 
     Args:
-        n_trials: Number of trials planned, if known: a small budget gets a shorter start, and the
-            tolerance of the penalty shrinks towards the end. Without it as many trials are
-            thought to be left as are finished.
-        start_size: Finished trials before the first model; by default 4 for each parameter, 8 to
-            32.
-        surrogate: As for :class:`ParEGOSampler`.
-        confidence: Lambda of the confidence bounds (the authors' code: 1).
-        search: Effort of the search for the best promise.
-        mask_search: The same for masks.
-        seed: Seed; if None, one is drawn and kept in the study.
+        **shared: See :class:`ModelBasedSampler`. ``confidence`` is 0.5 by default (the authors'
+            code: 1). With ``n_trials`` the tolerance of the penalty shrinks towards the end;
+            without it as many trials are thought to be left as are finished.
 
     Example:
         >>> import optuna
@@ -247,54 +288,33 @@ class SMSEGOSampler(_ModelBasedSampler):
         True
     """
 
-    def __init__(
-        self,
-        *,
-        n_trials: int | None = None,
-        start_size: int | None = None,
-        surrogate: Any = "auto",
-        confidence: float = 0.5,
-        search: InfillSearch | None = None,
-        mask_search: MaskSearch | None = None,
-        seed: int | None = None,
-    ) -> None:
-        super().__init__(
-            n_trials=n_trials,
-            start_size=start_size,
-            surrogate=surrogate,
-            confidence=confidence,
-            search=search,
-            mask_search=mask_search,
-            seed=seed,
-        )
+    default_confidence = 0.5
 
-    def _fit(self, view: View, rng: np.random.Generator, number: int) -> Fitted:
-        m = view.values.shape[1]
-        make = surrogate_factory(self.surrogate)
-        models = [
-            make(view.X.shape[1], view.masked, rng).fit(view.X, view.scaled[:, j])
-            for j in range(m)
-        ]
-        bound = LowerConfidenceBound(self._weight_of_sd(view, number))
-
-        def bounds(X: Array) -> Array:
-            return np.column_stack([bound(*model.predict(X), 0.0) for model in models])
-
-        if m == 1:
-            return lambda X: bounds(X)[:, 0], lambda x: {"confidence": bound.weight}
-        front = self._front(view)
+    def learn(self, view: View, rng: np.random.Generator, number: int) -> Learned:
+        """One surrogate an objective, but for those that are exactly known."""
+        bounds = self._bounds(view, rng)
+        bound = self._bound(view, number)
+        if view.values.shape[1] == 1:
+            return lambda seen: bounds(seen, bound)[:, 0], lambda seen: {
+                "confidence": bound.weight
+            }
+        front = self._front(view, bounds(view.seen, LowerConfidenceBound(0.0)))
         reference = view.reference()
         left = len(view.values) if self.n_trials is None else self.n_trials - number
         epsilon = tolerance(front, max(0, left))
+        return (
+            lambda seen: -gain(bounds(seen, bound), front, reference, epsilon),
+            lambda seen: {"bounds": view.scale.raw(bounds(seen, bound)[0]).tolist()},
+        )
 
-        def explain(x: Array) -> dict[str, Any]:
-            return {"bounds": view.scale.raw(bounds(x)[0]).tolist()}
+    def _front(self, view: View, smoothed: Array) -> Array:
+        """Scaled values of the front as the surrogates see it, with the bounds of what is running.
 
-        return lambda X: -gain(bounds(X), front, reference, epsilon), explain
-
-    def _front(self, view: View) -> Array:
-        """Scaled values of the front, with the bounds of what is running."""
-        points = view.front()
+        Values of cross-validation are rough: the best of them are lucky. No bound reaches a lucky
+        front, and the search would turn to whatever is penalised least, such as a plateau at one
+        end of it (Koch et al. 2015).
+        """
+        points = view.front(smoothed)
         running = [note["bounds"] for note in view.history.running_notes if "bounds" in note]
         if running:
             points = np.concatenate([points, view.scale.linear(np.array(running))])

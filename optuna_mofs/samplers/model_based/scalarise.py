@@ -13,6 +13,8 @@ from optuna_mofs.features.table import Array
 RHO = 0.05
 #: Weights among which two objectives choose.
 _GRID = 200
+#: Weight vectors drawn for each that is taken while other trials run.
+_TOO_MANY = 10
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,31 @@ def weight_vector(number: int, count: int, offset: Array) -> Array:
         weights[1:] = left
         weights[:-1] -= left
     return weights
+
+
+def weights_apart(number: int, count: int, offset: Array, running: Array) -> Array:
+    """Weights of the objectives for a trial, apart from those of the trials that run now.
+
+    Several times too many are drawn and the one furthest from its nearest neighbour is taken, as
+    Horn et al. (2015) do for the points of a batch. With many objectives the sequence alone
+    leaves neighbours too close.
+
+    Args:
+        number: The trial's number.
+        count: Number of objectives.
+        offset: As for :func:`weight_vector`.
+        running: Weights of running trials, trials × objectives.
+
+    Example:
+        >>> weights_apart(0, 2, np.array([0.25]), np.array([[0.75, 0.25]])).round(2).tolist()
+        [0.04, 0.96]
+    """
+    if not len(running):
+        return weight_vector(number, count, offset)
+    drawn = np.array([weight_vector(number + k, count, offset) for k in range(_TOO_MANY)])
+    apart = np.abs(drawn[:, None] - running).sum(axis=2).min(axis=1)
+    furthest: Array = drawn[int(apart.argmax())]
+    return furthest
 
 
 def guided_weights(place: float, front: Array, *, even: float = 0.3) -> Array:

@@ -15,34 +15,11 @@ import numpy as np
 from optuna_mofs.features.table import Array
 from optuna_mofs.parameters import ParameterSpace
 from optuna_mofs.samplers.model_based.activity import Activity
+from optuna_mofs.samplers.model_based.candidates import Candidates
 from optuna_mofs.samplers.operators.rows import reflect
 
 #: Scores of rows, the lower the better.
 Score = Callable[[Array], Array]
-
-
-@dataclass(frozen=True)
-class Candidates:
-    """Rows with what they promise.
-
-    Args:
-        rows: Candidates × parameters.
-        scores: The lower the better.
-        origin: Position among the starts of the local search, or -1.
-    """
-
-    rows: Array
-    scores: Array
-    origin: Array
-
-    @classmethod
-    def joined(cls, parts: list[Candidates]) -> Candidates:
-        """Several as one."""
-        return cls(
-            np.concatenate([p.rows for p in parts]),
-            np.concatenate([p.scores for p in parts]),
-            np.concatenate([p.origin for p in parts]),
-        )
 
 
 @dataclass(frozen=True)
@@ -60,9 +37,9 @@ class InfillSearch:
 
     restarts: int = 3
     rounds: int = 3
-    points: int = 300
+    points: int = 240
     starts: int = 8
-    neighbours: int = 50
+    neighbours: int = 40
     steps: tuple[float, ...] = (0.15, 0.05, 0.015)
 
     def __post_init__(self) -> None:
@@ -90,8 +67,8 @@ class InfillSearch:
         parts = [self._focus(rng, space, activity, score)]
         best = parts[0].rows[[int(parts[0].scores.argmin())]]
         starts = np.concatenate([good[: self.starts], best])
-        origin = np.append(np.arange(len(starts) - 1), -1)
-        parts.extend(self._local(rng, space, activity, score, starts, origin))
+        source = np.append(np.arange(len(starts) - 1), -1)
+        parts.extend(self._local(rng, space, activity, score, starts, source))
         return Candidates.joined(parts)
 
     def _focus(
@@ -109,7 +86,7 @@ class InfillSearch:
                 drawn[:, :, j] = _chosen(unit[:, :, j], choices)
             rows = activity.apply(drawn.reshape(-1, d))
             scores = score(rows)
-            parts.append(Candidates(rows, scores, np.full(len(rows), -1)))
+            parts.append(_made("focus", rows, scores, np.full(len(rows), -1)))
             best = scores.reshape(self.restarts, -1).argmin(axis=1)
             at = rows.reshape(self.restarts, self.points, d)[np.arange(self.restarts), best]
             quarter = (high - low) / 4
@@ -126,7 +103,7 @@ class InfillSearch:
         activity: Activity,
         score: Score,
         starts: Array,
-        origin: Array,
+        source: Array,
     ) -> list[Candidates]:
         parts = []
         at, value = starts, score(starts)
@@ -134,7 +111,7 @@ class InfillSearch:
             near = neighbours(rng, space, at, self.neighbours, step)
             rows = activity.apply(near.reshape(-1, len(space)))
             scores = score(rows)
-            parts.append(Candidates(rows, scores, np.repeat(origin, self.neighbours)))
+            parts.append(_made("local", rows, scores, np.repeat(source, self.neighbours)))
             table = scores.reshape(len(at), -1)
             best = table.argmin(axis=1)
             lines = np.arange(len(at))
@@ -170,6 +147,10 @@ def neighbours(
     near = np.where(space.categorical, np.where(changed, other, old), moved)
     fresh = space.from_unit(rng.random((len(rows) * count, len(space)))).reshape(shape)
     return np.where(np.isnan(old), fresh, near)
+
+
+def _made(operator: str, rows: Array, scores: Array, source: Array) -> Candidates:
+    return Candidates(rows, scores, source, np.full(len(rows), operator))
 
 
 def _all_choices(space: ParameterSpace, restarts: int) -> dict[int, Array]:

@@ -13,14 +13,16 @@ from optuna_mofs.history import History
 from optuna_mofs.samplers.base import Proposal
 from optuna_mofs.samplers.model_based.activity import Activity
 from optuna_mofs.samplers.model_based.design import latin_hypercube, thinned_design
+from optuna_mofs.samplers.model_based.warp import Warp
 from optuna_mofs.samplers.operators.mask_start import (
     ensemble_start,
     geometric_start,
     prefix_start,
+    wide_start,
 )
 
-#: Suggestion of the filter representations that says how many features are taken.
-_FRACTION = "fraction"
+#: How first masks are made, in turn.
+_MASKS = (ensemble_start, prefix_start, geometric_start, wide_start)
 
 
 class FirstConfigurations:
@@ -75,22 +77,9 @@ class FirstConfigurations:
                     space.categorical,
                     self.count,
                 )
-            return self._small_fractions(rows)
+            return Warp(space.names, self._history.described).back(rows)
 
         rows: Array = self._kept(key, make)
-        return rows
-
-    def _small_fractions(self, rows: Array) -> Array:
-        """Every other point takes few features: a geometric number, as masks start with."""
-        described = self._history.described
-        table = None if described is None else described.features
-        names = self._history.space.names
-        if table is None or self._history.table is not None or _FRACTION not in names:
-            return rows
-        j = names.index(_FRACTION)
-        few = -np.log1p(-np.minimum(rows[::2, j], 1 - 1e-9)) * table.start_size / len(table.free)
-        rows = rows.copy()
-        rows[::2, j] = np.minimum(few, 1.0)
         return rows
 
     def _with_mask(
@@ -99,7 +88,7 @@ class FirstConfigurations:
         table = self._history.table
         if table is None:
             return Proposal(row, None, operator)
-        recipe = (ensemble_start, prefix_start, geometric_start)[number % 3]
+        recipe = _MASKS[number % len(_MASKS)]
         filters = len(table.filters)
         weights = simplex_weights(rng, filters) if filters else np.zeros(0)
         return Proposal(row, recipe(rng, table, weights), recipe.__name__)

@@ -62,9 +62,9 @@ def test_search_improves_on_its_parents(ranked: bool) -> None:
         score,
     )
     assert found.scores.min() < before - 1
-    np.testing.assert_allclose(found.scores, score(found.rows, found.masks, found.index))
-    assert len(found.source) == len(found.names) == len(found.masks)
-    assert {"flip", "redraw", "crossover", "row"} <= set(found.names)
+    masks = np.array([found.mask(k) for k in range(len(found.rows))])
+    np.testing.assert_allclose(found.scores, score(found.rows, masks, np.arange(len(masks))))
+    assert {"flip", "redraw", "crossover", "row"} <= set(found.operators)
     assert set(found.source) <= set(range(6))
 
 

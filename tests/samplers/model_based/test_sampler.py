@@ -8,9 +8,16 @@ import numpy as np
 import optuna
 import pytest
 from optuna.trial import Trial, create_trial
+from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.naive_bayes import GaussianNB
 
-from optuna_mofs import ParEGOSampler, SMSEGOSampler, suggest_features
+from optuna_mofs import (
+    FeatureSelectionObjective,
+    ParEGOSampler,
+    SMSEGOSampler,
+    suggest_features,
+)
 from optuna_mofs._storage import frozen_attr
 from optuna_mofs.history import PROPOSAL, History
 from optuna_mofs.samplers.base import Proposal
@@ -87,14 +94,16 @@ def test_only_active_parameters_are_proposed(sampler: Any) -> None:
         assert set(params) == wanted[params["branch"]]
 
 
-def test_running_trials_have_weights_apart() -> None:
-    study = make_study("mixed", sampler=ParEGOSampler(seed=0, search=FAST, start_size=8))
+@pytest.mark.parametrize("weights", ["guided", "uniform"])
+def test_running_trials_have_weights_apart(weights: str) -> None:
+    sampler = ParEGOSampler(seed=0, search=FAST, start_size=8, weights=weights)
+    study = make_study("mixed", sampler=sampler)
     study.optimize(PROBLEMS["mixed"], n_trials=9)
     trials = [study.ask() for _ in range(4)]
     for trial in trials:
         trial.suggest_float("x", -3, 3)
-    weights = sorted(n["objective_weights"][0] for n in notes(study)[-4:])
-    assert np.diff(weights).min() > 0.1
+    firsts = sorted(n["objective_weights"][0] for n in notes(study)[-4:])
+    assert np.diff(firsts).min() > 0.1
 
 
 def test_running_trials_count_as_part_of_the_front() -> None:
@@ -136,6 +145,21 @@ def test_expected_improvement_runs() -> None:
     study = make_study("three", sampler=ParEGOSampler(seed=0, criterion="ei", start_size=6))
     study.optimize(PROBLEMS["three"], n_trials=9)
     assert len(notes(study)[-1]["objective_weights"]) == 3
+
+
+def test_few_features_have_as_much_room_as_many() -> None:
+    X, y = make_classification(80, 63, n_informative=4, random_state=0)
+    for features in ("filter_ensemble", "single_filter"):
+        objective = FeatureSelectionObjective(
+            GaussianNB(), X, y, features=features, filters=["auc", "anova_f"], cv=2
+        )
+        study = objective.create_study(sampler=ParEGOSampler(seed=0, start_size=20, search=FAST))
+        study.optimize(objective, n_trials=24)
+        fractions = np.array([t.params["fraction"] for t in study.trials[1:20]])
+        # Half of a scale by log(1 + 63 f) are those of up to 7 features.
+        assert 0.3 < (fractions < 7 / 63).mean() < 0.7
+        assert fractions.max() > 0.5
+        assert {n["operator"] for n in notes(study)[20:]} <= {"focus", "local"}
 
 
 @pytest.mark.parametrize("sampler", BOTH)

@@ -12,6 +12,7 @@ from optuna_mofs.samplers.model_based.scalarise import (
     sequence,
     tchebycheff,
     weight_vector,
+    weights_apart,
 )
 
 
@@ -56,20 +57,32 @@ def test_scaling_and_norm_keep_dominance(values: np.ndarray, number: int) -> Non
                 assert norm[i] <= norm[j] + 1e-12
 
 
-@pytest.mark.parametrize("count", [2, 3, 4])
-def test_weights_are_spread_over_trials_that_run_together(count: int) -> None:
-    offset = np.random.default_rng(0).random(count - 1)
-    weights = np.array([weight_vector(n, count, offset) for n in range(37, 45)])
-    np.testing.assert_allclose(weights.sum(axis=1), 1)
-    assert (weights >= 0).all()
+def least(points: np.ndarray) -> float:
+    apart = np.abs(points[:, None] - points).sum(axis=2)
+    return float(apart[~np.eye(len(points), dtype=bool)].min())
 
-    def least(points: np.ndarray) -> float:
-        apart = np.abs(points[:, None] - points).sum(axis=2)
-        return float(apart[~np.eye(len(points), dtype=bool)].min())
 
+@pytest.mark.parametrize("workers", [4, 8])
+@pytest.mark.parametrize("count", [2, 3, 4, 6])
+def test_weights_are_spread_over_trials_that_run_together(count: int, workers: int) -> None:
     rng = np.random.default_rng(1)
-    chance = np.median([least(rng.dirichlet(np.ones(count), 8)) for _ in range(50)])
-    assert least(weights) > 1.2 * chance
+    chance = np.median([least(rng.dirichlet(np.ones(count), workers)) for _ in range(50)])
+    for seed in range(6):
+        offset = np.random.default_rng(seed).random(count - 1)
+        weights = np.empty((0, count))
+        for number in range(37 * seed, 37 * seed + workers):
+            new = weights_apart(number, count, offset, weights)
+            weights = np.vstack([weights, new])
+        np.testing.assert_allclose(weights.sum(axis=1), 1)
+        assert (weights >= 0).all()
+        assert least(weights) > 1.5 * chance
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_weights_of_workers_that_do_not_see_each_other(count: int) -> None:
+    offset = np.random.default_rng(0).random(count - 1)
+    weights = np.array([weight_vector(n, count, offset) for n in range(37, 41)])
+    assert least(weights) > 0.25
 
 
 def test_weights_are_uniform_in_the_long_run() -> None:

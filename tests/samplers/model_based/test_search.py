@@ -8,7 +8,8 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 
 from optuna_mofs.parameters import ParameterSpace
 from optuna_mofs.samplers.model_based.activity import Activity
-from optuna_mofs.samplers.model_based.search import Candidates, InfillSearch, neighbours
+from optuna_mofs.samplers.model_based.candidates import Candidates
+from optuna_mofs.samplers.model_based.search import InfillSearch, neighbours
 
 SPACE = ParameterSpace(
     {
@@ -44,7 +45,8 @@ def test_focus_and_local_each_do_their_part() -> None:
     widths = np.ptp(focus[:, 0, :, 2], axis=1)
     assert widths[1] < 0.6 * widths[0]
     assert widths[2] < 0.6 * widths[1]
-    assert set(found.origin) == {-1, 0, 1, 2}
+    assert set(found.source) == {-1, 0, 1, 2}
+    assert set(found.operators) == {"focus", "local"}
 
 
 def test_only_active_parameters() -> None:

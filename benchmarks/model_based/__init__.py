@@ -1,0 +1,1 @@
+"""ParEGOSampler and SMSEGOSampler against what people use today."""

@@ -1,0 +1,63 @@
+"""Rows as models and searches see them: the fraction of features by its logarithm."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optuna_mofs.description import StudyDescription
+from optuna_mofs.features.table import Array
+
+#: Suggestion of the filter representations that says how many features are taken.
+_FRACTION = "fraction"
+
+
+class Warp:
+    """Rows ↔ rows in which small fractions of features have as much room as large ones.
+
+    Of 60 features the front may need 1 to 8. On a linear scale these share an eighth of the range:
+    designs hardly meet them, and a model cannot tell them apart. A fraction ``f`` of ``p``
+    features becomes ``log(1 + p f) / log(1 + p)``; all else stays as it is.
+
+    Args:
+        names: The parameters.
+        described: What the study says of its features, if anything.
+
+    Example:
+        >>> Warp(["x"], None)(np.array([[0.3]])).tolist()
+        [[0.3]]
+    """
+
+    def __init__(self, names: list[str], described: StudyDescription | None) -> None:
+        self._column: int | None = None
+        if described is None or described.representation is None or described.features is None:
+            return
+        # Masks that are computed of filter ranks have a fraction.
+        if described.representation.ranks is not None and _FRACTION in names:
+            self._column = names.index(_FRACTION)
+            self._p = max(1, len(described.features.free))
+
+    def sizes(self, rows: Array) -> Array | None:
+        """Number of features of warped rows, or None if there is no fraction among them."""
+        if self._column is None:
+            return None
+        chosen = np.expm1(rows[:, self._column] * np.log1p(self._p))
+        # As the representation counts, but for what the way there and back adds.
+        return np.ceil(chosen - 1e-7)
+
+    def __call__(self, rows: Array) -> Array:
+        """Rows of a history as models see them."""
+        if self._column is None:
+            return rows
+        rows = rows.copy()
+        fraction = rows[..., self._column]
+        rows[..., self._column] = np.log1p(self._p * fraction) / np.log1p(self._p)
+        return rows
+
+    def back(self, rows: Array) -> Array:
+        """The inverse."""
+        if self._column is None:
+            return rows
+        rows = rows.copy()
+        place = rows[..., self._column]
+        rows[..., self._column] = np.expm1(place * np.log1p(self._p)) / self._p
+        return rows

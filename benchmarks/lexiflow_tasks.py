@@ -32,7 +32,7 @@ FILTERS = ("anova_f", "information_gain", "auc")
 class Task:
     """An objective, what is wanted of it, and data it did not see."""
 
-    objective: FeatureSelectionObjective
+    objective: Any
     tolerances: dict[str, float]
     goals: dict[str, float] = field(default_factory=dict)
     test: tuple[Any, Any] | None = None

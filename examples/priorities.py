@@ -1,0 +1,50 @@
+"""One answer instead of a front, for a pipeline that nobody watches.
+
+The error comes first, but what is within 0.01 of the best is as good as the best; then features,
+of which five are few enough; then the stability of the selection from fold to fold. The search
+stops when the answer has been the same for 60 trials.
+"""
+
+import optuna
+from sklearn.datasets import load_breast_cancer
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from optuna_mofs import (
+    FeatureSelectionObjective,
+    FilterEnsembleFeatures,
+    LexicographicPreference,
+    LexiFlowSampler,
+    StopWhenSettled,
+    spaces,
+)
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+objective = FeatureSelectionObjective(
+    make_pipeline(StandardScaler(), KNeighborsClassifier()),
+    X,
+    y,
+    space=spaces.knn(prefix="kneighborsclassifier__"),
+    features=FilterEnsembleFeatures(ranks="fold"),
+    measures=["error", "count", "instability"],
+)
+wanted = LexicographicPreference(
+    ["error", "count", "instability"], tolerances={"error": 0.01}, goals={"count": 5}
+)
+study = objective.create_study(sampler=LexiFlowSampler(wanted, seed=0))
+study.optimize(
+    objective, n_trials=150, callbacks=[StopWhenSettled(wanted, patience=60, goals=False)]
+)
+
+best = wanted.best(study)
+print("targets:", {name: round(value, 4) for name, value in wanted.targets(study).items()})
+print(
+    f"trial {best.number} of {len(study.trials)}:", dict(zip(objective.metric_names, best.values))
+)
+print("operator:", best.user_attrs["operator"], "| features:", best.user_attrs["n_features"])
+
+model = objective.refit(best)
+print("classes of the first rows:", model.predict(X)[:5])

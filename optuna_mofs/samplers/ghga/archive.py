@@ -107,6 +107,16 @@ class Archive:
         steps: Array = near[self.common(place, near) == self._sizes[near]]
         return steps
 
+    def held(self, place: int, others: Array) -> Array:
+        """Which of several sets are subsets of one."""
+        held: Array = (self._words[others] & ~self._words[place] == 0).all(axis=-1)
+        return held
+
+    def holders(self, place: int, others: Array) -> Array:
+        """Which of several sets one is a subset of."""
+        holders: Array = (self._words[place] & ~self._words[others] == 0).all(axis=-1)
+        return holders
+
     def common(self, place: int, others: Array) -> Array:
         """Number of features that a set shares with others."""
         return shared(self._words[place], self._words[others])

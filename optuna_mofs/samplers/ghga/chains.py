@@ -1,8 +1,9 @@
 """Elimination chains, read from what is written on the trials.
 
-A chain is a guided elimination (Algorithm 4). Each of its trials remembers the chain (by the
-number of its first trial), the trial it was made from (its master), and how many evaluations the
-chain may spend. Where a chain stands is computed of that, so that it survives a kill.
+A chain is a guided elimination (Algorithm 4), or a probe (see :mod:`.renewal`). Each of its
+trials remembers the chain (by the number of its first trial), the trial it was made from (its
+master), and how many evaluations the chain may spend. Where a chain stands is computed of that, so
+that it survives a kill.
 """
 
 from __future__ import annotations
@@ -26,22 +27,57 @@ class Try:
     master: int
     left_out: tuple[int, ...]
 
+    @classmethod
+    def noted(cls, note: dict[str, Any]) -> Try:
+        """As the trial remembers it."""
+        return cls(note["master"], tuple(note["left_out"]))
+
 
 @dataclass
 class Chain:
-    """One elimination.
+    """One elimination, or one probe.
 
     Args:
         first: Number of the trial whose mask it started from.
         budget: Evaluations it may spend.
         tries: Its finished trials by number.
         waiting: Its trials that still run.
+        against: Of a probe: the features of which each is left out once.
+        renewed: Whether it is an elimination that started where a renewal led to.
     """
 
     first: int
     budget: int
     tries: dict[int, Try] = field(default_factory=dict)
     waiting: list[Try] = field(default_factory=list)
+    against: tuple[int, ...] = ()
+    renewed: bool = False
+
+    @classmethod
+    def noted(cls, note: dict[str, Any], first: int) -> Chain:
+        """A chain as one of its trials remembers it, without tries."""
+        against = tuple(note.get("against", ()))
+        return cls(first, note["budget"], against=against, renewed="renewed" in note)
+
+    def note(self, name: int, tried: Try) -> dict[str, Any]:
+        """What one of its trials has to remember.
+
+        Args:
+            name: Name of the chain: the number of its first trial.
+            tried: How the trial was made.
+        """
+        note = {
+            "chain": name,
+            "first": self.first,
+            "master": tried.master,
+            "left_out": list(tried.left_out),
+            "budget": self.budget,
+        }
+        if self.against:
+            note["against"] = list(self.against)
+        if self.renewed:
+            note["renewed"] = True
+        return note
 
     @property
     def spent(self) -> int:
@@ -86,20 +122,26 @@ class Chain:
         """How many sets were made of this master, with those that run."""
         return sum(t.master == master for t in (*self.tries.values(), *self.waiting))
 
-    def suspicion(self, p: int, advances: Callable[[int, int], bool]) -> Array:
-        """How much each feature is suspected to be needed: it was left out and that failed.
+    def suspicion(self, mask: Array, advances: Callable[[int, int], bool]) -> Array:
+        """How likely each feature of a mask is the reason that a try of this chain failed.
 
-        A try that failed shares one unit among the features it left out. One that runs counts
-        too, so that several workers try different features.
+        Some feature that a failed try left out must be needed. Those that have been left out
+        since are not; if a part of them failed too, that explains it. Among the others the
+        suspicion is shared evenly. A try that runs counts as failed, so that several workers try
+        different features.
 
         Args:
-            p: Number of features.
+            mask: The features still in.
             advances: As for :meth:`current`.
         """
-        suspicion = np.zeros(p)
         failed = [t for number, t in self.tries.items() if not advances(number, t.master)]
-        for one in (*failed, *self.waiting):
-            suspicion[list(one.left_out)] += 1 / len(one.left_out)
+        suspects = {
+            frozenset(j for j in one.left_out if mask[j]) for one in (*failed, *self.waiting)
+        }
+        suspicion = np.zeros(len(mask))
+        for group in suspects:
+            if group and not any(other < group for other in suspects if other):
+                suspicion[list(group)] += 1 / len(group)
         return suspicion
 
 
@@ -134,6 +176,10 @@ class Trail:
         self._children: dict[int, int] = {}
         self._chosen: dict[int, int] = {}
         self.children = 0
+        #: Trials from which eliminations started because a renewal led to them.
+        self.renewed: set[int] = set()
+        #: Probes: the trial they started from, and the features that were left out.
+        self.probes: set[tuple[int, tuple[int, ...]]] = set()
 
     def add(self, number: int, note: dict[str, Any]) -> None:
         """Take in a finished trial."""
@@ -142,6 +188,10 @@ class Trail:
             self._children[note["after"]] = self._children.get(note["after"], 0) + 1
         if "chain" in note:
             self._chains.setdefault(note["chain"], []).append((number, note))
+            if "against" in note:
+                self.probes.add((note["first"], tuple(note["against"])))
+            elif "renewed" in note:
+                self.renewed.add(note["first"])
             if note["chain"] == number and "first" in note:
                 self._chosen[note["first"]] = self._chosen.get(note["first"], 0) + 1
 
@@ -175,20 +225,17 @@ class Trail:
         finished: Iterable[tuple[int, dict[str, Any]]], running: list[dict[str, Any]]
     ) -> Chain | None:
         chain: Chain | None = None
-        steps: list[tuple[int, dict[str, Any]]] = []
+        tries: dict[int, Try] = {}
         for number, note in finished:
             if "master" in note:
-                steps.append((number, note))
-                chain = chain or Chain(note["first"], note["budget"])
+                tries[number] = Try.noted(note)
+                chain = chain or Chain.noted(note, note["first"])
             else:  # the set it started from was made for it
-                chain = chain or Chain(number, note["budget"])
+                chain = chain or Chain.noted(note, number)
         running = [note for note in running if "master" in note]
         if chain is None and running:
-            chain = Chain(running[0]["first"], running[0]["budget"])
-        if chain is None:
-            return None
-        chain.tries = {
-            number: Try(note["master"], tuple(note["left_out"])) for number, note in steps
-        }
-        chain.waiting = [Try(note["master"], tuple(note["left_out"])) for note in running]
+            chain = Chain.noted(running[0], running[0]["first"])
+        if chain is not None:
+            chain.tries = tries
+            chain.waiting = [Try.noted(note) for note in running]
         return chain

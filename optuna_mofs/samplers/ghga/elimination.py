@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -14,12 +13,15 @@ from optuna_mofs.samplers.base import Proposal
 from optuna_mofs.samplers.ghga.chains import Chain, Try, left_out_in_turn
 from optuna_mofs.samplers.ghga.guides import Guide
 from optuna_mofs.samplers.ghga.population import elimination_places, similar_pair, tournament
+from optuna_mofs.samplers.ghga.renewal import walk
 from optuna_mofs.samplers.ghga.rows import RowVariation
 from optuna_mofs.samplers.ghga.search import Search
-from optuna_mofs.samplers.ghga.variation import without_one_of_each
 
 #: Evaluations that an elimination may spend, from the set's size and how often it was chosen.
 Budget = Callable[[int, int], int]
+
+#: Features are left out together while the suspicion of all of them is below this.
+_LIKELY = 0.5
 
 #: Tries to find a union that no trial has.
 _TRIES = 50
@@ -59,69 +61,122 @@ class Elimination:
             number: Number of the trial, which names the chain.
         """
         u = rng.random()
+        made = None
         if u < self.renew:
             made = self._renewal(search, rng, number)
         elif u < self.renew + self.merge:
             made = self._union(search, rng, number)
-        else:
-            made = None
         if made is not None:
             return made
         inert = np.flatnonzero(search.archive.inert)
         places = elimination_places(members, inert, search.archive.dissimilarity)
-        return self._from(search, rng, tournament(rng, places, self.tournament_divisor), number)
-
-    def _from(
-        self, search: Search, rng: np.random.Generator, place: int, number: int
-    ) -> Proposal | None:
-        """The first step of a chain that starts from a set in the archive."""
-        first = int(search.archive.numbers[place])
-        size = int(search.archive.sizes[place])
-        chain = Chain(first, self._budget(size, search.trail.chosen(first) + 1))
-        return self.step(search, rng, number, chain)
+        place = tournament(rng, places, self.tournament_divisor)
+        return self.step(search, rng, number, self._chain(search, place))
 
     def step(
         self, search: Search, rng: np.random.Generator, name: int, chain: Chain
     ) -> Proposal | None:
         """The next, thinner set of a chain, or None where all have been tried."""
+        if chain.against:
+            place = search.place(chain.first)
+            order = self._order(search, rng, place, np.array(chain.against))
+            return self._first_new(
+                search, rng, name, chain, chain.first, left_out_in_turn(order, 1, 0)
+            )
 
         def advances(trial: int, master: int) -> bool:
             return search.gain(search.place(trial), search.place(master), self.slack) > 0
 
         master = chain.current(advances, search.best_step)
         place = search.place(master)
-        mask = search.archive.mask(place)
-        inside = np.flatnonzero(mask)
-        if not len(inside):
+        if chain.renewed and search.hopeless(place):
             return None
-        alone = np.repeat(mask[None], len(inside), axis=0)
-        alone[np.arange(len(inside)), inside] = False
-        predict = search.prediction(self.history, self.guide, self.retrain_every)
-        suspicion = np.zeros(len(inside))
+        mask = search.archive.mask(place)
+        order = self._order(search, rng, place, np.flatnonzero(mask))
+        largest = int(self.block * len(order))
         if self.demote:
-            suspicion = chain.suspicion(len(mask), advances)[inside]
-        order = inside[np.lexsort((-predict(alone, rng), suspicion))]
-        largest = min(int(self.block * len(inside)), int(np.count_nonzero(suspicion == 0)))
+            suspicion = chain.suspicion(mask, advances)
+            order = order[np.argsort(suspicion[order], kind="stable")]
+            # As many as are more likely all dispensable than not.
+            likely = np.count_nonzero(np.cumsum(suspicion[order]) < _LIKELY)
+            largest = min(largest, int(likely))
+        turns = left_out_in_turn(order, largest, chain.tried(master))
+        return self._first_new(search, rng, name, chain, master, turns)
+
+    def _order(
+        self, search: Search, rng: np.random.Generator, place: int, features: Array
+    ) -> Array:
+        """Features of a set in the guide's order, the most dispensable first."""
+        if not len(features):
+            return features
+        thinner = np.repeat(search.archive.mask(place)[None], len(features), axis=0)
+        thinner[np.arange(len(features)), features] = False
+        predict = search.prediction(
+            self.history, self.guide, self.retrain_every, of_all=self.renew == 0
+        )
+        order: Array = features[np.argsort(-predict(thinner, rng), kind="stable")]
+        return order
+
+    def _first_new(
+        self,
+        search: Search,
+        rng: np.random.Generator,
+        name: int,
+        chain: Chain,
+        master: int,
+        turns: Iterable[Array],
+    ) -> Proposal | None:
+        """The first of several thinner sets that no trial has."""
+        place = search.place(master)
+        mask = search.archive.mask(place)
         row = self.rows.whole(rng, self.history.space, search.row(self.history, place))
-        for left_out in left_out_in_turn(order, largest, chain.tried(master)):
+        for left_out in turns:
             thinner = mask.copy()
             thinner[left_out] = False
-            if search.archive.place(thinner) is not None:
-                continue
-            if Try(master, tuple(left_out.tolist())) in chain.waiting:
+            tried = Try(master, tuple(left_out.tolist()))
+            if search.archive.place(thinner) is not None or tried in chain.waiting:
                 continue
             if self._is_known(row, thinner):
                 continue
-            memory = {
-                **self.rows.memory(self.history.space, search.note(self.history, place)),
-                "chain": name,
-                "first": chain.first,
-                "master": master,
-                "left_out": left_out.tolist(),
-                "budget": chain.budget,
-            }
-            return Proposal(row, thinner, "elimination", (master,), memory)
+            memory = self.rows.memory(self.history.space, search.note(self.history, place))
+            operator = "probe" if chain.against else "elimination"
+            return Proposal(
+                row, thinner, operator, (master,), {**memory, **chain.note(name, tried)}
+            )
         return None
+
+    def _renewal(self, search: Search, rng: np.random.Generator, number: int) -> Proposal | None:
+        """A probe, or an elimination from a set that holds none of the optima known."""
+        archive, trail = search.archive, search.trail
+        if archive.place(np.ones(archive.p, dtype=bool)) is None:
+            return self._all_features(search, rng)
+        probes = {(search.place(first), against) for first, against in trail.probes}
+        started = set(map(search.place, trail.renewed))
+        while True:
+            stop = walk(archive, search.optima(), probes, started)
+            if stop is None:
+                return None
+            chain = self._chain(search, stop.place)
+            if stop.against:
+                chain = replace(chain, against=stop.against, budget=len(stop.against))
+                probes.add((stop.place, stop.against))
+            else:
+                chain = replace(chain, renewed=True)
+                started.add(stop.place)
+            made = self.step(search, rng, number, chain)
+            if made is not None:
+                return made
+            # All sets that it leads to were tried already: walk on as if it were done.
+
+    def _all_features(self, search: Search, rng: np.random.Generator) -> Proposal | None:
+        """The set that renewals start from, where the first trial had another one."""
+        best = int(np.argmin(search.cost))
+        row = self.rows.whole(rng, self.history.space, search.row(self.history, best))
+        mask = np.ones(search.archive.p, dtype=bool)
+        if self._is_known(row, mask):
+            return None
+        memory = self.rows.memory(self.history.space, search.note(self.history, best))
+        return Proposal(row, mask, "all", memory=memory)
 
     def _union(self, search: Search, rng: np.random.Generator, number: int) -> Proposal | None:
         """The union of two similar local optima, from which a chain then starts."""
@@ -139,33 +194,19 @@ class Elimination:
                 if self._is_known(row, mask):
                     continue
                 parents = (int(archive.numbers[a]), int(archive.numbers[b]))
-                memory = self._made_for(search, better, mask, number)
+                memory = {
+                    **self.rows.memory(self.history.space, search.note(self.history, better)),
+                    "chain": number,
+                    "budget": self._budget(int(mask.sum()), 1),
+                }
                 return Proposal(row, mask, "union", parents, memory)
         return None
 
-    def _renewal(self, search: Search, rng: np.random.Generator, number: int) -> Proposal | None:
-        """All features but one of each optimum known: what is left can only hold others."""
-        archive = search.archive
-        known = search.optima()
-        mask = without_one_of_each(rng, archive.unpacked(known), archive.p)
-        place = archive.place(mask)
-        if place is not None:
-            return self._from(search, rng, place, number)
-        best = int(np.argmin(search.cost))
-        row = self.rows.whole(rng, self.history.space, search.row(self.history, best))
-        if self._is_known(row, mask):
-            return None
-        parents = tuple(sorted(archive.numbers[known].tolist()))
-        memory = self._made_for(search, best, mask, number)
-        return Proposal(row, mask, "renewal", parents, memory)
-
-    def _made_for(self, search: Search, row_of: int, mask: Array, number: int) -> dict[str, Any]:
-        """What is remembered of a set that was made for a chain to start from."""
-        return {
-            **self.rows.memory(self.history.space, search.note(self.history, row_of)),
-            "chain": number,
-            "budget": self._budget(int(mask.sum()), 1),
-        }
+    def _chain(self, search: Search, place: int) -> Chain:
+        """A new chain that starts from a set in the archive."""
+        first = int(search.archive.numbers[place])
+        size = int(search.archive.sizes[place])
+        return Chain(first, self._budget(size, search.trail.chosen(first) + 1))
 
     def _budget(self, size: int, chosen: int) -> int:
         return int(self.budget(size, chosen) if callable(self.budget) else self.budget)

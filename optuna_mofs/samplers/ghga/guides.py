@@ -8,7 +8,7 @@ those to be tried earlier. Any such function can be given to the sampler.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
@@ -38,6 +38,7 @@ class ForestGuide:
         features: Part of the features that a split looks at.
         tolerance: Distances to the best loss below this are all good.
         penalty: Ridge penalty; None for the forest alone.
+        scale: ``"log"``, or ``"loss"`` for the loss itself.
     """
 
     trees: int = 30
@@ -45,12 +46,15 @@ class ForestGuide:
     features: float = 0.1
     tolerance: float = 0.005
     penalty: float | None = 5.0
+    scale: str = "log"
 
     def __call__(self, masks: Array, losses: Array, rng: np.random.Generator) -> Prediction:
         """Learn."""
         inputs = masks.astype(np.float32)
         capped = np.minimum(losses, losses.min() + 1e6 * self.tolerance)
-        target = np.log(capped - capped.min() + self.tolerance)
+        target = capped - capped.min()
+        if self.scale == "log":
+            target = np.log(target + self.tolerance)
         mean = float(target.mean())
         slopes = np.zeros(inputs.shape[1])
         if self.penalty is not None:
@@ -76,12 +80,29 @@ class ForestGuide:
         return predict
 
 
-def frequency_guide(masks: Array, losses: Array, rng: np.random.Generator) -> Prediction:
-    """Features that were tried often are kept, the rarest is left out first."""
-    often = masks.mean(axis=0)
+def plain_frequency_guide(masks: Array, losses: Array, rng: np.random.Generator) -> Prediction:
+    """Features that were tried often are kept, the rarest is left out first: the paper's."""
+    return _kept_if_high(masks.mean(axis=0))
 
+
+def frequency_guide(masks: Array, losses: Array, rng: np.random.Generator) -> Prediction:
+    """Features that are more frequent in the better half of the sets than in the other are kept.
+
+    How often a feature was tried at all is mostly chance. Both frequencies are drawn from what
+    the counts allow (a beta distribution), so that features which do not differ come in an order
+    that changes each time the guide learns.
+    """
+    better = losses <= np.median(losses)
+    drawn = [
+        rng.beta(half.sum(axis=0) + 1, len(half) - half.sum(axis=0) + 1)
+        for half in (masks[better], masks[~better])
+    ]
+    return _kept_if_high(drawn[0] - drawn[1])
+
+
+def _kept_if_high(weights: Array) -> Prediction:
     def predict(candidates: Array, rng: np.random.Generator) -> Array:
-        scores: Array = candidates @ often + _SMALL * rng.random(len(candidates))
+        scores: Array = candidates @ weights + _SMALL * rng.random(len(candidates))
         return scores
 
     return predict
@@ -92,13 +113,20 @@ def random_guide(masks: Array, losses: Array, rng: np.random.Generator) -> Predi
     return lambda candidates, rng: rng.random(len(candidates))
 
 
-def named_guide(guide: str | Guide, tolerance: float) -> Guide | None:
-    """A guide by its name; None for the one called ``"none"``."""
+def named_guide(guide: str | Guide, tolerance: float, *, plain: bool = False) -> Guide | None:
+    """A guide by its name; None for the one called ``"none"``.
+
+    Args:
+        guide: Name, or a guide.
+        tolerance: Of :class:`ForestGuide`.
+        plain: Whether forest and frequency are the paper's.
+    """
     if callable(guide):
         return guide
+    ours = ForestGuide(tolerance=tolerance)
     known: dict[str, Guide | None] = {
-        "forest": ForestGuide(tolerance=tolerance),
-        "frequency": frequency_guide,
+        "forest": replace(ours, penalty=None, scale="loss") if plain else ours,
+        "frequency": plain_frequency_guide if plain else frequency_guide,
         "random": random_guide,
         "none": None,
     }

@@ -24,8 +24,11 @@ from optuna_mofs.samplers.operators.mask_start import MaskStart, bernoulli_start
 from optuna_mofs.samplers.operators.survival import pareto_ranks
 
 #: What an elimination does beyond the paper, and in the paper.
-_OURS = {"block": 0.125, "slack": 0.25, "demote": True, "renew": 0.5, "merge": 0.25}
+_OURS = {"block": 0.125, "slack": 0.1, "demote": True, "renew": 0.7, "merge": 0.15}
 _PAPER = {"block": 0.0, "slack": np.inf, "demote": False, "renew": 0.0, "merge": 0.0}
+
+#: Part of the trials that are random where there are no features to select.
+_FRESH = 0.2
 
 #: Tries to make a child that no trial has.
 _TRIES = 50
@@ -48,8 +51,8 @@ class GHGASampler(HistorySampler):
 
     Args:
         variant: ``"paper"`` for the paper's elimination: one feature at a time, the first cheaper
-            set is taken, starts from the population only. ``block``, ``slack``, ``demote``,
-            ``renew`` and ``merge`` override it.
+            set is taken, starts from the population only, guides of the whole archive. ``block``,
+            ``slack``, ``demote``, ``renew`` and ``merge`` override it.
         tolerance: What may be lost of the best performance for a smaller set (ε), in units of the
             first value.
         guide: ``"forest"``, ``"frequency"``, ``"random"``, ``"none"`` (no elimination), or a
@@ -68,14 +71,15 @@ class GHGASampler(HistorySampler):
         block: Part of a set's features that an elimination first tries to leave out at once (by
             default 0.125). Each failure halves it, down to one feature.
         slack: A step of an elimination is taken at once if it is cheaper and adds at most this to
-            the penalty (by default 0.25). Otherwise all steps with one feature less are tried, and
+            the penalty (by default 0.1). Otherwise all steps with one feature less are tried, and
             the best is taken.
         demote: Whether features whose absence was a failure are tried last in the rest of an
             elimination (by default True).
         renew: Probability that an elimination starts from all features but one of each optimum
-            known (by default 0.5).
+            known, or prepares that by leaving out each feature of an optimum once (by default
+            0.7), see :mod:`optuna_mofs.samplers.ghga.renewal`.
         merge: Probability that an elimination starts from the union of two similar local optima
-            (by default 0.25).
+            (by default 0.15).
         start_size: Finished trials before the first child.
         start: Makes the first masks after the first one, which holds all features. By default
             half of them follow the filters, if there are any, and half are random.
@@ -124,7 +128,7 @@ class GHGASampler(HistorySampler):
         _within("tolerance", tolerance, 0, np.inf, open_low=True)
         self.tolerance = tolerance
         self.guide = guide
-        self._guide = named_guide(guide, tolerance)
+        self._guide = named_guide(guide, tolerance, plain=variant == "paper")
         self.retrain_every = _within("retrain_every", retrain_every, 1, np.inf)
         if first_phase is not None:
             _within("first_phase", first_phase, 2, np.inf)
@@ -277,8 +281,8 @@ class GHGASampler(HistorySampler):
         return search
 
     def _without_masks(self, history: History, rng: np.random.Generator) -> Proposal:
-        """No features to select: children of the better half."""
-        if len(history) < self.start_size:
+        """No features to select: children of the better half, and some fresh ones."""
+        if len(history) < self.start_size or rng.random() < _FRESH:
             row, memory = self._rows.first(rng, history.space)
             return Proposal(row, None, "random", memory=memory)
         ranks = pareto_ranks(history.values, history.violations)

@@ -16,9 +16,11 @@ from optuna_mofs.samplers.ghga.population import dynamic_cost
 #: Loss of a trial that breaks a constraint: behind all others, and no number to compute with.
 _BROKEN = 1e200
 
+#: A set is small if it has at most so many times the features of the best one.
+_SMALL = 3
 
-#: Sets whose costs differ by less than this part of a feature are equally good.
-_NEAR = 0.5
+#: Penalty, in features, of a small set that is too bad to become an optimum.
+_BAD = 0.5
 
 
 class Search:
@@ -44,7 +46,7 @@ class Search:
         self._sizes = np.zeros(0)
         self._dominated = np.zeros(0, dtype=bool)
         self._judged: tuple[float, int] = (np.inf, -1)
-        self._guide: tuple[bytes, Prediction] | None = None
+        self._guide: tuple[tuple[bytes, ...], Prediction] | None = None
 
     def update(self, history: History) -> None:
         """Read the trials that are new."""
@@ -78,6 +80,12 @@ class Search:
         growth = float(self._sizes[master] - self._sizes[place]) - gain
         return gain if growth <= slack else 0.0
 
+    def hopeless(self, place: int) -> bool:
+        """Whether a set is small, and penalised so much that it cannot become an optimum."""
+        best = int(np.argmin(self.cost))
+        small = self._sizes[place] <= _SMALL * self._sizes[best]
+        return bool(small and self.cost[place] - self._sizes[place] > _BAD)
+
     def best_step(self, number: int) -> int | None:
         """The trial of the best set with one feature less, if all were tried and it is better."""
         place = self.place(number)
@@ -105,11 +113,14 @@ class Search:
         return self.best_first(places)
 
     def optima(self) -> Array:
-        """Places of the optima known: inert, not dominated, and all but as cheap as the best."""
+        """Places of the optima known: inert, not dominated, at most one feature dearer than best.
+
+        A set that just keeps the tolerance costs one feature more than the best.
+        """
         known = np.flatnonzero(self.archive.inert & ~self._dominated)
         if not len(known):
             return known
-        near: Array = known[self.cost[known] <= self.cost[known].min() + _NEAR]
+        near: Array = known[self.cost[known] <= self.cost[known].min() + 1]
         return near
 
     def best_first(self, places: Array) -> Array:
@@ -119,17 +130,42 @@ class Search:
         ordered: Array = places[np.lexsort(keys)]
         return ordered
 
-    def prediction(self, history: History, guide: Guide, every: int) -> Prediction:
-        """What the guide learned of the first k·``every`` trials, k as large as can be."""
+    def prediction(
+        self, history: History, guide: Guide, every: int, *, of_all: bool
+    ) -> Prediction:
+        """What the guide learned of the first k·``every`` trials, k as large as can be.
+
+        Args:
+            history: The trials.
+            guide: The guide.
+            every: After how many trials it learns anew.
+            of_all: Whether it learns also from sets that hold an optimum known. All that they
+                teach is that the rest is dispensable, wrong where the optimum is not whole. If
+                they are left out, it learns anew also when the optima known change.
+        """
         count = max(min(every, len(history)), len(history) // every * every)
-        key = history.numbers[:count].tobytes()
+        optima = np.zeros(0, dtype=np.intp) if of_all else self.optima()
+        known = sorted(words.tobytes() for words in self.archive.words[optima])
+        key = (history.numbers[:count].tobytes(), *known)
         if self._guide is None or self._guide[0] != key:
-            masks = np.unpackbits(history.packed[:count], axis=1, count=self.archive.p)
-            broken = history.violations[:count] > 0
-            losses = np.where(broken, _BROKEN, history.values[:count, self._value])
+            rows = self._without(optima, count)
+            masks = np.unpackbits(history.packed[rows], axis=1, count=self.archive.p)
+            broken = history.violations[rows] > 0
+            losses = np.where(broken, _BROKEN, history.values[rows, self._value])
             rng = np.random.default_rng(count)
             self._guide = key, guide(masks.view(bool), losses, rng)
         return self._guide[1]
+
+    def _without(self, optima: Array, count: int) -> Array:
+        """Which of the first trials hold none of some sets; all, if there are none."""
+        archive = self.archive
+        every = np.arange(len(archive))
+        holds = np.zeros(len(archive), dtype=bool)
+        for place in optima.tolist():
+            holds |= archive.holders(place, every)
+        places = np.array([self._place[number] for number in self._numbers[:count].tolist()])
+        rows: Array = np.flatnonzero(~holds[places])
+        return rows if len(rows) else np.arange(count)
 
     def _judge(self) -> None:
         """Costs of all sets, and which are dominated; all anew when a better maximum appears."""

@@ -63,23 +63,3 @@ def declining_rate(iteration: float, last: int, shape: float, final: float) -> f
         return final
     decline = (last**shape - iteration**shape) / (last**shape - 1)
     return float(min(_HIGHEST, max(decline + final, final)))
-
-
-def without_one_of_each(rng: np.random.Generator, sets: Array, p: int) -> Array:
-    """All features but a random one of each set; one that is in several sets counts for all.
-
-    Args:
-        rng: Generator.
-        sets: Sets × features.
-        p: Number of features.
-
-    Example:
-        >>> sets = np.array([[True, False, False], [False, True, True]])
-        >>> without_one_of_each(np.random.default_rng(0), sets, 3).sum()
-        np.int64(1)
-    """
-    mask = np.ones(p, dtype=bool)
-    for place in rng.permutation(len(sets)):
-        if mask[sets[place]].all():
-            mask[rng.choice(np.flatnonzero(sets[place]))] = False
-    return mask

@@ -134,3 +134,16 @@ def test_dissimilarity_is_equation_1() -> None:
     archive = filled([np.array(m, dtype=bool) for m in ([1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1])])
     found = archive.dissimilarity(0, np.array([0, 1, 2]))
     np.testing.assert_allclose(found, [0, 1 - 1 / np.sqrt(2), 1], atol=1e-12)
+
+
+@quick
+@given(dense_lists)
+def test_subsets_and_supersets(masks: list[np.ndarray]) -> None:
+    archive = filled(masks)
+    every = np.arange(len(archive))
+    sets = archive.masks()
+    for place in every.tolist():
+        inside = [bool((other <= sets[place]).all()) for other in sets]
+        assert archive.held(place, every).tolist() == inside
+        around = [bool((sets[place] <= other).all()) for other in sets]
+        assert archive.holders(place, every).tolist() == around

@@ -55,14 +55,23 @@ def test_where_all_steps_are_known_the_best_is_taken() -> None:
 
 
 def test_features_whose_absence_failed_are_suspected() -> None:
-    chain = Chain(
-        3,
-        9,
-        tries={10: Try(3, (0, 1)), 11: Try(3, (0,)), 12: Try(11, (1,))},
-        waiting=[Try(11, (2, 4))],
-    )
-    found = chain.suspicion(5, lambda trial, master: trial == 11)
-    np.testing.assert_allclose(found, [0.5, 1.5, 0.5, 0, 0.5])
+    chain = Chain(3, 9, tries={10: Try(3, (0, 1, 2, 3)), 11: Try(3, (4,))})
+    found = chain.suspicion(np.ones(6, dtype=bool), lambda trial, master: trial == 11)
+    np.testing.assert_allclose(found, [0.25, 0.25, 0.25, 0.25, 0, 0])
+
+
+def test_a_smaller_failure_explains_a_larger_one() -> None:
+    chain = Chain(3, 9, tries={10: Try(3, (0, 1, 2, 3)), 11: Try(3, (0, 1))})
+    found = chain.suspicion(np.ones(5, dtype=bool), lambda trial, master: False)
+    np.testing.assert_allclose(found, [0.5, 0.5, 0, 0, 0])
+
+
+def test_what_was_left_out_since_is_cleared() -> None:
+    # 0 and 1 together failed, 0 alone did not: it was 1.
+    chain = Chain(3, 9, tries={10: Try(3, (0, 1)), 11: Try(3, (0,))}, waiting=[Try(11, (2, 4))])
+    mask = np.array([False, True, True, True, True])
+    found = chain.suspicion(mask, lambda trial, master: trial == 11)
+    np.testing.assert_allclose(found, [0, 1, 0.5, 0, 0.5])
 
 
 def test_trail_finds_the_latest_chain_whatever_the_order() -> None:
@@ -110,6 +119,25 @@ def test_a_chain_whose_first_set_runs_has_no_place_to_go_on_from() -> None:
     _, chain, _, _ = trail.now([])
     assert chain is not None
     assert (chain.first, chain.budget, chain.spent) == (7, 4, 0)
+
+
+def test_what_a_trial_remembers_is_what_is_read() -> None:
+    probe = Chain(3, 2, against=(4, 6))
+    renewed = Chain(9, 7, renewed=True)
+    trail = Trail()
+    trail.add(10, probe.note(10, Try(3, (4,))))
+    trail.add(11, renewed.note(11, Try(9, (0, 1))))
+    assert trail.probes == {(3, (4, 6))}
+    assert trail.renewed == {9}
+    latest, chain, _, _ = trail.now([renewed.note(11, Try(9, (2,)))])
+    assert latest == 11
+    assert chain == Chain(9, 7, {11: Try(9, (0, 1))}, [Try(9, (2,))], renewed=True)
+
+
+def test_a_probe_that_has_only_just_begun() -> None:
+    _, chain, _, _ = Trail().now([Chain(3, 2, against=(4, 6)).note(10, Try(3, (4,)))])
+    assert chain is not None
+    assert (chain.against, chain.renewed, chain.spent) == ((4, 6), False, 1)
 
 
 def test_features_are_left_out_in_blocks_then_alone() -> None:

@@ -7,6 +7,7 @@ from optuna_mofs.samplers.ghga.guides import (
     ForestGuide,
     frequency_guide,
     named_guide,
+    plain_frequency_guide,
     random_guide,
 )
 
@@ -24,10 +25,10 @@ def tried() -> tuple[np.ndarray, np.ndarray]:
     return masks, losses
 
 
-@pytest.mark.parametrize("penalty", [None, 5.0])
-def test_forest_leaves_out_what_does_not_matter(tried, penalty) -> None:
+@pytest.mark.parametrize(("penalty", "scale"), [(None, "loss"), (None, "log"), (5.0, "log")])
+def test_forest_leaves_out_what_does_not_matter(tried, penalty, scale) -> None:
     masks, losses = tried
-    predict = ForestGuide(trees=20, features=0.3, penalty=penalty)(
+    predict = ForestGuide(trees=20, features=0.3, penalty=penalty, scale=scale)(
         masks, losses, np.random.default_rng(0)
     )
     order = np.argsort(-predict(leave_one_out(20), np.random.default_rng(1)))
@@ -55,9 +56,26 @@ def test_forest_of_equal_losses() -> None:
 
 def test_frequency_leaves_out_the_rarest() -> None:
     masks = np.arange(10)[:, None] < np.array([9, 2, 5])
-    predict = frequency_guide(masks, np.zeros(10), np.random.default_rng(0))
+    predict = plain_frequency_guide(masks, np.zeros(10), np.random.default_rng(0))
     scores = predict(leave_one_out(3), np.random.default_rng(0))
     assert np.argsort(-scores).tolist() == [1, 2, 0]
+
+
+def test_frequency_in_better_sets_counts() -> None:
+    masks = np.random.default_rng(0).random((400, 20)) < 0.5
+    masks[:, 19] = True  # in every set, and of no use
+    losses = -masks[:, :3].sum(axis=1) + 0.1 * masks[:, 3:].sum(axis=1)
+    orders = []
+    for seed in range(5):
+        predict = frequency_guide(masks, losses, np.random.default_rng(seed))
+        orders.append(np.argsort(-predict(leave_one_out(20), np.random.default_rng(0))).tolist())
+    assert {frozenset(order[-3:]) for order in orders} == {frozenset({0, 1, 2})}
+    assert len({tuple(order) for order in orders}) == 5
+
+
+def test_frequency_of_equal_losses() -> None:
+    predict = frequency_guide(np.eye(4, dtype=bool), np.zeros(4), np.random.default_rng(0))
+    assert np.isfinite(predict(leave_one_out(4), np.random.default_rng(0))).all()
 
 
 def test_random_differs_by_generator() -> None:
@@ -70,5 +88,9 @@ def test_guides_by_name() -> None:
     assert named_guide("none", 0.01) is None
     assert named_guide("forest", 0.25) == ForestGuide(tolerance=0.25)
     assert named_guide(random_guide, 0.01) is random_guide
+    assert named_guide("forest", 0.25, plain=True) == ForestGuide(
+        tolerance=0.25, penalty=None, scale="loss"
+    )
+    assert named_guide("frequency", 0.25, plain=True) is plain_frequency_guide
     with pytest.raises(ValueError, match=r"'forest', 'frequency', 'none', 'random'.*'svm'"):
         named_guide("svm", 0.01)

@@ -85,8 +85,9 @@ def test_two_children_between_chains() -> None:
             if before is None:
                 gaps.append(since)
             since = 0
-    assert gaps
-    assert set(gaps[1:]) == {2}
+    # More only where no chain could find anything that was not tried before.
+    assert min(gaps[1:]) == 2
+    assert gaps[1:].count(2) > len(gaps[1:]) / 2
 
 
 def test_a_chain_keeps_to_its_budget() -> None:

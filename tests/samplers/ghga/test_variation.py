@@ -11,7 +11,6 @@ from optuna_mofs.samplers.ghga.variation import (
     commonality_crossover,
     declining_rate,
     size_keeping_mutation,
-    without_one_of_each,
 )
 
 quick = settings(deadline=None, max_examples=40)
@@ -57,14 +56,3 @@ def test_rate_declines_to_the_final_one() -> None:
     assert rates[499:] == [0.05] * 100
     # Table 2's shape: the rate is near a half after a quarter of phase 1.
     assert rates[124] == pytest.approx((500**0.5 - 125**0.5) / (500**0.5 - 1) + 0.05)
-
-
-@quick
-@given(st.lists(masks.filter(np.any), max_size=6), st.integers(0, 10**6))
-def test_a_renewed_set_holds_none_of_the_sets(sets: list[np.ndarray], seed: int) -> None:
-    array = np.array(sets).reshape(len(sets), 12)
-    mask = without_one_of_each(np.random.default_rng(seed), array, 12)
-    assert not any(mask[one].all() for one in array)
-    # Nothing is left out but for a set's sake.
-    assert (~mask).sum() <= len(sets)
-    assert not (~mask & ~array.any(axis=0)).any()

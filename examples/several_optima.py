@@ -1,0 +1,39 @@
+"""Several different feature sets explain the data equally well: find all of them.
+
+Two of the factors behind the target were measured by two instruments each, so that four sets of
+five features are as good as each other. A search that reports one of them hides the others.
+"""
+
+import numpy as np
+import optuna
+from sklearn.linear_model import LinearRegression
+
+from optuna_mofs import FeatureSelectionObjective, GHGASampler, StopWhenNothingNew, optima
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+TOLERANCE = 0.005
+
+rng = np.random.default_rng(0)
+factors = rng.standard_normal((300, 5))
+names = ["heat A", "heat B", "rain A", "rain B", "sun", "wind", "soil"]
+measured = factors[:, [0, 0, 1, 1, 2, 3, 4]] + 0.05 * rng.standard_normal((300, 7))
+noise = rng.standard_normal((300, 33))
+X = np.hstack([measured, noise])
+y = factors.sum(axis=1)
+names += [f"noise {j}" for j in range(33)]
+
+objective = FeatureSelectionObjective(
+    LinearRegression(), X, y, feature_names=names, scoring="r2", cv=3
+)
+study = objective.create_study(
+    sampler=GHGASampler(tolerance=TOLERANCE, first_phase=30, seed=0), study_name="instruments"
+)
+study.optimize(objective, n_trials=700, callbacks=[StopWhenNothingNew(200, TOLERANCE)])
+
+found = optima(study, TOLERANCE)
+print(f"{len(found)} sets of {found.masks.sum(axis=1)[0]} features, {len(study.trials)} trials")
+for features in found.features:
+    print(" ", ", ".join(features))
+print("in all of them:", ", ".join(found.shared))
+print("what the sets share, pair by pair:")
+print(found.similarity.round(2))

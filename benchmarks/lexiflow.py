@@ -81,7 +81,7 @@ class Run:
     """Values of all trials, milliseconds in the sampler by trial, test error of the best."""
 
     values: list[list[float]]
-    milliseconds: float
+    milliseconds: float | None
     test: float | None
 
     @property
@@ -125,7 +125,7 @@ def run(job: Job, folder: Path | None) -> Run:
     if task.test is not None:
         model = task.objective.refit(task.preference.best(study))
         test = float(np.mean(model.predict(task.test[0]) != task.test[1]))
-    spent = float("nan") if make is None else 1000 * clock.seconds / n_trials
+    spent = None if make is None else 1000 * clock.seconds / n_trials
     return Run([list(t.values) for t in done], spent, test)
 
 
@@ -161,7 +161,8 @@ def report(task: Task, runs: dict[str, list[Run]]) -> tuple[str, dict[str, float
         row.append(f"{places[method]:.2f}")
         errors = [r.test for r in runs[method] if r.test is not None]
         row += [f"{statistics.mean(errors):.4f}"] if errors else []
-        row.append(f"{statistics.median(r.milliseconds for r in runs[method]):.1f}")
+        spent = [r.milliseconds for r in runs[method] if r.milliseconds is not None]
+        row.append(f"{statistics.median(spent):.1f}" if spent else "-")
         rows.append(row)
     header = ["method", "reach the target", *names, "mean rank"]
     header += ["test error"] if task.test is not None else []

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import numpy as np
+import optuna
+import pytest
+
+from benchmarks.lexiflow import Run, finished, mean_places, report
+from benchmarks.lexiflow_tables import FILTERS, LEAVES, MAX_FEATURES, TREES, TableObjective
+from benchmarks.lexiflow_tasks import Task
+from optuna_mofs.fronts.lexicographic import LexicographicOrder
+
+
+@pytest.fixture
+def table():
+    """Each cell's error tells its place."""
+    sizes = np.array([1, 3, 10])
+    shape = (len(FILTERS), len(sizes), len(MAX_FEATURES), len(LEAVES), TREES)
+    errors = np.arange(np.prod(shape)).reshape(shape) / 1000
+    ranks = np.stack([np.linspace(0, 1, 10), np.linspace(1, 0, 10)])
+    return TableObjective(errors, sizes, ranks)
+
+
+def test_a_table_is_looked_up_at_the_nearest_cell(table):
+    study = table.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    params = {
+        "filter": FILTERS[1],
+        "fraction": 0.4,
+        "max_features": 0.9,
+        "n_estimators": 5,
+        "max_leaf_nodes": 11,
+    }
+    study.enqueue_trial(params)
+    study.optimize(table, n_trials=1)
+    # Four features are nearer to three than to ten.
+    assert study.trials[0].values == [table.errors[1, 1, 2, 1, 4], 3.0]
+
+
+def test_report_judges_by_common_targets(table):
+    task = Task(table, {"error": 0.01})
+    runs = {
+        "low error": [Run([[0.10, 50.0], [0.3, 2.0]], 1.0, None)] * 2,
+        "few features": [Run([[0.2, 3.0], [0.109, 9.0]], None, None)] * 2,
+        "lost": [Run([[0.2, 3.0]], 2.0, None)] * 2,
+    }
+    text, places = report(task, runs)
+    assert "error 0.11, count 9" in text
+    assert "| few features | 2 of 2 | 0.1090 | 9 | 1.00 | - |" in text
+    assert "| lost | 0 of 2 | 0.2000 | - | 3.00 | 2.0 |" in text
+    assert places == {"low error": 2.0, "few features": 1.0, "lost": 3.0}
+
+
+def test_equal_picks_share_their_places():
+    order = LexicographicOrder.of(2)
+    picks = {"a": np.array([[1.0, 2.0]]), "b": np.array([[1.0, 2.0]]), "c": np.array([[1.0, 3.0]])}
+    assert mean_places(order, np.zeros(2), picks) == {"a": 1.5, "b": 1.5, "c": 3.0}
+
+
+def test_finished_runs_are_read_again(tmp_path):
+    job = ("task", "method", 0, 5, False)
+    run = Run([[0.5, 3.0]], None, 0.25)
+    file = tmp_path / "runs.jsonl"
+    file.write_text(json.dumps([job, asdict(run)]) + "\n")
+    assert finished(file) == {job: run}
+    assert finished(None) == {}

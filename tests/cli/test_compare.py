@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import optuna
+import pandas as pd
+import pytest
+
+from optuna_mofs.cli import main
+from optuna_mofs.statistics import compare_ranks
+
+URL = "sqlite:///optuna_mofs.db"
+RUNS = 6
+#: Of run i: 'good' is always better than 'fair', 'poor' is the worst.
+ERRORS = {"good": 0.1, "fair": 0.2, "poor": 0.6}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def storage(tmp_path_factory: pytest.TempPathFactory) -> str:
+    url = f"sqlite:///{tmp_path_factory.mktemp('compare')}/optuna_mofs.db"
+    for name, error in ERRORS.items():
+        for i in range(RUNS):
+            study = optuna.create_study(
+                storage=url, study_name=f"{name}-{i}", directions=["minimize"] * 2
+            )
+            study.set_metric_names(["error", "size"])
+            study.add_trials(
+                [
+                    optuna.trial.create_trial(values=(0.9, 0.5)),
+                    optuna.trial.create_trial(values=(error + i / 100, 0.5)),
+                ]
+            )
+    return url
+
+
+def _compare(storage: str, *argv: str) -> list[str]:
+    return ["compare", *argv, "--storage", storage, "--reference", "error=1", "size=1"]
+
+
+def test_a_table_for_people(storage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(_compare(storage, "poor-*", "good-*", "fair-*")) == 0
+    captured = capsys.readouterr()
+    lines = captured.out.splitlines()
+    assert [line.split()[0] for line in lines[1:4]] == ["good", "fair", "poor"]
+    assert lines[1].split()[-1] == "1.00"
+    assert "Friedman: chi-square 12, p = 0, the groups differ at 0.05" in captured.out
+    assert "Nemenyi, p of each pair:" in captured.out
+    assert captured.err == ""
+
+
+def test_json_has_the_tests(storage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(_compare(storage, "poor-*", "good-*", "fair-*", "--format", "json")) == 0
+    found = json.loads(capsys.readouterr().out)
+    scores = [[(1 - (e + i / 100)) / 2 for e in ERRORS.values()] for i in range(RUNS)]
+    expected = compare_ranks(scores, list(ERRORS))
+    assert found["friedman"]["chi_square"] == pytest.approx(expected.statistic)
+    pair = expected.pairwise[expected.names.index("good"), expected.names.index("poor")]
+    assert found["nemenyi"]["p"]["good"]["poor"] == pytest.approx(pair)
+    assert [group["mean_rank"] for group in found["groups"]] == [1, 2, 3]
+    assert found["groups"][0]["hypervolume"] == pytest.approx(sum(s[0] for s in scores) / RUNS)
+
+
+def test_csv_and_a_shorter_budget(storage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(_compare(storage, "good-*", "fair-*", "--format", "csv", "--trials", "1")) == 0
+    frame = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    assert len(frame) == 2 * RUNS
+    assert frame["trials"].eq(1).all()
+    assert frame["hypervolume"].to_numpy() == pytest.approx(0.05)
+    assert frame["rank"].eq(1.5).all()
+
+
+def test_single_studies_have_no_test(storage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(_compare(storage, "good-0", "poor-0")) == 0
+    out = capsys.readouterr().out
+    assert "No test" in out
+    assert out.splitlines()[1].split() == ["good-0", "1", "0.4500", "-", "1.00"]
+
+
+def test_a_page(storage: str, tmp_path: Path) -> None:
+    path = tmp_path / "c.html"
+    assert main(_compare(storage, "good-*", "poor-*", "--output", str(path))) == 0
+    text = path.read_text()
+    assert text.count("Plotly.newPlot") >= 2
+    assert "critical difference" in text.lower()
+
+
+def test_notes_of_unequal_studies(
+    storage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = f"sqlite:///{tmp_path}/b.db"
+    for i in (0, RUNS + 3):
+        study = optuna.create_study(
+            storage=other, study_name=f"long-{i}", directions=["minimize"] * 2
+        )
+        study.set_metric_names(["error", "size"])
+        study.add_trials([optuna.trial.create_trial(values=(0.5, 0.5)) for _ in range(3)])
+    assert main([*_compare(storage, "good-*", "long-*"), "--storage", other]) == 0
+    captured = capsys.readouterr()
+    assert "left out, because a group lacks the run: good-1" in captured.err
+    assert "2 to 3 finished trials; --trials 2" in captured.err
+
+
+def test_failures(storage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "gone", "--storage", storage]) == 1
+    assert "No study is called 'gone'" in capsys.readouterr().err
+    assert main([*_compare(storage, "good-0"), "--alpha", "2"]) == 1
+    assert "--alpha must be between 0 and 1" in capsys.readouterr().err
+    other = f"sqlite:///{tmp_path}/b.db"
+    optuna.create_study(storage=other, study_name="good-0")
+    assert main([*_compare(storage, "good-0"), "--storage", other]) == 1
+    assert "is in two storages" in capsys.readouterr().err
+    optuna.create_study(storage=other, study_name="single")
+    assert main(["compare", "single", "--storage", other]) == 1
+    assert "No finished trial" in capsys.readouterr().err

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import joblib
+import numpy as np
+import optuna
+import pytest
+
+from optuna_mofs.cli import main
+from tests.cli.tables import QUICK, people, write_people
+
+URL = "sqlite:///optuna_mofs.db"
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a table and a study of it."""
+    folder = tmp_path_factory.mktemp("searched")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        write_people(folder)
+        argv = ["--data", "people.csv", "--target", "risk", "--drop", "name", "--trials", "12"]
+        assert main(["run", *argv, *QUICK, "--quiet"]) == 0
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _in_a_copy(searched: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(searched, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+
+
+def _study() -> optuna.Study:
+    return optuna.load_study(study_name="people", storage=URL)
+
+
+def test_the_knee_by_default_and_it_takes_any_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", "--output", "m.joblib"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("m.joblib: ridge of trial ")
+    assert "the knee of the front" in out
+    assert "fitted on 60 rows" in out
+    model, table = joblib.load("m.joblib"), people()
+    predicted = model.predict(table)
+    assert set(predicted) <= {"high", "low"}
+    assert np.mean(predicted == table["risk"]) > 0.7
+    # Only the chosen columns are needed, wherever they are.
+    chosen = model.named_steps["columns"].columns
+    np.testing.assert_array_equal(model.predict(table[chosen[::-1]]), predicted)
+    # A word that was never seen, and a gap, are fine.
+    strange = table.assign(city="Atlantis", dose=np.nan)
+    assert len(model.predict(strange)) == 60
+
+
+def test_other_trials(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", "--output", "m.joblib", "--max-features", "1", "--quiet"]) == 0
+    assert capsys.readouterr().out == ""
+    assert len(joblib.load("m.joblib").named_steps["columns"].columns) <= 1
+    assert main(["export", "--output", "m.joblib", "--trial", "3"]) == 0
+    features = _study().trials[3].user_attrs["features"]
+    assert ", ".join(joblib.load("m.joblib").named_steps["columns"].columns) == features
+
+
+def test_other_rows_are_told_other_columns_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    people(80).to_csv("more.csv", index=False)
+    assert main(["export", "--output", "m.joblib", "--data", "more.csv"]) == 0
+    captured = capsys.readouterr()
+    assert "note: not what the study searched" in captured.err
+    assert "rows: 60 rows in the study, 80 rows now" in captured.err
+    assert "fitted on 80 rows" in captured.out
+    people().drop(columns="dose").to_csv("less.csv", index=False)
+    assert main(["export", "--output", "n.joblib", "--data", "less.csv"]) == 1
+    assert "no longer there: 'dose'" in capsys.readouterr().err
+    assert not Path("n.joblib").exists()
+
+
+def test_data_that_has_moved(searched: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (searched / "people.csv").rename(searched / "moved.csv")
+    try:
+        assert main(["export", "--output", "m.joblib"]) == 1
+        assert "is not there. Say where it is by --data" in capsys.readouterr().err
+        assert main(["export", "--output", "m.joblib", "--data", "people.csv", "--quiet"]) == 0
+        assert capsys.readouterr().err == ""
+    finally:
+        (searched / "moved.csv").rename(searched / "people.csv")
+
+
+def test_a_study_that_was_made_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+    study = optuna.create_study(storage=URL, study_name="mine", directions=["minimize"] * 2)
+    study.add_trial(optuna.trial.create_trial(values=(0.1, 0.5)))
+    assert main(["export", "--study", "mine", "--output", "m.joblib"]) == 1
+    assert "--data is needed" in capsys.readouterr().err
+
+
+def test_arrays_of_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 4))
+    np.savez("a.npz", X=X, price=X[:, 2] * 3 + rng.normal(size=50) / 10)
+    argv = ["run", "--data", "a.npz", "--target", "price", *QUICK, "--trials", "10", "--quiet"]
+    assert main([*argv, "--storage", "sqlite:///b.db"]) == 0
+    best = ["--pick", "best", "--storage", "sqlite:///b.db"]
+    assert main(["export", *best, "--output", "m.joblib"]) == 0
+    model = joblib.load("m.joblib")
+    assert "x2" in model.named_steps["columns"].columns
+    assert np.corrcoef(model.predict(X), X[:, 2])[0, 1] > 0.9

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import optuna
+import pandas as pd
+import pytest
+
+from optuna_mofs.cli import main
+
+URL = "sqlite:///optuna_mofs.db"
+
+
+@pytest.fixture(autouse=True)
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> optuna.Study:
+    """Any study of Optuna's, with features as user attributes."""
+    monkeypatch.chdir(tmp_path)
+    study = optuna.create_study(storage=URL, study_name="wine", directions=["minimize"] * 2)
+    study.set_metric_names(["error", "size"])
+    wide = ", ".join(f"feature {i}" for i in range(40))
+    for values, names in (((0.1, 9), wide), ((0.12, 2), "a, b"), ((0.5, 1), "a"), ((0.5, 3), "c")):
+        trial = optuna.trial.create_trial(
+            values=values,
+            params={"C": 0.5},
+            distributions={"C": optuna.distributions.FloatDistribution(0, 1)},
+            user_attrs={"features": names, "n_features": names.count(",") + 1},
+        )
+        study.add_trial(trial)
+    return study
+
+
+def test_a_table_for_people(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["front"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["trial", "error", "size", "n", "features"]
+    assert lines[2].split() == ["*1", "0.12", "2", "2", "a,", "b"]
+    assert lines[1].endswith(" …")
+    assert max(map(len, lines[:4])) <= 80
+    assert "Front of 4 finished trials of study 'wine'" in lines[-1]
+
+
+def test_csv_and_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["front", "--format", "csv"]) == 0
+    frame = pd.read_csv(io.StringIO(capsys.readouterr().out), index_col="trial")
+    assert frame.index.tolist() == [0, 1, 2]
+    assert frame["knee"].tolist() == [False, True, False]
+    assert frame["features"].iloc[1] == "a, b"
+    assert frame["C"].tolist() == [0.5] * 3
+
+    assert main(["front", "--study", "wine", "--output", "front.json"]) == 0
+    assert capsys.readouterr().out == ""
+    found = json.loads(Path("front.json").read_text())
+    assert found["directions"] == {"error": "minimize", "size": "minimize"}
+    assert found["knee"] == 1
+    assert found["trials"][1]["values"] == {"error": 0.12, "size": 2.0}
+    assert found["trials"][1]["params"] == {"C": 0.5}
+
+
+def test_json_has_no_infinity(study: optuna.Study, capsys: pytest.CaptureFixture[str]) -> None:
+    study.add_trial(optuna.trial.create_trial(values=[0.05, float("inf")]))
+    assert main(["front", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert found["trials"][0]["values"] == {"error": 0.05, "size": None}
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["--study", "beer"], "has no study 'beer'; there are 'wine'"),
+        (["--storage", "sqlite:///gone.db"], "There is no file 'gone.db'"),
+        (["--output", "gone/front.csv"], "gone/front.csv cannot be written: No such file"),
+    ],
+)
+def test_failures(argv: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["front", *argv]) == 1
+    captured = capsys.readouterr()
+    assert said in captured.err
+    assert captured.out == ""
+    assert not Path("gone.db").exists()
+
+
+def test_an_empty_study(capsys: pytest.CaptureFixture[str]) -> None:
+    optuna.create_study(storage=URL, study_name="empty")
+    assert main(["front", "--study", "empty"]) == 1
+    assert "no trial has finished with values (0 trials in all)" in capsys.readouterr().err

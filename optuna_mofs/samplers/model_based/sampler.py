@@ -22,7 +22,6 @@ from optuna_mofs.samplers.model_based.infill import (
 from optuna_mofs.samplers.model_based.masks import MaskSearch
 from optuna_mofs.samplers.model_based.scalarise import (
     RHO,
-    guided_weights,
     sequence,
     tchebycheff,
     weights_apart,
@@ -177,8 +176,6 @@ class ParEGOSampler(ModelBasedSampler):
         criterion: ``"lcb"``, ``"ei"``, or a function of (mean, sd, best target), the lower the
             better.
         rho: Weight of the sum in the augmented Tchebycheff norm.
-        weights: ``"uniform"`` on the simplex as in the papers, or ``"guided"``: of two objectives
-            more often those that ask for a stretch of the front which holds much hypervolume.
         **shared: What both samplers have: ``n_trials``, ``start_size``, ``surrogate``,
             ``confidence`` (by default 1; the authors' code takes 1 on numeric spaces, else 2),
             ``search``, ``mask_search``, ``seed``; see :class:`ModelBasedSampler`.
@@ -205,7 +202,6 @@ class ParEGOSampler(ModelBasedSampler):
         *,
         criterion: str | Criterion = "lcb",
         rho: float = RHO,
-        weights: str = "guided",
         **shared: Unpack[SharedOptions],
     ) -> None:
         super().__init__(**shared)
@@ -216,11 +212,8 @@ class ParEGOSampler(ModelBasedSampler):
             )
         if not rho >= 0:
             raise ValueError(f"rho must be at least 0, but is {rho}.")
-        if weights not in ("guided", "uniform"):
-            raise ValueError(f"weights must be 'guided' or 'uniform', but is {weights!r}.")
         self.criterion = criterion
         self.rho = rho
-        self.weights = weights
 
     def learn(self, view: View, rng: np.random.Generator, number: int) -> Learned:
         """One surrogate of the norm under the trial's weights.
@@ -245,12 +238,10 @@ class ParEGOSampler(ModelBasedSampler):
 
     def _weights(self, view: View, number: int) -> Array:
         m = view.values.shape[1]
-        offset = np.random.default_rng(self.study_seed).random(max(1, m - 1))
-        if m == 2 and self.weights == "guided":
-            return guided_weights(sequence(number, float(offset[0])), view.front())
+        offset = np.random.default_rng(self.study_seed).random(m - 1)
         notes = view.history.running_notes
         running = [n["objective_weights"] for n in notes if "objective_weights" in n]
-        return weights_apart(number, m, offset[: m - 1], np.array(running))
+        return weights_apart(number, m, offset, np.array(running))
 
     def _criterion(self, view: View, number: int) -> Criterion:
         if callable(self.criterion):

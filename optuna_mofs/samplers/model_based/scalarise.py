@@ -11,8 +11,6 @@ from optuna_mofs.features.table import Array
 
 #: Weight of the sum in the augmented Tchebycheff norm.
 RHO = 0.05
-#: Weights among which two objectives choose.
-_GRID = 200
 #: Weight vectors drawn for each that is taken while other trials run.
 _TOO_MANY = 10
 
@@ -125,43 +123,8 @@ def weights_apart(number: int, count: int, offset: Array, running: Array) -> Arr
     return furthest
 
 
-def guided_weights(place: float, front: Array, *, even: float = 0.3) -> Array:
-    """Weights of two objectives, more often those that ask for a stretch of the front that counts.
-
-    Under uniform weights a third of all trials may go to the ends of the front, such as a
-    classifier that always says yes. Here a member of the front gets weights by its share of the
-    hypervolume, besides a part that is spread evenly. The reference point is close to the front,
-    so that its ends do not count for what lies beyond them.
-
-    Args:
-        place: Where in the distribution, in [0, 1); :func:`sequence` spreads it over trials.
-        front: Scaled values, members × 2.
-        even: Part that is spread evenly over the weights.
-
-    Example:
-        >>> front = np.array([[0.0, 1.0], [0.2, 0.2], [1.0, 0.0]])
-        >>> bool(0.2 < guided_weights(0.25, front)[0] < 0.5)
-        True
-    """
-    grid = (np.arange(_GRID) + 0.5) / _GRID
-    reference = np.full(2, 1.1)
-    members = np.unique(np.minimum(front, reference), axis=0)
-    norms = np.maximum(grid[:, None] * members[:, 0], (1 - grid[:, None]) * members[:, 1])
-    winner = norms.argmin(axis=1)
-    parts = np.maximum(moocore.hv_contributions(members, ref=reference), 0.0)
-    held = np.bincount(winner, minlength=len(members))
-    pull = parts[winner] / held[winner]
-    total = pull.sum()
-    density = np.full(_GRID, 1 / _GRID)
-    if total > 0:
-        density = even * density + (1 - even) * pull / total
-    edges = np.concatenate([[0.0], np.cumsum(density)])
-    first = float(np.interp(place * edges[-1], edges, np.linspace(0, 1, _GRID + 1)))
-    return np.array([first, 1 - first])
-
-
 def sequence(number: int, offset: float) -> float:
-    """The same sequence in [0, 1)."""
+    """The same kind of sequence in [0, 1)."""
     return float((offset + number * _steps(1)[0]) % 1.0)
 
 

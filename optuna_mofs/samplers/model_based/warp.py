@@ -42,7 +42,8 @@ class Warp:
             return None
         chosen = np.expm1(rows[:, self._column] * np.log1p(self._p))
         # As the representation counts, but for what the way there and back adds.
-        return np.ceil(chosen - 1e-7)
+        sizes: Array = np.ceil(chosen - 1e-7)
+        return sizes
 
     def __call__(self, rows: Array) -> Array:
         """Rows of a history as models see them."""

@@ -94,10 +94,8 @@ def test_only_active_parameters_are_proposed(sampler: Any) -> None:
         assert set(params) == wanted[params["branch"]]
 
 
-@pytest.mark.parametrize("weights", ["guided", "uniform"])
-def test_running_trials_have_weights_apart(weights: str) -> None:
-    sampler = ParEGOSampler(seed=0, search=FAST, start_size=8, weights=weights)
-    study = make_study("mixed", sampler=sampler)
+def test_running_trials_have_weights_apart() -> None:
+    study = make_study("mixed", sampler=ParEGOSampler(seed=0, search=FAST, start_size=8))
     study.optimize(PROBLEMS["mixed"], n_trials=9)
     trials = [study.ask() for _ in range(4)]
     for trial in trials:
@@ -182,7 +180,6 @@ def test_masks_of_any_size(sampler: Any) -> None:
         ({"surrogate": "svm"}, "surrogate must be one of"),
         ({"criterion": "pi"}, "criterion must be 'lcb', 'ei'"),
         ({"rho": -0.1}, "rho must be at least 0"),
-        ({"weights": "even"}, "weights must be 'guided' or 'uniform'"),
     ],
 )
 def test_bad_values_are_refused(options: dict[str, Any], message: str) -> None:

@@ -8,8 +8,6 @@ from hypothesis.extra.numpy import arrays
 
 from optuna_mofs.samplers.model_based.scalarise import (
     Scale,
-    guided_weights,
-    sequence,
     tchebycheff,
     weight_vector,
     weights_apart,
@@ -89,22 +87,3 @@ def test_weights_are_uniform_in_the_long_run() -> None:
     weights = np.array([weight_vector(n, 3, np.zeros(2)) for n in range(2000)])
     np.testing.assert_allclose(weights.mean(axis=0), 1 / 3, atol=0.01)
     assert np.isclose((weights[:, 0] > 0.5).mean(), 0.25, atol=0.02)
-
-
-def test_guided_weights_leave_the_ends_of_the_front() -> None:
-    # A good classifier between two that always say the same.
-    front = np.array([[0.0, 1.0], [0.1, 0.3], [0.3, 0.1], [1.0, 0.0]])
-    firsts = np.array([guided_weights(sequence(n, 0.2), front)[0] for n in range(400)])
-    # A weight asks for an end where 1 - w < 0.1 w, and the other way round.
-    ends = np.mean((firsts > 1 / 1.1) | (firsts < 0.1 / 1.1))
-    assert 0.01 < ends < 0.7 * (0.2 / 1.1)
-    assert firsts.min() < 0.1
-    assert firsts.max() > 0.9
-
-
-@settings(deadline=None, max_examples=30)
-@given(arrays(float, (5, 2), elements=st.floats(-1, 3)), st.floats(0, 1, exclude_max=True))
-def test_guided_weights_are_weights(front: np.ndarray, place: float) -> None:
-    weights = guided_weights(place, front)
-    assert (weights >= 0).all()
-    assert np.isclose(weights.sum(), 1)

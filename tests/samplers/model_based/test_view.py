@@ -61,3 +61,24 @@ def test_front_of_what_keeps_the_constraints() -> None:
     assert view.front(values).tolist() == [[0.0, 0.0]]
     view._violations = np.array([1.0, *[0.0] * 8])
     assert view.front(values).tolist() == [[1.0, 1.0]]
+
+
+def test_what_was_never_negative_is_not_promised_to_be() -> None:
+    study = optuna.create_study(directions=["minimize", "minimize", "maximize"])
+    for x in (0.0, 0.5, 2.0):
+        trial = study.ask({"x": optuna.distributions.FloatDistribution(0, 3)})
+        study.tell(trial, [x, x - 1, x])
+    history = History()
+    history.update(study)
+    floor = View(history, kept).floor
+    assert floor[0] == 0.0  # the best value, 0, is 0 on the scale too
+    assert np.isneginf(floor[1:]).all()
+
+
+def test_a_norm_has_room_for_what_matters() -> None:
+    view = view_of("mask")
+    norm = np.array([0.01, 0.02, 0.03, 0.04, 0.05, 0.9, 0.95, 0.99, 1.0])
+    scaled = view.rescaled(norm)
+    np.testing.assert_allclose(scaled[:5], np.linspace(0, 1, 5))
+    assert (np.diff(scaled) >= 0).all()
+    assert scaled[-1] <= 2

@@ -19,7 +19,12 @@ from optuna_mofs.fronts import (
     pareto_front,
 )
 from optuna_mofs.measures import Measure
-from optuna_mofs.objectives import FeatureSelectionObjective, feature_table
+from optuna_mofs.models import FrontClassifier, FrontRegressor, front_model
+from optuna_mofs.objectives import (
+    FeatureSelectionObjective,
+    ModelTypeObjective,
+    feature_table,
+)
 from optuna_mofs.preferences import LexicographicPreference
 from optuna_mofs.resume import retry_interrupted
 from optuna_mofs.samplers import (
@@ -47,12 +52,15 @@ __all__ = [
     "FilterEnsembleFeatures",
     "FilterEnsembleNSGA2Sampler",
     "Front",
+    "FrontClassifier",
+    "FrontRegressor",
     "GHGASampler",
     "LexiFlowSampler",
     "LexicographicPreference",
     "MOEADSampler",
     "MaskFeatures",
     "Measure",
+    "ModelTypeObjective",
     "Optima",
     "ParEGOSampler",
     "SMSEGOSampler",
@@ -62,6 +70,7 @@ __all__ = [
     "__version__",
     "enqueue_features",
     "feature_table",
+    "front_model",
     "generalisation",
     "hypervolume_history",
     "optima",

@@ -5,7 +5,7 @@ Objectives and samplers never import each other: they meet here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -41,6 +41,8 @@ class StudyDescription:
         space: Distributions of the hyperparameters known in advance (a conditional space given as
             a function is not).
         measures: One a value, in order; empty if unknown (a user's own objective function).
+        active_if: For parameters of ``space`` that are not in every trial: the parameter that
+            decides, and the choices of it with which they are there.
         conditions: What else must be the same for values to be comparable (rows, folds, scoring,
             …), each as a short text.
     """
@@ -49,6 +51,7 @@ class StudyDescription:
     representation: Representation | None = None
     space: Mapping[str, BaseDistribution] | None = None
     measures: tuple[MeasureDescription, ...] = ()
+    active_if: Mapping[str, tuple[str, Sequence[Any]]] = field(default_factory=dict)
     conditions: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -62,6 +65,11 @@ class StudyDescription:
         features = {} if self.representation is None else self.representation.distributions
         return {**features, **(self.space or {})}
 
+    def is_active(self, name: str, params: Mapping[str, Any]) -> bool:
+        """Whether a trial with these parameters has the one that is named."""
+        decides, choices = self.active_if.get(name, (None, ()))
+        return decides is None or params.get(decides) in choices
+
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON values."""
         return {
@@ -71,6 +79,7 @@ class StudyDescription:
             ),
             "space": {k: distribution_to_json(d) for k, d in (self.space or {}).items()},
             "measures": [[m.name, m.direction, m.worst] for m in self.measures],
+            "active_if": {k: [on, list(choices)] for k, (on, choices) in self.active_if.items()},
             "conditions": dict(self.conditions),
         }
 
@@ -86,6 +95,7 @@ class StudyDescription:
             representation=bound,
             space={k: json_to_distribution(d) for k, d in data["space"].items()},
             measures=tuple(MeasureDescription(*m) for m in data["measures"]),
+            active_if={k: (on, choices) for k, (on, choices) in data.get("active_if", {}).items()},
             conditions=data.get("conditions", {}),
         )
 

@@ -72,7 +72,7 @@ class History:
         self._known = _Known()
         if described is not None:
             self.require(described.distributions)
-            self._known.named = frozenset(self.distributions)
+            self._known.named = frozenset(self.distributions) - described.active_if.keys()
 
     def __len__(self) -> int:
         return len(self._trials)
@@ -196,7 +196,13 @@ class History:
         return self.holds(self.internal(params))
 
     def internal(self, params: Mapping[str, Any]) -> dict[str, float]:
-        """Parameters as the numbers that Optuna stores, without unknown ones and constants."""
+        """Parameters as the numbers that Optuna stores, without unknown ones and constants.
+
+        Those that the study's description says are inactive beside the others are left out too.
+        """
+        described = self.described
+        if described is not None and described.active_if:
+            params = {n: v for n, v in params.items() if described.is_active(n, params)}
         return _internal(params, self.distributions)
 
     def holds(self, internal: Mapping[str, float]) -> bool:

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Callable
 
 from optuna_mofs.measures.base import Fold, Measure
+from optuna_mofs.measures.capacity import vc_dimension_measure
 from optuna_mofs.measures.effort import model_size, parameter_count, prediction_time
 from optuna_mofs.measures.fairness import geometric_mean_loss
 from optuna_mofs.measures.feature import COST, COUNT, FRACTION, INSTABILITY
@@ -28,6 +29,7 @@ _MEASURES: dict[str, Callable[[object], Measure]] = {
     "model_size": lambda _: Measure("model_size", fold=model_size),
     "parameter_count": lambda _: Measure("parameter_count", fold=parameter_count),
     "prediction_time": lambda _: prediction_time(),
+    "vc_dimension": lambda _: vc_dimension_measure(),
     "fraction": lambda _: FRACTION,
     "count": lambda _: COUNT,
     "cost": lambda _: COST,
@@ -37,7 +39,7 @@ _MEASURES: dict[str, Callable[[object], Measure]] = {
 _ALIASES = {"false_negative_rate": "fnr", "false_positive_rate": "fpr", "n_features": "count"}
 
 #: Measures that only make sense for classifiers.
-CLASSIFIER_ONLY = frozenset({"fnr", "fpr", "geometric_mean_loss"})
+CLASSIFIER_ONLY = frozenset({"fnr", "fpr", "geometric_mean_loss", "vc_dimension"})
 
 
 def measure_names() -> list[str]:

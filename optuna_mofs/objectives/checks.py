@@ -33,37 +33,52 @@ def check_space(
         features: How features are suggested; None to keep all.
         table: The features, with the names of the filters.
     """
+    names = _space_names(estimator, space)
     if space is None and (features is None or len(table.free) == 0):
         raise ValueError(
             "There is nothing to search: no space, and no feature that may be switched. "
             "Give a space, or features to choose from."
         )
-    taken: set[str] = set()
-    if features is not None:
-        if len(table.free) == 0:
-            raise ValueError(
-                f"All {len(table)} features are fixed, so there are none to choose. "
-                "Pass features=None to tune only, or fix fewer."
-            )
-        taken = set(features.bind(table).distributions)
-    if space is None:
+    check_names(names, features, table)
+
+
+def check_names(names: set[str], features: Representation | None, table: FeatureTable) -> None:
+    """Refuse hyperparameters that are named as suggestions of features.
+
+    Args:
+        names: Of the hyperparameters' suggestions.
+        features: How features are suggested; None to keep all.
+        table: The features.
+    """
+    if features is None:
         return
-    if callable(space):
-        names = _probe(estimator, space)
-    elif isinstance(space, Mapping):
-        _check_distributions(estimator, space)
-        names = set(space)
-    else:
+    if len(table.free) == 0:
         raise ValueError(
-            "space must be a dict of Optuna distributions, a function of the trial or None, "
-            f"but is {space!r}."
+            f"All {len(table)} features are fixed, so there are none to choose. "
+            "Pass features=None to tune only, or fix fewer."
         )
-    both = sorted(taken & names)
+    both = sorted(set(features.bind(table).distributions) & names)
     if both:
         raise ValueError(
             f"{both[0]!r} names a hyperparameter and a suggestion of features. Rename the column "
             "or the step of the pipeline, or use features=MaskFeatures(form='packed', name=...)."
         )
+
+
+def _space_names(
+    estimator: Any, space: Mapping[str, BaseDistribution] | Callable[..., Any] | None
+) -> set[str]:
+    if space is None:
+        return set()
+    if callable(space):
+        return _probe(estimator, space)
+    if isinstance(space, Mapping):
+        _check_distributions(estimator, space)
+        return set(space)
+    raise ValueError(
+        "space must be a dict of Optuna distributions, a function of the trial or None, "
+        f"but is {space!r}."
+    )
 
 
 def _check_distributions(estimator: Any, space: Mapping[str, BaseDistribution]) -> None:

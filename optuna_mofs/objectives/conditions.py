@@ -15,13 +15,16 @@ from optuna_mofs.objectives.splits import Split
 
 
 def conditions_of(
-    data: Dataset, estimator: Any, scorer: Callable[..., float], splits: Sequence[Split] | int
+    data: Dataset,
+    estimators: Sequence[Any],
+    scorer: Callable[..., float],
+    splits: Sequence[Split] | int,
 ) -> dict[str, str]:
     """What must be the same when a study is reopened, as short texts.
 
     Args:
         data: The data.
-        estimator: The estimator; its kind counts, not its parameters.
+        estimators: The learners; their kinds count, not their parameters.
         scorer: The scorer.
         splits: The folds, or their number if they are drawn anew for each trial.
     """
@@ -36,7 +39,7 @@ def conditions_of(
         "table": f"X {_table_digest(data.X)}",
         "target": f"y {_digest(repr(data.y.tolist()).encode())}",
         "weights": "none" if not weight else f"weights {_digest(weight)}",
-        "estimator": _kind(estimator),
+        "estimator": ", ".join(map(_kind, estimators)),
         "scoring": _scorer_name(scorer),
         "folds": folds,
     }

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from optuna.distributions import BaseDistribution
-from optuna.trial import FrozenTrial, Trial
-from sklearn.base import clone
+from optuna.trial import FrozenTrial
 from sklearn.pipeline import Pipeline
 
 from optuna_mofs._storage import frozen_attr
@@ -16,34 +13,29 @@ from optuna_mofs.columns import ColumnSelector
 from optuna_mofs.features.representation import Representation
 from optuna_mofs.features.table import Array, FeatureTable
 from optuna_mofs.measures import Measure
-from optuna_mofs.objectives.checks import checked_params
 from optuna_mofs.objectives.dataset import Dataset, plain_target
 from optuna_mofs.objectives.evaluator import Evaluator, baseline, fit_options
+from optuna_mofs.objectives.learners import Learners
 from optuna_mofs.objectives.ranking import Ranking
-from optuna_mofs.objectives.replay import ReplayTrial, replayed
 from optuna_mofs.selection import MASK, trial_mask
-
-Space = Mapping[str, BaseDistribution] | Callable[[Trial], Mapping[str, Any]]
 
 
 class TrialModels:
     """What an objective knows of finished trials; the base of objectives.
 
     Attributes:
-        estimator: The user's, its random states set.
+        learners: What is fitted, random states set, and its space.
         data: X and y.
         layout: The features without ranks.
-        space: Distributions by parameter name, or a function of the trial.
         features: How a feature set is suggested, not bound to a table.
         ranking: The features with ranks, when needed.
         measures: One a value.
         evaluator: The cross-validation.
     """
 
-    estimator: Any
+    learners: Learners
     data: Dataset
     layout: FeatureTable
-    space: Space | None
     features: Representation | None
     ranking: Ranking
     measures: tuple[Measure, ...]
@@ -59,17 +51,7 @@ class TrialModels:
 
         Of a space given as a function, that function is asked again with the trial's values.
         """
-        if self.space is None:
-            return {}
-        if callable(self.space):
-            return checked_params(self.space(ReplayTrial(trial)))  # type: ignore[arg-type]
-        lacking = [name for name in self.space if name not in trial.params]
-        if lacking:
-            raise ValueError(
-                f"Trial {trial.number} has no parameter {lacking[0]!r}: it has "
-                f"{sorted(trial.params)}. Pass a trial of a study of this objective."
-            )
-        return {name: replayed(trial, name, d) for name, d in self.space.items()}
+        return self.learners.params_of(trial)
 
     def mask_for(self, trial: FrozenTrial) -> Array:
         """The mask over all features that a trial chose."""
@@ -98,7 +80,7 @@ class TrialModels:
         if hasattr(self.data.X, "iloc"):
             select.set_output(transform="pandas")
         final = (
-            self._configured(self.params_for(trial))
+            self.learners.configured(self.params_for(trial))
             if len(columns)
             else baseline(self.data.classification)
         )
@@ -133,6 +115,3 @@ class TrialModels:
             plain_target(y_test, X_test.shape[0]),
         )
         return [fresh.get(m.name, v) for m, v in zip(self.measures, trial.values)]
-
-    def _configured(self, params: Mapping[str, Any]) -> Any:
-        return clone(self.estimator).set_params(**params)

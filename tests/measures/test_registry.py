@@ -20,6 +20,7 @@ def test_every_name_gives_a_measure_of_that_name():
         "geometric_mean_loss",
         "model_size",
         "parameter_count",
+        "vc_dimension",
         "prediction_time",
     }
     for name in measure_names():

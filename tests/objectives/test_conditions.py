@@ -70,7 +70,7 @@ def test_a_study_of_a_plain_objective_knows_no_conditions() -> None:
 
 def test_scorers_are_told_apart_by_their_options() -> None:
     names = [
-        conditions_of(_objective().data, GaussianNB(), make_scorer(fbeta_score, beta=beta), 5)[
+        conditions_of(_objective().data, [GaussianNB()], make_scorer(fbeta_score, beta=beta), 5)[
             "scoring"
         ]
         for beta in (1, 2)

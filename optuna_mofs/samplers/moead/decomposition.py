@@ -27,10 +27,12 @@ def tchebycheff(losses: Array, weights: Array) -> Array:
         [[0.2, 0.2]]
     """
     weighted: Array = np.maximum(weights, _LEAST) * np.abs(losses)[:, None, :]
-    return weighted.max(axis=2)
+    largest: Array = weighted.max(axis=2)
+    return largest
 
 
 def augmented_tchebycheff(losses: Array, weights: Array) -> Array:
     """The same with a small part of the sum, which tells points apart that are equal in it."""
     weighted: Array = np.maximum(weights, _LEAST) * np.abs(losses)[:, None, :]
-    return weighted.max(axis=2) + 0.05 * weighted.sum(axis=2)
+    total: Array = weighted.max(axis=2) + 0.05 * weighted.sum(axis=2)
+    return total

@@ -37,7 +37,9 @@ class MOEADSampler(HistorySampler):
         neighbours: Size of a neighbourhood, the subproblem itself among them (T); the paper does
             not say. By default a quarter of the subproblems, at least 5.
         anywhere: Probability that parents come from all subproblems, not from the neighbourhood.
-        replaced: Subproblems that one trial may take over; None for the whole neighbourhood.
+        everywhere: Whether a trial competes for all subproblems, or for those of its own
+            neighbourhood only.
+        replaced: Subproblems that one trial may take over; by default as many as are neighbours.
         start_size: Finished trials before the first child; by default ``population_size``.
         variation: Makes a child of three trials.
         decomposition: Losses and weights in, one number a subproblem out.
@@ -66,6 +68,7 @@ class MOEADSampler(HistorySampler):
         population_size: int = 20,
         neighbours: int | None = None,
         anywhere: float | None = None,
+        everywhere: bool | None = None,
         replaced: int | None = None,
         start_size: int | None = None,
         variation: Variation | None = None,
@@ -90,6 +93,7 @@ class MOEADSampler(HistorySampler):
         if not 0 <= anywhere <= 1:
             raise ValueError(f"anywhere must lie in 0..1, but is {anywhere!r}.")
         self.anywhere = anywhere
+        self.everywhere = not paper if everywhere is None else everywhere
         if variation is None:
             variation = (
                 DifferentialVariation(mutation_rate=0.1, drift=0.0, rounded=True)
@@ -150,7 +154,7 @@ class MOEADSampler(HistorySampler):
             )
 
         subproblems, places = self.kept("subproblems", make)
-        belongs = [note.get(_OWN) for note in history.notes]
+        belongs = [None if self.everywhere else note.get(_OWN) for note in history.notes]
         members = subproblems.members(history.numbers, history.values, history.violations, belongs)
         return members, places
 

@@ -1,0 +1,274 @@
+"""What every objective of this package does: describe itself in the study, suggest, measure."""
+
+from __future__ import annotations
+
+import math
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import optuna
+from optuna.exceptions import ExperimentalWarning
+from optuna.study import Study
+from optuna.trial import FrozenTrial, Trial
+from sklearn.metrics import check_scoring
+
+from optuna_mofs.description import MeasureDescription, StudyDescription
+from optuna_mofs.features.representation import Representation, representation
+from optuna_mofs.features.table import Array, FeatureTable
+from optuna_mofs.measures import Fold, Measure, measure
+from optuna_mofs.objectives.checks import check_measures, check_weights
+from optuna_mofs.objectives.conditions import conditions_of
+from optuna_mofs.objectives.dataset import Dataset
+from optuna_mofs.objectives.evaluator import Evaluator
+from optuna_mofs.objectives.learners import Learners
+from optuna_mofs.objectives.models import TrialModels
+from optuna_mofs.objectives.ranking import Ranking
+from optuna_mofs.objectives.repeats import RepeatIndex
+from optuna_mofs.objectives.splits import Split, draw_splits, is_number
+from optuna_mofs.objectives.tables import feature_layout
+from optuna_mofs.selection import note_features, suggest_mask
+
+# A child of Optuna's logger, so that its verbosity holds here too.
+_logger = optuna.logging.get_logger("optuna.mofs")
+
+#: One or more measures, as users give them.
+Measures = Sequence[str | Measure | Callable[[Fold], float]]
+
+
+class StudyObjective(TrialModels):
+    """The common part of objectives; see :class:`FeatureSelectionObjective` for the arguments.
+
+    Args:
+        learners: What is fitted, and which of its parameters are searched.
+    """
+
+    def __init__(
+        self,
+        learners: Learners,
+        X: Any,
+        y: Any,
+        *,
+        features: str | Representation | None,
+        measures: Measures,
+        cv: Any,
+        scoring: Any,
+        filters: Sequence[Any],
+        groups: Any,
+        sample_weight: Any,
+        costs: Sequence[float] | Mapping[str, float] | None,
+        feature_names: Sequence[str] | None,
+        feature_groups: Mapping[str, Sequence[str]] | None,
+        fixed_features: Sequence[str],
+        mean_size: float | None,
+        redraw_folds: bool,
+        random_state: int,
+        n_jobs: int | None,
+    ) -> None:
+        if n_jobs == 0:
+            raise ValueError("n_jobs must not be 0. Use 1 for one fold at a time, -1 for all.")
+        self.random_state = random_state
+        self.learners = learners
+        self.data = Dataset(
+            X,
+            y,
+            classification=learners.classification,
+            feature_names=feature_names,
+            sample_weight=sample_weight,
+            groups=groups,
+        )
+        self.layout = feature_layout(
+            self.data.column_names,
+            groups=feature_groups,
+            fixed=fixed_features,
+            costs=costs,
+            all_fixed=features is None,
+        )
+        self.features = None if features is None else representation(features)
+        self.ranking = Ranking(
+            self.data, self.layout, filters, self.random_state, mean_size, n_jobs
+        )
+        learners.check(self.features, self.ranking.unranked)
+        if isinstance(scoring, list | tuple | set | dict):
+            raise ValueError(f"scoring must be one scorer or its name, but is {scoring!r}.")
+        scorer = check_scoring(learners.estimators[0], scoring)
+        if sample_weight is not None:
+            for estimator in learners.estimators:
+                check_weights(estimator, scorer)
+        if isinstance(measures, str | Measure) or callable(measures):
+            measures = (measures,)
+        self.measures = tuple(measure(m, scorer) for m in measures)
+        check_measures(self.measures, learners.estimators[0], learners.classification)
+        if redraw_folds and not is_number(cv):
+            raise ValueError(f"redraw_folds needs a number of folds, but cv is {cv!r}.")
+        #: Number of folds to draw anew for each trial, or None for fixed folds.
+        self.redraw_folds = int(cv) if redraw_folds else None
+        self.evaluator = Evaluator(
+            self.data,
+            self.layout,
+            measures=self.measures,
+            scorer=scorer,
+            splits=draw_splits(self.data, cv, self.random_state),
+            n_jobs=n_jobs,
+        )
+        self.__setstate__({})
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What belongs to studies of this process stays here; a copy attaches anew.
+        return {k: v for k, v in self.__dict__.items() if k not in ("_repeats", "_lock")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._repeats: WeakKeyDictionary[Study, RepeatIndex] = WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    # ---- what a study needs to know -----------------------------------------------------------
+
+    @property
+    def directions(self) -> list[Literal["minimize", "maximize"]]:
+        """Directions for :func:`optuna.create_study`."""
+        return [m.direction for m in self.measures]
+
+    @property
+    def metric_names(self) -> list[str]:
+        """Names of the values."""
+        return [m.name for m in self.measures]
+
+    def create_study(self, **options: Any) -> Study:
+        """Make (or reopen, with ``load_if_exists=True``) a study for this objective.
+
+        Args:
+            options: Passed to :func:`optuna.create_study`, except the directions.
+        """
+        study = optuna.create_study(directions=self.directions, **options)
+        self.attach(study)
+        return study
+
+    def attach(self, study: Study) -> None:
+        """Write into a study what its parameters and values mean, or check that they fit.
+
+        The first trial does it too; call it to see an error before any trial, or to queue trials.
+        """
+        found = [d.name.lower() for d in study.directions]
+        if found != self.directions:
+            raise ValueError(
+                f"Study {study.study_name!r} has directions {found}, but this objective gives "
+                f"{self.metric_names} with {self.directions}. "
+                "Create the study with directions=objective.directions."
+            )
+        # Filters are the slow part: a study that has their ranks is not asked to wait for them.
+        fresh = StudyDescription.read(study) is None
+        self._description(self.table if fresh else self.ranking.unranked).write(study)
+        if study.metric_names is None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ExperimentalWarning)
+                study.set_metric_names(self.metric_names)
+        described = StudyDescription.read(study)
+        assert described is not None
+        self._repeats[study] = RepeatIndex(described.representation)
+
+    def _description(self, table: FeatureTable) -> StudyDescription:
+        return StudyDescription(
+            features=table,
+            representation=None if self.features is None else self.features.bind(table),
+            space=self.learners.distributions,
+            measures=tuple(
+                MeasureDescription(m.name, m.direction, m.worst_of(self.layout))
+                for m in self.measures
+            ),
+            active_if=self.learners.active_if,
+            conditions=conditions_of(
+                self.data,
+                self.learners.estimators,
+                self.evaluator.scorer,
+                self.evaluator.splits if self.redraw_folds is None else self.redraw_folds,
+            ),
+        )
+
+    # ---- a trial ------------------------------------------------------------------------------
+
+    def __call__(self, trial: Trial) -> tuple[float, ...]:
+        """Evaluate one trial: suggest, cross-validate, measure."""
+        if not isinstance(trial, Trial):
+            raise ValueError(
+                f"The objective needs a running trial of a study, but got {type(trial).__name__}. "
+                "Queue known parameters by study.enqueue_trial, or fit them by objective.refit."
+            )
+        study = trial.study
+        with self._lock:
+            if study not in self._repeats:
+                self.attach(study)
+        described = StudyDescription.read(study)
+        assert described is not None
+        mask = np.zeros(0, dtype=bool)
+        if described.representation is not None:
+            mask = suggest_mask(trial, described.representation)
+        full = self.layout.full_mask(mask)
+        params = self.learners.suggest(trial)
+        if described.representation is not None:
+            note_features(trial, self.layout, full)
+        if self.redraw_folds is None:
+            with self._lock:
+                same = self._repeats[study].find(study, trial, mask)
+            if same is not None:
+                return _repeat(trial, same)
+        try:
+            splits = self._splits(trial.number)
+            fold_masks = self._fold_masks(described.representation, trial.params, full, splits)
+            values, by_fold = self.evaluator(
+                self.learners.configured(params), full, fold_masks, splits
+            )
+        except optuna.TrialPruned:
+            raise
+        except Exception as error:
+            return self._fail(trial, f"{type(error).__name__}: {error}")
+        if by_fold:
+            _note_folds(trial, by_fold)
+        lost = [m.name for m, v in zip(self.measures, values) if math.isnan(v)]
+        if lost:
+            return self._fail(trial, f"NaN in {', '.join(lost)}")
+        return tuple(values)
+
+    def _fail(self, trial: Trial, reason: str) -> tuple[float, ...]:
+        """Write down why: Optuna makes a failed trial of NaN, and the study goes on."""
+        trial.set_user_attr("failure", reason[:1000])
+        _logger.warning(f"Trial {trial.number} failed: {reason}")
+        return tuple(math.nan for _ in self.measures)
+
+    def _splits(self, number: int) -> list[Split]:
+        if self.redraw_folds is None:
+            return self.evaluator.splits
+        return draw_splits(self.data, self.redraw_folds, self.random_state + 1 + number)
+
+    def _fold_masks(
+        self,
+        chosen: Representation | None,
+        params: Mapping[str, Any],
+        full: Array,
+        splits: list[Split],
+    ) -> list[Array]:
+        if chosen is None or chosen.ranks != "fold":
+            return [full] * len(splits)
+        return [
+            self.layout.full_mask(chosen.choose(params, ranks=self.ranking.of_rows(train)))
+            for train, _ in splits
+        ]
+
+
+def _repeat(trial: Trial, same: FrozenTrial) -> tuple[float, ...]:
+    """Answer a trial by an equal one."""
+    trial.set_user_attr("repeat_of", same.number)
+    if "fold_scores" in same.user_attrs:
+        _note_folds(trial, same.user_attrs["fold_scores"])
+    return tuple(same.values)
+
+
+def _note_folds(trial: Trial, by_fold: Mapping[str, Sequence[float]]) -> None:
+    """Write down the values of single folds, and as a column to sort by how far they spread."""
+    trial.set_user_attr("fold_scores", by_fold)
+    first = next(iter(by_fold.values()))
+    if len(first) > 1 and np.isfinite(first).all():
+        trial.set_user_attr("fold_spread", round(float(np.std(first, ddof=1)), 6))

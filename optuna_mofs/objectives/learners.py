@@ -1,0 +1,233 @@
+"""Which learners an objective may fit, and how a trial says which one with which parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.trial import FrozenTrial, Trial
+from sklearn.base import clone, is_classifier
+
+from optuna_mofs.features.representation import Representation
+from optuna_mofs.features.table import FeatureTable
+from optuna_mofs.objectives.checks import check_names, check_space, checked_params
+from optuna_mofs.objectives.replay import ReplayTrial, replayed
+from optuna_mofs.selection import suggest
+
+Space = Mapping[str, BaseDistribution] | Callable[[Trial], Mapping[str, Any]]
+
+#: The suggestion that says which learner is fitted.
+LEARNER = "learner"
+
+
+class Learners(Protocol):
+    """What objectives ask of the learners they search.
+
+    Attributes:
+        estimators: Every learner, unfitted.
+        classification: Whether they are classifiers.
+        distributions: Of the suggestions that are known in advance, by name.
+        active_if: For suggestions that are not always made: the suggestion that decides, and the
+            choices of it with which they are made.
+    """
+
+    estimators: tuple[Any, ...]
+    classification: bool
+    distributions: Mapping[str, BaseDistribution] | None
+    active_if: Mapping[str, tuple[str, Sequence[Any]]]
+
+    def check(self, features: Representation | None, table: FeatureTable) -> None:
+        """Refuse what cannot be searched, given how features are suggested."""
+
+    def suggest(self, trial: Trial) -> dict[str, Any]:
+        """Suggest parameter values."""
+
+    def params_of(self, trial: FrozenTrial) -> dict[str, Any]:
+        """The same of a finished trial."""
+
+    def configured(self, params: Mapping[str, Any]) -> Any:
+        """The unfitted estimator that these values stand for."""
+
+
+class OneLearner:
+    """One estimator and its space; the suggestions have the names of its parameters.
+
+    Args:
+        estimator: Any scikit-learn compatible estimator or pipeline.
+        space: Distributions by parameter name, or a function of the trial, or None.
+        random_state: Given to every ``random_state`` that is None.
+    """
+
+    def __init__(self, estimator: Any, space: Space | None, random_state: int) -> None:
+        self.estimator = seeded(estimator, random_state)
+        self.space = space
+        self.estimators = (self.estimator,)
+        self.classification = is_classifier(self.estimator)
+        self.distributions = None if callable(space) else space
+        self.active_if: Mapping[str, tuple[str, Sequence[Any]]] = {}
+
+    def check(self, features: Representation | None, table: FeatureTable) -> None:
+        """Refuse a space that does not fit the estimator."""
+        check_space(self.estimator, self.space, features, table)
+
+    def suggest(self, trial: Trial) -> dict[str, Any]:
+        """Suggest parameter values."""
+        if self.space is None:
+            return {}
+        if callable(self.space):
+            return checked_params(self.space(trial))
+        return {name: suggest(trial, name, d) for name, d in self.space.items()}
+
+    def params_of(self, trial: FrozenTrial) -> dict[str, Any]:
+        """Parameter values of a trial; a space given as a function is asked again."""
+        if self.space is None:
+            return {}
+        if callable(self.space):
+            return checked_params(self.space(ReplayTrial(trial)))  # type: ignore[arg-type]
+        return {name: _replayed(trial, name, d) for name, d in self.space.items()}
+
+    def configured(self, params: Mapping[str, Any]) -> Any:
+        """A clone with these parameters."""
+        return clone(self.estimator).set_params(**params)
+
+
+class SeveralLearners:
+    """Several estimators: a trial first chooses one, then the parameters of that one.
+
+    The parameter ``C`` of the learner ``svm`` is suggested as ``svm__C``. Parameter values are
+    those of the estimator, and ``learner``, its name.
+
+    Args:
+        learners: (estimator, space) by name; the space as for :class:`OneLearner`.
+        random_state: Given to every ``random_state`` that is None.
+    """
+
+    def __init__(
+        self, learners: Mapping[str, tuple[Any, Space | None]], random_state: int
+    ) -> None:
+        self._learners = {
+            name: OneLearner(*_pair(name, given), random_state)
+            for name, given in _named(learners).items()
+        }
+        self.estimators = tuple(each.estimator for each in self._learners.values())
+        kinds = {name: each.classification for name, each in self._learners.items()}
+        if len(set(kinds.values())) > 1:
+            words = {n: "classifier" if c else "regressor" for n, c in kinds.items()}
+            raise ValueError(f"Learners must be of one kind, but are {words}. Drop some.")
+        self.classification = all(kinds.values())
+        self._which = CategoricalDistribution(tuple(self._learners))
+        known: dict[str, BaseDistribution] = {LEARNER: self._which}
+        active: dict[str, tuple[str, Sequence[Any]]] = {}
+        self._own_names: dict[str, dict[str, str]] = {}
+        for name, each in self._learners.items():
+            own = {param: suggestion_name(name, param) for param in each.distributions or {}}
+            twice = sorted(known.keys() & set(own.values()))
+            if twice:
+                raise ValueError(
+                    f"Two parameters would be suggested as {twice[0]!r}. Rename a learner."
+                )
+            self._own_names[name] = own
+            for param, called in own.items():
+                known[called] = (each.distributions or {})[param]
+                active[called] = (LEARNER, [name])
+        self.distributions: Mapping[str, BaseDistribution] | None = known
+        self.active_if: Mapping[str, tuple[str, Sequence[Any]]] = active
+
+    def check(self, features: Representation | None, table: FeatureTable) -> None:
+        """Refuse a space that does not fit its estimator."""
+        for name, each in self._learners.items():
+            if each.space is not None:
+                try:
+                    each.check(None, table)
+                except ValueError as error:
+                    raise ValueError(f"Learner {name!r}: {error}") from error
+        check_names(set(self.distributions or ()), features, table)
+
+    def suggest(self, trial: Trial) -> dict[str, Any]:
+        """Suggest a learner, then its parameters."""
+        name = suggest(trial, LEARNER, self._which)
+        each, own = self._learners[name], self._own_names[name]
+        if callable(each.space):
+            return {LEARNER: name, **each.suggest(trial)}
+        found = {p: suggest(trial, own[p], d) for p, d in (each.space or {}).items()}
+        return {LEARNER: name, **found}
+
+    def params_of(self, trial: FrozenTrial) -> dict[str, Any]:
+        """The learner of a trial and its parameters."""
+        name = _replayed(trial, LEARNER, self._which)
+        each, own = self._learners[name], self._own_names[name]
+        if callable(each.space):
+            return {LEARNER: name, **each.params_of(trial)}
+        found = {p: _replayed(trial, own[p], d) for p, d in (each.space or {}).items()}
+        return {LEARNER: name, **found}
+
+    def configured(self, params: Mapping[str, Any]) -> Any:
+        """A clone of the learner that is named, with its parameters."""
+        rest = dict(params)
+        return self._learners[rest.pop(LEARNER)].configured(rest)
+
+
+def suggestion_name(learner: str, param: str) -> str:
+    """How a learner's parameter is suggested.
+
+    Example:
+        >>> suggestion_name("tree", "max_depth"), suggestion_name("svm", "svm__C")
+        ('tree__max_depth', 'svm__C')
+    """
+    return param if param.startswith(f"{learner}__") else f"{learner}__{param}"
+
+
+def seeded(estimator: Any, seed: int) -> Any:
+    """A clone whose unset ``random_state`` parameters are set, so that trials repeat exactly."""
+    if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
+        raise ValueError(
+            f"estimator must have fit and get_params as scikit-learn's have, but is {estimator!r}."
+        )
+    copy = clone(estimator)
+    unset = {
+        name: seed
+        for name, value in copy.get_params().items()
+        if name.split("__")[-1] == "random_state" and value is None
+    }
+    return copy.set_params(**unset)
+
+
+def checked_seed(random_state: Any) -> int:
+    """A seed as a plain integer."""
+    if not isinstance(random_state, int | np.integer) or random_state < 0:
+        raise ValueError(
+            f"random_state must be an integer of at least 0, but is {random_state!r}."
+        )
+    return int(random_state)
+
+
+def _replayed(trial: FrozenTrial, name: str, distribution: BaseDistribution) -> Any:
+    if name not in trial.params:
+        raise ValueError(
+            f"Trial {trial.number} has no parameter {name!r}: it has "
+            f"{sorted(trial.params)}. Pass a trial of a study of this objective."
+        )
+    return replayed(trial, name, distribution)
+
+
+def _named(learners: Any) -> Mapping[str, Any]:
+    if not isinstance(learners, Mapping) or not learners:
+        raise ValueError(
+            "learners must be a dict such as {'tree': (DecisionTreeClassifier(), space)}, "
+            f"but is {learners!r}."
+        )
+    odd = [name for name in learners if not isinstance(name, str) or not name]
+    if odd:
+        raise ValueError(f"Learners need texts as names, but one is {odd[0]!r}.")
+    return learners
+
+
+def _pair(name: str, given: Any) -> tuple[Any, Any]:
+    if not isinstance(given, tuple) or len(given) != 2:
+        raise ValueError(
+            f"Learner {name!r} must be a pair (estimator, space), but is {given!r}. "
+            "optuna_mofs.spaces.learner(name) gives one; the space may be None."
+        )
+    return given

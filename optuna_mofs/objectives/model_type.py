@@ -1,0 +1,136 @@
+"""Choose the learner itself, its hyperparameters, and features if wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from optuna.trial import FrozenTrial
+
+from optuna_mofs.features.representation import Representation
+from optuna_mofs.filters import DEFAULT_FILTERS
+from optuna_mofs.measures import Measure, measure
+from optuna_mofs.objectives.base import Measures, StudyObjective
+from optuna_mofs.objectives.learners import LEARNER, SeveralLearners, Space, checked_seed
+
+#: Folds where a measure needs rows that the model was not fitted on.
+_FOLDS = 5
+
+
+class ModelTypeObjective(StudyObjective):
+    """Choose a learner and tune its hyperparameters in one Optuna study.
+
+    Rosales-Pérez et al. (2014), *Multi-objective model type selection*: the learner is a
+    categorical suggestion, ``learner``, and only the hyperparameters of the learner that is chosen
+    are suggested, as ``<learner>__<parameter>``. The study's description says which they are, so
+    that samplers know it from the first trial on.
+
+    Args:
+        learners: (estimator, space) by name, for example ``{"svm": spaces.learner("svm")}``. A
+            space holds Optuna distributions by parameter name, or is a function of the trial that
+            returns parameter values, or None.
+        X: Array, DataFrame or sparse matrix.
+        y: Target: classes for classifiers, numbers for regressors.
+        features: How features are chosen too, as in :class:`FeatureSelectionObjective`; None keeps
+            all.
+        measures: As in :class:`FeatureSelectionObjective`. By default the paper's, which are the
+            training error and the VC dimension; for regressors the error and the model size.
+        cv: Folds, as in :class:`FeatureSelectionObjective`. By default five, or, where no measure
+            looks at test rows (as the paper's do not), one fit to all rows.
+        scoring: A scikit-learn scorer or its name; by default the learners' own score.
+        filters: Filters that guide the choice of features.
+        groups: Group of each row, never split over training and test fold.
+        sample_weight: Weight of each row, for fitting and scoring.
+        costs: Cost of each feature.
+        feature_names: Names of the columns if X has none.
+        feature_groups: Columns that are one feature.
+        fixed_features: Names of features that are always in.
+        mean_size: Expected number of features at the start of a search.
+        random_state: Seed of folds, filters and of every ``random_state`` that is None.
+        n_jobs: Folds fitted at once.
+
+    Example:
+        >>> import optuna
+        >>> from sklearn.datasets import load_wine
+        >>> from optuna_mofs import MOEADSampler, spaces
+        >>> names = ["decision_tree", "svm", "knn"]
+        >>> objective = ModelTypeObjective(
+        ...     {name: spaces.learner(name) for name in names},
+        ...     *load_wine(return_X_y=True),
+        ...     measures=["error", "model_size"],
+        ... )
+        >>> optuna.logging.set_verbosity(optuna.logging.ERROR)
+        >>> study = objective.create_study(sampler=MOEADSampler(seed=0))
+        >>> study.optimize(objective, n_trials=3)
+        >>> sorted(study.trials[0].params)[0] in ("decision_tree__ccp_alpha", "learner", "knn__p")
+        True
+    """
+
+    def __init__(
+        self,
+        learners: Mapping[str, tuple[Any, Space | None]],
+        X: Any,
+        y: Any,
+        *,
+        features: str | Representation | None = None,
+        measures: Measures | None = None,
+        cv: Any = None,
+        scoring: Any = None,
+        filters: Sequence[Any] = DEFAULT_FILTERS,
+        groups: Any = None,
+        sample_weight: Any = None,
+        costs: Sequence[float] | Mapping[str, float] | None = None,
+        feature_names: Sequence[str] | None = None,
+        feature_groups: Mapping[str, Sequence[str]] | None = None,
+        fixed_features: Sequence[str] = (),
+        mean_size: float | None = None,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        random_state = checked_seed(random_state)
+        several = SeveralLearners(learners, random_state)
+        if measures is None:
+            measures = (
+                ("training_error", "vc_dimension")
+                if several.classification
+                else ("error", "model_size")
+            )
+        if cv is None:
+            cv = _all_rows(np.shape(X)[0]) if _fits_only(measures) else _FOLDS
+        super().__init__(
+            several,
+            X,
+            y,
+            features=features,
+            measures=measures,
+            cv=cv,
+            scoring=scoring,
+            filters=filters,
+            groups=groups,
+            sample_weight=sample_weight,
+            costs=costs,
+            feature_names=feature_names,
+            feature_groups=feature_groups,
+            fixed_features=fixed_features,
+            mean_size=mean_size,
+            redraw_folds=False,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+
+    def learner_for(self, trial: FrozenTrial) -> str:
+        """Name of the learner that a trial chose."""
+        name: str = self.params_for(trial)[LEARNER]
+        return name
+
+
+def _all_rows(count: int) -> list[tuple[Any, Any]]:
+    return [(np.arange(count), np.arange(count))]
+
+
+def _fits_only(measures: Measures) -> bool:
+    """Whether no measure looks at rows that a model was not fitted on."""
+    if isinstance(measures, str | Measure) or callable(measures):
+        measures = (measures,)
+    return all(m.fold is None or m.name == "training_error" for m in map(measure, measures))

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from optuna_mofs.models.weighting import (
+    diverse_subset,
+    entropy_diversity,
+    ideal_distances,
+    inverse_distance_weights,
+)
+
+
+def test_weights_follow_equation_17():
+    losses = np.array([[0.0, 10.0], [0.3, 4.0], [1.0, 0.0]])
+    distances = np.array([1.0, 0.5, 1.0])
+    assert ideal_distances(losses) == pytest.approx(distances)
+    expected = (1 / distances) / (1 / distances).sum()
+    assert inverse_distance_weights(losses) == pytest.approx(expected)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 9999), count=st.integers(1, 9), m=st.integers(1, 3))
+def test_weights_sum_to_one_whatever_the_units(seed, count, m):
+    losses = np.random.default_rng(seed).random((count, m))
+    weights = inverse_distance_weights(losses)
+    assert weights.sum() == pytest.approx(1)
+    assert (weights > 0).all()
+    assert inverse_distance_weights(5 + 1000 * losses) == pytest.approx(weights)
+
+
+def test_the_ideal_point_itself_does_not_silence_the_others():
+    weights = inverse_distance_weights(np.array([[0.0, 0.0], [0.5, 0.5], [1.0, 1.0]]))
+    assert weights[0] > weights[1] > weights[2] > 0.01
+
+
+@pytest.mark.parametrize(
+    ("correct", "expected"),
+    [
+        ([[1, 1, 1, 1]], 0.0),
+        ([[1, 0], [1, 0]], 0.0),
+        ([[1, 0], [0, 1]], 1.0),
+        # Three members: L - ceil(L / 2) = 1, one of three right in each row.
+        ([[1, 0, 0], [0, 1, 0], [0, 0, 1]], 1.0),
+        # Four members: L - ceil(L / 2) = 2; rows with 1, 2, 3 and 4 right.
+        ([[1, 1, 1, 1], [0, 1, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1]], (1 + 2 + 1 + 0) / 4 / 2),
+    ],
+)
+def test_diversity_by_hand(correct, expected):
+    assert entropy_diversity(np.array(correct, dtype=bool)) == pytest.approx(expected)
+
+
+def test_forward_selection_starts_nearest_and_stops_when_diversity_falls():
+    correct = np.array([[1, 1, 1, 0], [1, 1, 1, 0], [0, 0, 0, 1], [1, 1, 1, 0]], dtype=bool)
+    chosen = diverse_subset(correct, np.array([0.5, 0.1, 0.9, 0.4]))
+    assert chosen[:2] == [1, 2]
+    alone = diverse_subset(correct[:2], np.array([0.5, 0.1]))
+    assert alone == [1]

@@ -1,0 +1,51 @@
+"""
+From a front to one model
+=========================
+
+A front is many models. Take one of them, or let them vote.
+"""
+
+# %%
+# Here even the learner is searched for: three of them, each with its own hyperparameters, and the
+# features on top.
+
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import train_test_split
+
+from optuna_mofs import ModelTypeObjective, MOEADSampler, front_model, pareto_front, spaces
+
+X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0, stratify=y)
+
+objective = ModelTypeObjective(
+    {name: spaces.learner(name) for name in ("logistic_regression", "svm", "decision_tree")},
+    X_train,
+    y_train,
+    features="mask",
+    measures=["error", "fraction"],
+    cv=3,
+)
+study = objective.create_study(sampler=MOEADSampler(seed=0))
+study.optimize(objective, n_trials=100)
+front = pareto_front(study, duplicates=False)
+front.to_frame()[["error", "n_features", "learner"]]
+
+# %%
+# The pipeline of a single trial, fitted on all training rows:
+
+single = objective.refit(front.knee())
+print(f"the knee: {single.score(X_test, y_test):.3f}")
+
+# %%
+# The whole front as one classifier. Each member sees its own columns; those near the ideal point
+# weigh more. ``strategy="diverse"`` keeps only members that differ in what they get right.
+
+for strategy in ("knee", "weighted", "diverse"):
+    model = front_model(study, objective, strategy=strategy)
+    print(f"{strategy:>8}: {model.score(X_test, y_test):.3f} of {len(model.names_)} members")
+
+# %%
+# It is a scikit-learn estimator: it clones, pickles, gives probabilities and names its columns.
+
+print(list(model.feature_names_in_[model.get_support()])[:5])
+model.predict_proba(X_test.head(3)).round(3)

@@ -18,7 +18,7 @@ main { max-width: 1120px; margin: 0 auto; padding: 32px 20px 48px; }
 h1 { margin: 0; font-size: 28px; line-height: 1.2; overflow-wrap: anywhere; }
 h2 { margin: 0 0 12px; font-size: 18px; }
 .lead { margin: 6px 0 24px; color: var(--soft); overflow-wrap: anywhere; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(160px, 1fr)); gap: 14px; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(130px, 1fr)); gap: 14px; }
 .tile, section { background: white; border: 1px solid var(--line); border-radius: 10px; }
 .tile { padding: 14px 18px; }
 .tile b { display: block; font-size: 26px; line-height: 1.25; font-weight: 600; }
@@ -36,13 +36,14 @@ th, td { padding: 6px 14px 6px 0; border-bottom: 1px solid var(--line); text-ali
   white-space: nowrap; vertical-align: top; }
 th { color: var(--soft); font-weight: 600; }
 th.text, td.text { text-align: left; }
-td.names { min-width: 260px; white-space: normal; }
+td.names { min-width: 320px; white-space: normal; }
 tr.chosen td { background: #fdf3ea; }
 tr.chosen td:first-child { box-shadow: inset 3px 0 var(--accent); padding-left: 8px; }
 td:first-child, th:first-child { padding-left: 8px; }
 .columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(320px, 1fr)); gap: 28px; }
 pre { margin: 0; padding: 12px 14px; border-radius: 8px; background: #f5f7f9; overflow-x: auto;
   font: 13px/1.6 ui-monospace, Menlo, Consolas, monospace; }
+details { margin-bottom: 14px; }
 summary { cursor: pointer; color: var(--main); }
 footer { margin-top: 24px; color: var(--soft); font-size: 13px; }
 @media print { body { background: white; } section, .tile { break-inside: avoid; } }

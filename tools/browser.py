@@ -7,6 +7,7 @@ nothing has to be installed but Chromium itself.
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import select
@@ -37,7 +38,7 @@ class Browser:
         patience: Seconds after which a page that does not answer is an error.
     """
 
-    def __init__(self, width: int = 1200, height: int = 800, patience: float = 60.0) -> None:
+    def __init__(self, width: int = 1200, height: int = 800, patience: float = 300.0) -> None:
         self._size = (width, height)
         self._patience = patience
         self._last = 0
@@ -50,6 +51,9 @@ class Browser:
         self._folder = tempfile.TemporaryDirectory(prefix="chromium", ignore_cleanup_errors=True)
         its_in, self._to = os.pipe()
         self._from, its_out = os.pipe()
+        # Above the numbers that they will have in Chromium, so that neither overwrites the other.
+        low = its_in, its_out
+        its_in, its_out = (fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in low)
         command = [
             program,
             "--headless=new",
@@ -68,13 +72,13 @@ class Browser:
         ]
         # Chromium reads from file 3 and writes to file 4; a shell puts the pipes there.
         self._process = subprocess.Popen(
-            ["/bin/sh", "-c", f'exec "$@" 3<&{its_in} 4>&{its_out}', "sh", *command],
+            ["bash", "-c", f'exec "$@" 3<&{its_in} 4>&{its_out}', "bash", *command],
             pass_fds=(its_in, its_out),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        os.close(its_in)
-        os.close(its_out)
+        for end in (its_in, its_out, *low):
+            os.close(end)
         targets = self._send("Target.getTargets")["targetInfos"]
         page = next(target for target in targets if target["type"] == "page")["targetId"]
         attached = self._send("Target.attachToTarget", targetId=page, flatten=True)
@@ -144,6 +148,26 @@ class Browser:
         if clip is not None:
             options["clip"] = {**clip, "scale": 1}
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", **options)["data"]))
+
+    def cpu_seconds(self) -> float:
+        """Processor time that Chromium has used so far, all its processes together (Linux)."""
+        times: dict[int, float] = {}
+        children: dict[int, list[int]] = {}
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                # The name in parentheses may hold spaces.
+                fields = path.read_text().rpartition(")")[2].split()
+            except OSError:
+                continue  # it has just ended
+            pid = int(path.parent.name)
+            times[pid] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+            children.setdefault(int(fields[1]), []).append(pid)
+        total, waiting = 0.0, [self._process.pid]
+        while waiting:
+            pid = waiting.pop()
+            total += times.get(pid, 0.0)
+            waiting += children.get(pid, [])
+        return total
 
     # ---- the pipe -----------------------------------------------------------------------------
 

@@ -45,7 +45,7 @@ KEPT = Path(__file__).parents[1] / "docs" / "figures" / "example_studies.log.gz"
 PREFERENCE = LexicographicPreference(
     priorities=["error", "fraction"], tolerances={"error": 0.01, "fraction": 0.05}
 )
-METHODS = ("FilterEnsembleNSGA2Sampler", "TPESampler", "NSGAIISampler", "RandomSampler")
+METHODS = ("FilterEnsembleNSGA2Sampler", "TPESampler", "RandomSampler")
 SEEDS = 5
 TRIALS = 80
 
@@ -135,8 +135,6 @@ def _searches() -> Iterator[Study]:
 
 
 def _sampler(method: str, seed: int) -> optuna.samplers.BaseSampler:
-    if method == "NSGAIISampler":
-        return NSGAIISampler(seed=seed, population_size=20)
     made = {
         "FilterEnsembleNSGA2Sampler": FilterEnsembleNSGA2Sampler,
         "TPESampler": TPESampler,

@@ -29,6 +29,11 @@ INK, GRID = "#2b313a", "#e8ebef"
 #: From nothing to all.
 SCALE = [[0.0, "#f3f5f8"], [0.15, "#d5e2f0"], [0.5, "#7fabd6"], [1.0, "#1f4f87"]]
 
+#: Where a legend stands: above the figure, or in a corner that its lines leave free.
+ABOVE = {"orientation": "h", "x": 1, "xanchor": "right", "y": 1.0, "yanchor": "bottom"}
+LOWER_RIGHT = {"x": 0.99, "xanchor": "right", "y": 0.02, "yanchor": "bottom"}
+UPPER_RIGHT = {"x": 0.99, "xanchor": "right", "y": 0.98, "yanchor": "top"}
+
 #: Longest label of a tick; the whole name is in the hover.
 _TICK = 30
 
@@ -71,7 +76,14 @@ def dressed(
     margin = {"l": 70, "r": 30, "t": 90 if subtitle else 70, "b": 60}
     figure.update_layout(
         template="plotly_white",
-        title={"text": text, "x": 0.02, "xanchor": "left", "y": 0.96, "yanchor": "top"},
+        title={
+            "text": text,
+            "x": 0.02,
+            "xanchor": "left",
+            "y": 1.0,
+            "yanchor": "top",
+            "pad": {"t": 16},
+        },
         font={"family": "Helvetica, Arial, sans-serif", "size": 13, "color": INK},
         hoverlabel={"bgcolor": "white", "bordercolor": QUIET, "align": "left"},
         legend={"orientation": "v", "bgcolor": "rgba(255,255,255,0.7)"},

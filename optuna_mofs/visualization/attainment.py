@@ -12,7 +12,14 @@ from optuna_mofs.fronts.attainment import attainment_surfaces
 from optuna_mofs.fronts.comparison import same_metrics
 from optuna_mofs.fronts.study_points import StudyPoints, read_points
 from optuna_mofs.visualization._studies import NothingToPlotError, Studies, grouped
-from optuna_mofs.visualization._style import axis_title, colour, dressed, faded, plotly
+from optuna_mofs.visualization._style import (
+    UPPER_RIGHT,
+    axis_title,
+    colour,
+    dressed,
+    faded,
+    plotly,
+)
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -92,6 +99,10 @@ def plot_attainment(
             legendgroup=name,
             hovertemplate="%{x:.4g}, %{y:.4g}<extra>" + label + "</extra>",
         )
+    # The corner of the worst values is where nobody has to be attained any more.
+    corner = UPPER_RIGHT if points.signs[0] > 0 else {**UPPER_RIGHT, "x": 0.01, "xanchor": "left"}
+    if points.signs[1] < 0:
+        corner = {**corner, "y": 0.02, "yanchor": "bottom"}
     low, middle_level, high = (f"{level:.0%}" for level in levels)
     dressed(
         figure,
@@ -100,6 +111,7 @@ def plot_attainment(
         if several
         else None,
         showlegend=True,
+        legend=corner,
     )
     titles = [axis_title(name, sign) for name, sign in zip(points.metric_names, points.signs)]
     return figure.update_xaxes(title=titles[0]).update_yaxes(title=titles[1])

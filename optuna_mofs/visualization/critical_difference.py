@@ -55,7 +55,7 @@ def plot_critical_difference(
     for i, (name, rank) in enumerate(zip(found.names, found.ranks.tolist())):
         left = i < half
         y = labels_from - 0.42 * (i if left else count - 1 - i)
-        side = 1 - 0.1 if left else count + 0.1
+        side = 0.9 if left else count + 0.1
         figure.add_scatter(
             x=[rank, rank, side],
             y=[0, y, y],
@@ -84,6 +84,8 @@ def plot_critical_difference(
     for i, (first, last) in enumerate(joined):
         _bar(figure, found.ranks[first] - 0.04, found.ranks[last] + 0.04, -0.28 * (i + 1))
     _scale(figure, count, found.critical_difference)
+    # Room for the longest name beside the axis.
+    beside = min(320, 60 + 7 * max(map(len, found.names)))
     verdict = "differ" if found.is_significant else "do not differ significantly"
     dressed(
         figure,
@@ -92,10 +94,10 @@ def plot_critical_difference(
         f"methods {verdict}; a bar joins those that Nemenyi's test (α = {found.alpha:g}) does not "
         "tell apart",
         height=300 + 34 * half,
-        margin={"l": 40, "r": 40, "t": 90, "b": 20},
+        margin={"l": beside, "r": beside, "t": 90, "b": 20},
     )
     lowest = labels_from - 0.42 * half
-    figure.update_xaxes(visible=False, range=[0.2 - 0.12 * count, count + 0.8 + 0.12 * count])
+    figure.update_xaxes(visible=False, range=[0.85, count + 0.15])
     return figure.update_yaxes(visible=False, range=[lowest, 1.0])
 
 

@@ -11,6 +11,7 @@ from optuna.study import Study
 from optuna_mofs.fronts.study_points import read_points
 from optuna_mofs.visualization._studies import front_masks
 from optuna_mofs.visualization._style import (
+    ABOVE,
     MAIN,
     QUIET,
     axis_title,
@@ -124,7 +125,7 @@ def plot_feature_order(study: Study, *, max_features: int = 40) -> go.Figure:
         f"Features in the order in which they join the front of {study.study_name}",
         subtitle=f"one column a trial of the front{cut}",
         height=max(420, 260 + 20 * len(rows)),
-        legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1.0, "yanchor": "bottom"},
+        legend=ABOVE,
     )
     every = max(1, -(-len(sizes) // 20))
     figure.update_xaxes(

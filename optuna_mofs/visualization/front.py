@@ -41,7 +41,7 @@ def plot_front(
     """Plot the front of a study; the hover of a trial names its features.
 
     Args:
-        study: A study of two or three metrics.
+        study: A study of two or three metrics; the third is shown by colour.
         targets: Names or positions of the metrics to show. Default: all.
         preference: Marks the trial that it wants.
         knee: Whether the knee is marked.
@@ -76,16 +76,13 @@ def plot_front(
 
 
 class _Canvas:
-    """A figure of two or three dimensions, and the trials as points in it."""
+    """A figure, and the trials as points in it: two metrics by place, a third by colour."""
 
     def __init__(self, front: Front) -> None:
         self.points: StudyPoints = front.points
-        self.flat = len(front.metric_names) == 2
         self._place = {trial.number: i for i, trial in enumerate(front.points.trials)}
         self._front = [self._place[trial.number] for trial in front]
-        go = plotly()
-        self._trace = go.Scatter if self.flat else go.Scatter3d
-        self._figure = go.Figure()
+        self._figure = plotly().Figure()
         #: All trials in the study's own directions.
         self._values = self.points.flip(self.points.losses)
         self._finite: NDArray[np.bool_] = np.asarray(np.isfinite(self._values).all(axis=1))
@@ -96,27 +93,33 @@ class _Canvas:
         if len(rows) > most:
             rows = [rows[i] for i in np.linspace(0, len(rows) - 1, most).round().astype(int)]
         if rows:
-            marker = {"color": QUIET, "size": 6 if self.flat else 3}
             # One short text each: thousands of feature lists would make a heavy figure.
             texts = [self._short(i) for i in rows]
+            marker = {"color": QUIET, "size": 6}
             self._add(rows, texts, name="other trials", marker=marker, opacity=0.6)
 
     def add_front(self) -> None:
         rows = [i for i in self._front if self._finite[i]]
         rows = [rows[i] for i in np.lexsort(self._values[rows].T[::-1])]
-        style: dict[str, Any] = {
-            "marker": {
-                "color": MAIN,
-                "size": 9 if self.flat else 5,
-                "line": {"width": 1, "color": "white"},
-            }
-        }
-        if self.flat:
+        texts = [self._long(i) for i in rows]
+        marker: dict[str, Any] = {"size": 9, "line": {"width": 1, "color": "white"}}
+        if len(self.points.metric_names) == 2:
             # The line goes around what the front dominates.
             shape = "hv" if self.points.signs[0] > 0 else "vh"
-            style["mode"] = "lines+markers"
-            style["line"] = {"shape": shape, "color": MAIN, "width": 1.5}
-        self._add(rows, [self._long(i) for i in rows], name="front", **style)
+            line = {"shape": shape, "color": MAIN, "width": 1.5}
+            marker["color"] = MAIN
+            self._add(rows, texts, name="front", marker=marker, mode="lines+markers", line=line)
+            return
+        name, sign = self.points.metric_names[2], self.points.signs[2]
+        marker |= {
+            "size": 11,
+            "color": np.round(self._values[rows, 2], 12).tolist(),
+            "colorscale": "Viridis",
+            # Dark is good, whatever the direction.
+            "reversescale": bool(sign < 0),
+            "colorbar": {"title": axis_title(name, sign), "thickness": 14, "len": 0.75, "y": 0.35},
+        }
+        self._add(rows, texts, name="front", marker=marker)
 
     def add_pick(self, trial: FrozenTrial, name: str, symbol: str, colour: str) -> None:
         row = self._place[trial.number]
@@ -124,7 +127,7 @@ class _Canvas:
             marker = {
                 "color": colour,
                 "symbol": symbol,
-                "size": 18 if self.flat else 9,
+                "size": 18,
                 "line": {"width": 3, "color": colour},
             }
             text = f"<b>{name}</b><br>{self._long(row)}"
@@ -139,20 +142,16 @@ class _Canvas:
             subtitle=f"{len(self._front):,} of {len(points.trials):,} trials; "
             "hover over a trial for its features",
         )
-        if self.flat:
-            return self._figure.update_xaxes(title=titles[0]).update_yaxes(title=titles[1])
-        axes = {f"{axis}axis": {"title": title} for axis, title in zip("xyz", titles)}
-        return self._figure.update_layout(scene=axes, margin={"l": 10, "r": 10, "b": 10})
+        return self._figure.update_xaxes(title=titles[0]).update_yaxes(title=titles[1])
 
     def _add(self, rows: list[int], texts: list[str], **style: Any) -> None:
-        self._figure.add_trace(
-            self._trace(
-                # Rounding keeps 0.1 + 0.2 from being sent as 0.30000000000000004.
-                **dict(zip("xyz", np.round(self._values[rows], 12).T.tolist())),
-                text=texts,
-                hovertemplate="%{text}<extra></extra>",
-                **{"mode": "markers", **style},
-            )
+        self._figure.add_scatter(
+            # Rounding keeps 0.1 + 0.2 from being sent as 0.30000000000000004.
+            x=np.round(self._values[rows, 0], 12).tolist(),
+            y=np.round(self._values[rows, 1], 12).tolist(),
+            text=texts,
+            hovertemplate="%{text}<extra></extra>",
+            **{"mode": "markers", **style},
         )
 
     def _long(self, row: int) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from optuna_mofs.fronts.comparison import Reference, shared_reference
 from optuna_mofs.fronts.progress import hypervolume_history
 from optuna_mofs.visualization._studies import NothingToPlotError, Studies, grouped
-from optuna_mofs.visualization._style import colour, dressed, faded, number, plotly
+from optuna_mofs.visualization._style import LOWER_RIGHT, colour, dressed, faded, number, plotly
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -75,6 +75,7 @@ def plot_hypervolume(
         "Hypervolume over trials",
         subtitle=f"reference {shown}{band}",
         showlegend=len(groups) > 1 or several,
+        legend=LOWER_RIGHT,
     )
     figure.update_xaxes(title="finished trials")
     return figure.update_yaxes(title="hypervolume")

@@ -12,7 +12,15 @@ from optuna_mofs.fronts.lexicographic import LexicographicOrder
 from optuna_mofs.fronts.study_points import read_points
 from optuna_mofs.preferences import LexicographicPreference
 from optuna_mofs.visualization._studies import NothingToPlotError
-from optuna_mofs.visualization._style import ACCENT, MAIN, QUIET, axis_title, dressed, plotly
+from optuna_mofs.visualization._style import (
+    ABOVE,
+    ACCENT,
+    MAIN,
+    QUIET,
+    axis_title,
+    dressed,
+    plotly,
+)
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -93,13 +101,14 @@ def plot_lexicographic_targets(study: Study, preference: LexicographicPreference
             **where,
         )
         title = axis_title(name, points.signs[column])
-        figure.update_yaxes(title=title, row=row, col=1)
+        shown = points.signs[column] * _range(losses[:, column], targets[:, column])
+        figure.update_yaxes(title=title, range=sorted(shown.tolist()), row=row, col=1)
     dressed(
         figure,
         f"Lexicographic targets of {study.study_name}",
         subtitle="most important metric first",
         height=170 + 190 * len(columns),
-        legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1.0, "yanchor": "bottom"},
+        legend=ABOVE,
     )
     return figure.update_xaxes(title="trial", row=len(columns), col=1)
 
@@ -122,6 +131,17 @@ def targets_over_time(
         targets[i] = order.targets(losses[front])
         best[i] = front[order.ranking(losses[front], targets[i])[0]]
     return targets, best
+
+
+def _range(losses: Floats, targets: Floats) -> Floats:
+    """What is shown of an axis: all but the worst trials, which would leave no room for others."""
+    finite, aims = losses[np.isfinite(losses)], targets[np.isfinite(targets)]
+    if not len(finite):
+        return np.array([0.0, 1.0])
+    low = min(finite.min(), aims.min(initial=np.inf))
+    high = max(np.quantile(finite, 0.95), aims.max(initial=-np.inf))
+    pad = 0.08 * (high - low) or 0.5
+    return np.array([low - pad, high + pad])
 
 
 def _drawn(values: Floats) -> list[float | None]:

@@ -11,7 +11,7 @@ from optuna.study import Study
 from optuna_mofs.fronts.dominance import newcomers_mask, nondominated_mask
 from optuna_mofs.fronts.study_points import read_points
 from optuna_mofs.visualization._studies import NothingToPlotError, operator_of
-from optuna_mofs.visualization._style import MAIN, dressed, faded, percent, plotly
+from optuna_mofs.visualization._style import ABOVE, MAIN, dressed, faded, percent, plotly
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +72,7 @@ def plot_operators(study: Study) -> go.Figure:
         subtitle="trials of each operator; at the end of a bar the share that joined the front",
         barmode="stack",
         height=max(320, 190 + 34 * len(table)),
-        legend={"orientation": "h", "x": 0, "y": -0.18, "yanchor": "top", "traceorder": "normal"},
+        legend={**ABOVE, "traceorder": "normal"},
         bargap=0.35,
     )
     figure.update_xaxes(title="trials")

@@ -90,8 +90,10 @@ def test_infinite_values_are_left_out():
 def test_three_metrics_and_a_choice_of_more():
     study = plain_study([(1, 2, 3), (3, 2, 1), (3, 3, 3)], names=["a", "b", "c"])
     figure = plot_front(study)
-    assert figure.layout.scene.zaxis.title.text == "c"
-    assert set(traces(figure)["front"].z) == {1.0, 3.0}
+    front = traces(figure)["front"]
+    assert front.marker.colorbar.title.text == "c"
+    assert list(zip(front.x, front.marker.color)) == [(1.0, 3.0), (3.0, 1.0)]
+    assert front.mode == "markers", "a line would say that one follows from the other"
     two = plot_front(study, targets=["c", "a"])
     assert two.layout.xaxis.title.text == "c"
     assert set(zip(traces(two)["front"].x, traces(two)["front"].y)) == {(1.0, 3.0), (3.0, 1.0)}

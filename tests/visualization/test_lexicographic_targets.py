@@ -65,6 +65,17 @@ def test_one_trial_infinities_and_broken_constraints():
     assert single.data[1].mode == "markers"
 
 
+def test_the_worst_trials_do_not_take_the_room_of_the_others():
+    values = [(0.1 + 0.001 * i, 1) for i in range(99)]
+    figure = plot_lexicographic_targets(plain_study([*values, (50, 1)]), LexicographicPreference())
+    low, high = figure.layout.yaxis.range
+    assert low < 0.1
+    assert 0.19 < high < 1
+    flipped = plain_study([(-a, b) for a, b in [*values, (50, 1)]], ["maximize", "minimize"])
+    turned = plot_lexicographic_targets(flipped, LexicographicPreference()).layout.yaxis.range
+    assert list(turned) == pytest.approx([-high, -low])
+
+
 def test_what_is_missing_or_wrong_is_said():
     with pytest.raises(NothingToPlotError, match="no finished trial that keeps all constraints"):
         plot_lexicographic_targets(plain_study([]), LexicographicPreference())

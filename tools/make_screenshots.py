@@ -1,0 +1,71 @@
+"""Makes the screenshots of docs/dashboard.md.
+
+    python -m tools.make_screenshots
+
+Needs Chromium and optuna-dashboard.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import optuna
+from optuna.study import Study
+
+from tools.browser import Browser
+from tools.dashboard_pages import (
+    FRONT_IS_DRAWN,
+    OURS_IS_DRAWN,
+    address,
+    example_pages,
+    served,
+)
+
+FOLDER = Path(__file__).parents[1] / "docs" / "figures"
+WIDTH, HEIGHT = 1200, 640
+#: Long enough for a whole study page.
+_LONG = 3600
+
+
+def main() -> None:
+    """Make all screenshots."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    with tempfile.TemporaryDirectory() as folder:
+        narrow, wide = example_pages(Path(folder))
+        with served(narrow._storage) as site, Browser(WIDTH, _LONG) as browser:
+            for study, name in ((narrow, "front"), (wide, "wide")):
+                _open(browser, site, study)
+                top = {"x": 0, "y": 0, "width": WIDTH, "height": HEIGHT}
+                _shoot(browser, f"dashboard_{name}", top)
+            _open(browser, site, narrow)
+            _shoot(browser, "dashboard_figures", _our_figures(browser))
+
+
+def _open(browser: Browser, site: str, study: Study) -> None:
+    browser.open("about:blank")
+    browser.open(address(site, study))
+    browser.wait_for(FRONT_IS_DRAWN)
+    browser.wait_for(OURS_IS_DRAWN)
+
+
+def _our_figures(browser: Browser) -> dict[str, float]:
+    """The rectangle around the figures that we saved into the study."""
+    edges = browser.evaluate(
+        "(() => { const all = [...document.querySelectorAll('.js-plotly-plot')]"
+        ".filter(e => e.id.startsWith('user-defined-plot:mofs'))"
+        ".map(e => e.getBoundingClientRect());"
+        "return [Math.min(...all.map(r => r.top)), Math.max(...all.map(r => r.bottom))]; })()"
+    )
+    top = max(0, edges[0] - 60)
+    return {"x": 60, "y": top, "width": WIDTH - 60, "height": edges[1] - top + 20}
+
+
+def _shoot(browser: Browser, name: str, clip: dict[str, float]) -> None:
+    path = FOLDER / f"{name}.png"
+    browser.screenshot(path, clip)
+    print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB")
+
+
+if __name__ == "__main__":
+    main()

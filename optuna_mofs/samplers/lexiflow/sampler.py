@@ -20,6 +20,9 @@ from optuna_mofs.samplers.lexiflow.start import first_row, restart_row, start_ma
 from optuna_mofs.samplers.lexiflow.threads import Rules, Stand, Threads
 from optuna_mofs.samplers.operators.rows import fill_missing
 
+#: A running trial without a note is about to get one, if it is not older than this many trials.
+_RECENT = 32
+
 
 class LexiFlowSampler(HistorySampler):
     """Randomised direct search towards the trial that a lexicographic preference wants.
@@ -44,6 +47,8 @@ class LexiFlowSampler(HistorySampler):
             2^(d-1) holds where it is less, and everywhere if this is None.
         lead: Probability that a direction starts from the leader, the best trial if nothing may be
             given up, instead of from the incumbent; 0 is the paper's.
+        explore: Probability that a trial is a random point instead of a new direction; 0 is the
+            paper's.
         sparse: Probability that a direction moves only some of the parameters; 0 is the paper's.
         sphere: Whether steps have exactly the length δ, as in the paper, or vary about it.
         widen: What each restart adds to the length δ of the first step; the paper: 1. None for
@@ -77,6 +82,7 @@ class LexiFlowSampler(HistorySampler):
         least_step: float = 0.01,
         most_failures: int | None = 5,
         lead: float = 0.25,
+        explore: float = 0.15,
         sparse: float = 0.5,
         sphere: bool = False,
         widen: float | None = None,
@@ -89,13 +95,14 @@ class LexiFlowSampler(HistorySampler):
             raise ValueError(f"start must map parameter names to values, got {start!r}.")
         if start_trials < 1:
             raise ValueError(f"start_trials must be at least 1, but is {start_trials}.")
-        for name, share in (("lead", lead), ("sparse", sparse)):
+        for name, share in (("lead", lead), ("explore", explore), ("sparse", sparse)):
             if not 0 <= share <= 1:
                 raise ValueError(f"{name} must be a probability, but is {share}.")
         self.preference = preference or LexicographicPreference()
         self.start = dict(start or {})
         self.start_trials = start_trials
         self.lead = lead
+        self.explore = explore
         self.sparse = sparse
         self.sphere = sphere
         self.rules = Rules(step, least_step, most_failures, widen)
@@ -121,6 +128,7 @@ class LexiFlowSampler(HistorySampler):
             start_trials=1,
             most_failures=None,
             lead=0.0,
+            explore=0.0,
             sparse=0.0,
             sphere=True,
             widen=1.0,
@@ -132,15 +140,17 @@ class LexiFlowSampler(HistorySampler):
         stand = self._stand(history)
         places = Places.of(history)
         if stand.members < (self.start_trials if stand.thread == 0 else 1):
-            return self._start(history, places, stand, rng, number)
-        claimed = {note.get("opposite") for note in history.running_notes}
+            operator = "start" if stand.thread == 0 else "restart"
+            return self._anywhere(history, places, stand, rng, number, operator)
         tried = []
-        for waiting in [w for w, _ in stand.waiting if w not in claimed]:
+        for waiting in _unclaimed(stand, history, number):
             proposal = self._opposite(history, places, stand, waiting)
             if not history.is_known(_params(history, proposal)):
                 return proposal
             # It rounds to something that was tried before: nothing to wait for.
             tried.append(waiting)
+        if rng.random() < self.explore:
+            return self._anywhere(history, places, stand, rng, number, "explore")
         base, step = stand.incumbent, stand.step
         if rng.random() < self.lead:
             # The leader is not polished: what it is there to find out needs no small steps.
@@ -168,12 +178,17 @@ class LexiFlowSampler(HistorySampler):
             )
         return value
 
-    def _start(
-        self, history: History, places: Places, stand: Stand, rng: np.random.Generator, number: int
+    def _anywhere(
+        self,
+        history: History,
+        places: Places,
+        stand: Stand,
+        rng: np.random.Generator,
+        number: int,
+        operator: str,
     ) -> Proposal:
         row = (first_row if number == 0 else restart_row)(rng, places, self.start)
         memory = {"thread": stand.thread, "step": stand.step}
-        operator = "start" if stand.thread == 0 else "restart"
         return Proposal(row, start_mask(rng, history, number), operator, memory=memory)
 
     def _opposite(self, history: History, places: Places, stand: Stand, waiting: int) -> Proposal:
@@ -244,6 +259,18 @@ class LexiFlowSampler(HistorySampler):
             lambda: Threads(self.preference.order(study).after_violations(), self.rules),
         )
         return history
+
+
+def _unclaimed(stand: Stand, history: History, number: int) -> list[int]:
+    """Trials whose opposite is this trial's to try, and no other worker's."""
+    running = list(zip(history.running_numbers, history.running_notes))
+    # Of workers that have not said yet what they do, the one with the lowest number may choose.
+    # Giving way does not help here: they would all turn to the next opposite. What was left
+    # behind long ago is no rival.
+    if any(not note and 0 < number - other <= _RECENT for other, note in running):
+        return []
+    claimed = {note.get("opposite") for _, note in running}
+    return [waiting for waiting, _ in stand.waiting if waiting not in claimed]
 
 
 def _unbound() -> Threads:

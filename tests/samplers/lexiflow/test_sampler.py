@@ -69,7 +69,7 @@ def flat(trial):
 def test_a_direction_and_its_opposite_are_symmetric_about_the_incumbent():
     # From the middle no step leaves the space and is folded back.
     middle = {"x": 0.5, "y": 0.5}
-    sampler = LexiFlowSampler(seed=3, start=middle, start_trials=1)
+    sampler = LexiFlowSampler(seed=3, start=middle, start_trials=1, explore=0)
     study = optuna.create_study(sampler=sampler)
     study.optimize(flat, n_trials=10)
     written = notes(study)
@@ -94,6 +94,9 @@ def test_everything_is_on_the_trials_and_says_where_it_came_from():
     written = notes(study)
     assert [n["operator"] for n in written[1:4]] == ["start"] * 3
     for number, note in enumerate(written[5:], start=5):
+        if note["operator"] == "explore":
+            assert note["parents"] == []
+            continue
         assert note["operator"] in ("direction", "opposite")
         assert note["parents"] == [note["incumbent"]]
         assert note["incumbent"] < number
@@ -170,7 +173,9 @@ def test_a_start_outside_the_space_is_refused():
 
 
 def test_workers_follow_directions_of_their_own_and_late_results_count():
-    study = make_study("mixed", sampler=LexiFlowSampler(LOSS_FIRST, seed=0, start_trials=4))
+    study = make_study(
+        "mixed", sampler=LexiFlowSampler(LOSS_FIRST, seed=0, start_trials=4, explore=0)
+    )
     study.optimize(mixed, n_trials=8)
     open_trials = []
     for _ in range(4):
@@ -215,6 +220,7 @@ def test_metrics_by_name_and_an_unknown_one():
         ({"most_failures": 0}, "most_failures.*0"),
         ({"sparse": 1.5}, "sparse.*1.5"),
         ({"lead": -1}, "lead.*-1"),
+        ({"explore": 2}, "explore.*2"),
         ({"widen": -1.0}, "widen.*-1"),
         ({"preference": "error"}, "preference.*'error'"),
         ({"start": [1]}, "start.*1"),

@@ -16,9 +16,9 @@ from optuna_mofs.testing import SamplerConformance
 
 #: Little effort: the suite asks whether proposals are legal and repeatable, not whether good.
 QUICK = {
-    "search": InfillSearch(restarts=2, rounds=2, points=30, starts=3, neighbours=8),
-    "mask_search": MaskSearch(parents=5, masks=20, rows=2, rounds=2),
-    "start_size": 8,
+    "search": InfillSearch(restarts=2, rounds=2, points=15, starts=2, neighbours=5),
+    "mask_search": MaskSearch(parents=5, masks=12, rows=2, rounds=2),
+    "start_size": 12,
 }
 
 

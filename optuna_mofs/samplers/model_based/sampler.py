@@ -177,7 +177,7 @@ class ParEGOSampler(ModelBasedSampler):
             better.
         rho: Weight of the sum in the augmented Tchebycheff norm.
         **shared: What both samplers have: ``n_trials``, ``start_size``, ``surrogate``,
-            ``confidence`` (by default 1; the authors' code takes 1 on numeric spaces, else 2),
+            ``confidence`` (by default 2; the authors' code takes 1 on numeric spaces, else 2),
             ``search``, ``mask_search``, ``seed``; see :class:`ModelBasedSampler`.
 
     Example:
@@ -195,7 +195,7 @@ class ParEGOSampler(ModelBasedSampler):
         True
     """
 
-    default_confidence = 1.0
+    default_confidence = 2.0
 
     def __init__(
         self,

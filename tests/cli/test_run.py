@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -235,3 +236,21 @@ def test_a_study_made_in_python_can_be_continued() -> None:
     objective.create_study(study_name="mine", storage="sqlite:///optuna_mofs.db")
     assert main([*NEW, "--study", "mine", "--trials", "1", "--quiet"]) == 0
     assert len(_study("mine").trials) == 1
+
+
+def test_figures_for_the_dashboard() -> None:
+    dashboard = pytest.importorskip("optuna_dashboard")
+    assert main([*NEW, "--trials", "2", "--quiet"]) == 0
+    before = set(_study()._storage.get_study_system_attrs(_study()._study_id))
+    assert main(["run", "--trials", "1", "--dashboard", "--quiet"]) == 0
+    after = set(_study()._storage.get_study_system_attrs(_study()._study_id))
+    assert "minimise *error*" in dashboard.get_note(_study())
+    assert len(after - before) > 3, "figures in pieces"
+
+
+def test_the_dashboard_that_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "optuna_dashboard", None)
+    assert main([*NEW, "--trials", "1", "--dashboard", "--quiet"]) == 1
+    assert "optuna-mofs[dashboard]" in capsys.readouterr().err

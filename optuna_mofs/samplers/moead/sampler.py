@@ -28,9 +28,9 @@ class MOEADSampler(HistorySampler):
     the study's front.
 
     With ``paper=True`` it is the paper's setting: rounded categories, mutation probability 0.1,
-    objectives as they are, parents and replacements from the neighbourhood only. The default
-    changes what measurements on several problems advised (``docs/samplers/moead.md``). The
-    paper's budget of 20 × 50 evaluations is ``study.optimize(objective, n_trials=1000)``.
+    objectives as they are, parents and replacements from the neighbourhood only. What the default
+    does otherwise, and why, is in ``docs/samplers/moead.md``. The paper's budget of 20 × 50
+    evaluations is ``study.optimize(objective, n_trials=1000)``.
 
     Args:
         population_size: Number of subproblems (N).

@@ -31,6 +31,9 @@ _logger = optuna.logging.get_logger("optuna.mofs")
 #: Before the names of our figures in the dashboard.
 _ID = "mofs-"
 
+#: Features that one box of the dashboard has room for.
+_ROWS = 15
+
 #: Letters of a list of names in the note.
 _SHOWN = 300
 
@@ -93,7 +96,12 @@ def save_figures(
         The names of the figures.
     """
     save: Callable[..., str] = _dashboard().save_plotly_graph_object
-    made = plot_all(study, preference=preference) if figures is None else dict(figures)
+    made = dict(figures or {})
+    if figures is None:
+        made = plot_all(study, preference=preference, max_features=_ROWS)
+        for figure in made.values():
+            # The dashboard's boxes have one height, and its tools would lie over the title.
+            figure.update_layout(height=None, modebar={"orientation": "v"})
     for name, figure in made.items():
         save(study, figure, graph_object_id=_ID + name.replace("_", "-"))
     return list(made)

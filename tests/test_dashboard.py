@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import json
 from importlib.util import find_spec
 from typing import Any
 
@@ -117,6 +118,8 @@ def test_figures_replace_those_saved_before() -> None:
     before = saved(study)
     assert set(before) == {f"mofs-{name.replace('_', '-')}" for name in names}
     assert "age" in before["mofs-front"]
+    heights = [json.loads(text)["layout"].get("height") for text in before.values()]
+    assert set(heights) == {None}, "the dashboard's boxes have one height"
     study.add_trial(optuna.trial.create_trial(values=(0.0, 0.0)))
     save_figures(study)
     after = saved(study)

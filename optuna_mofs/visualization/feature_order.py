@@ -122,8 +122,8 @@ def plot_feature_order(study: Study, *, max_features: int = 40) -> go.Figure:
     cut = "" if len(rows) == len(ranked) else f", the first {len(rows)} of {len(ranked):,}"
     dressed(
         figure,
-        f"Features in the order in which they join the front of {study.study_name}",
-        subtitle=f"one column a trial of the front{cut}",
+        f"Order of features of {study.study_name}",
+        subtitle=f"as they join the front, one column a trial{cut}",
         height=max(420, 260 + 20 * len(rows)),
         legend=ABOVE,
     )

@@ -11,7 +11,7 @@ from optuna.study import Study
 from optuna_mofs.fronts.dominance import newcomers_mask, nondominated_mask
 from optuna_mofs.fronts.study_points import read_points
 from optuna_mofs.visualization._studies import NothingToPlotError, operator_of
-from optuna_mofs.visualization._style import ABOVE, MAIN, dressed, faded, percent, plotly
+from optuna_mofs.visualization._style import LOWER_RIGHT, MAIN, dressed, faded, percent, plotly
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,10 +69,10 @@ def plot_operators(study: Study) -> go.Figure:
     dressed(
         figure,
         f"What made the front of {study.study_name}",
-        subtitle="trials of each operator; at the end of a bar the share that joined the front",
+        subtitle="at the end of a bar: share of its trials that joined the front",
         barmode="stack",
         height=max(320, 190 + 34 * len(table)),
-        legend={**ABOVE, "traceorder": "normal"},
+        legend={**LOWER_RIGHT, "traceorder": "normal"},
         bargap=0.35,
     )
     figure.update_xaxes(title="trials")

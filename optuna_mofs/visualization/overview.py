@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 def plot_all(
-    study: Study, *, preference: LexicographicPreference | None = None
+    study: Study,
+    *,
+    preference: LexicographicPreference | None = None,
+    max_features: int = 30,
 ) -> dict[str, go.Figure]:
     """Return every figure of one study that applies to it, by name, the most important first.
 
@@ -31,6 +34,7 @@ def plot_all(
     Args:
         study: Any Optuna study.
         preference: Marks its pick on the front and adds the figure of its targets.
+        max_features: Most features in figures that list them.
 
     Example:
         >>> import optuna
@@ -43,8 +47,8 @@ def plot_all(
     makers: dict[str, Callable[[], go.Figure]] = {
         "front": lambda: plot_front(study, preference=preference),
         "hypervolume": lambda: plot_hypervolume(study),
-        "feature_order": lambda: plot_feature_order(study),
-        "feature_frequency": lambda: plot_feature_frequency(study),
+        "feature_order": lambda: plot_feature_order(study, max_features=max_features),
+        "feature_frequency": lambda: plot_feature_frequency(study, max_features=max_features),
         "operators": lambda: plot_operators(study),
         "filter_weights": lambda: plot_filter_weights(study),
     }

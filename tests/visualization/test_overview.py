@@ -24,3 +24,9 @@ def test_what_a_study_lacks_is_left_out():
     assert list(plot_all(plain_study([(1, 2)]))) == ["front", "hypervolume"]
     assert list(plot_all(plain_study([(1, 2, 3, 4)]))) == ["hypervolume"]
     assert "operators" not in plot_all(ensemble_study([(0.5, 0.5)]))
+
+
+def test_lists_of_features_can_be_cut():
+    figures = plot_all(nested_study(sizes=(1, 6)), max_features=2)
+    assert len(figures["feature_frequency"].data[0].y) == 2
+    assert len(figures["feature_order"].data[1].y) == 2

@@ -128,15 +128,16 @@ def guides(args: Any) -> None:
 def peers(args: Any) -> None:
     """How many of the four optima others find."""
     seeds = min(3, args.seeds)
+    methods = [name for name in PEERS if any(part in name for part in args.peers.split(";"))]
     jobs: list[Job] = [
         ("peer", args.problem, method, "", seed, min(5000, args.trials))
-        for method in PEERS
+        for method in methods
         for seed in range(seeds)
     ]
     done = finished(jobs, args.jobs, args.keep)
     rows = [
         [method, ", ".join(str(len(done[job])) for job in jobs if job[2] == method)]
-        for method in PEERS
+        for method in methods
     ]
     print(f"\n### {args.problem}: optima found in {jobs[0][-1]:,} evaluations, a number a run\n")
     print(markdown_table(["method", "of four"], rows))
@@ -192,6 +193,7 @@ def main() -> None:
     options.add_argument("--parts", default="guides,peers,cost", help="guides, peers, cost")
     options.add_argument("--problem", default="ratios", choices=["ratios", "twins"])
     options.add_argument("--guides", default="forest,frequency,random,none")
+    options.add_argument("--peers", default="", help="only these: parts of names, between ;")
     options.add_argument("--variant", default="", choices=["", "paper"], help="of GHGASampler")
     options.add_argument("--trials", type=int, default=5_000, help="at most, a run")
     options.add_argument("--jobs", type=int, default=2, help="runs at a time")

@@ -37,7 +37,7 @@ T = TypeVar("T")
 #: Attempts to find a proposal that no trial has, before the space is searched for one.
 _ATTEMPTS = 20
 #: How often a worker gives way to another that is about to try the same.
-_TURNS = 3
+_TURNS = 6
 #: A space with at most this many configurations is searched to the last one.
 _ENUMERABLE = 10_000
 #: Studies whose history one sampler object keeps at hand.
@@ -103,6 +103,15 @@ class HistorySampler(BaseSampler):
         seed = self._cache.seed
         assert seed is not None, "There is no study at hand."
         return seed
+
+    @property
+    def gave_way(self) -> int:
+        """How often the proposal at hand gave way to that of another worker.
+
+        Two workers that follow the same order would run into each other again and again; from 1
+        on a sampler should leave more to chance.
+        """
+        return self._cache.turn
 
     def kept(self, key: str, make: Callable[[], T]) -> T:
         """Something kept for the study at hand, made when first asked for.
@@ -223,6 +232,7 @@ class HistorySampler(BaseSampler):
         decided = {**trial.system_attrs.get("fixed_params", {}), **trial.params}
         seed = self._cache.seed = self._seed(study)
         for turn in range(_TURNS):
+            self._cache.turn = turn
             made = self._fresh_proposal(history, seed, trial.number, turn, decided)
             note = {**made.proposal.note(), CONFIGURATION: fingerprint(made.internal)}
             if made.mask_attr is not None and history.codec is not None:
@@ -276,6 +286,8 @@ class _Cache:
         self.lock = threading.RLock()
         #: Seed of the last proposal.
         self.seed: int | None = None
+        #: How often the last proposal gave way to another worker's.
+        self.turn = 0
         self._studies: OrderedDict[tuple[int, int], _StudyCache] = OrderedDict()
 
     @property

@@ -34,7 +34,10 @@ def size_budget(size: int, chosen: int) -> int:
 
 @dataclass(frozen=True)
 class Elimination:
-    """Proposes the trials of chains; the arguments are those of :class:`GHGASampler`."""
+    """Proposes the trials of chains; the arguments are those of :class:`GHGASampler`.
+
+    ``gave_way`` is how often the proposal gave way to another worker's.
+    """
 
     history: History
     rows: RowVariation
@@ -47,6 +50,7 @@ class Elimination:
     renew: float = field(kw_only=True)
     merge: float = field(kw_only=True)
     radius: float = field(kw_only=True)
+    gave_way: int = field(kw_only=True)
     tournament_divisor: int = field(kw_only=True)
 
     def begin(
@@ -79,7 +83,7 @@ class Elimination:
         """The next, thinner set of a chain, or None where all have been tried."""
         if chain.against:
             place = search.place(chain.first)
-            order = self._order(search, rng, place, np.array(chain.against))
+            order = self._order(search, rng, name, place, np.array(chain.against))
             return self._first_new(
                 search, rng, name, chain, chain.first, left_out_in_turn(order, 1, 0)
             )
@@ -92,7 +96,7 @@ class Elimination:
         if chain.renewed and search.hopeless(place):
             return None
         mask = search.archive.mask(place)
-        order = self._order(search, rng, place, np.flatnonzero(mask))
+        order = self._order(search, rng, name, place, np.flatnonzero(mask))
         largest = int(self.block * len(order))
         if self.demote:
             suspicion = chain.suspicion(mask, advances)
@@ -104,7 +108,7 @@ class Elimination:
         return self._first_new(search, rng, name, chain, master, turns)
 
     def _order(
-        self, search: Search, rng: np.random.Generator, place: int, features: Array
+        self, search: Search, rng: np.random.Generator, name: int, place: int, features: Array
     ) -> Array:
         """Features of a set in the guide's order, the most dispensable first."""
         if not len(features):
@@ -112,7 +116,11 @@ class Elimination:
         thinner = np.repeat(search.archive.mask(place)[None], len(features), axis=0)
         thinner[np.arange(len(features)), features] = False
         predict = search.prediction(
-            self.history, self.guide, self.retrain_every, of_all=self.renew == 0
+            self.history,
+            self.guide,
+            self.retrain_every,
+            before=name if self.renew == 0 else None,
+            of_all=self.renew == 0,
         )
         order: Array = features[np.argsort(-predict(thinner, rng), kind="stable")]
         return order
@@ -126,9 +134,15 @@ class Elimination:
         master: int,
         turns: Iterable[Array],
     ) -> Proposal | None:
-        """The first of several thinner sets that no trial has."""
+        """The first of several thinner sets that no trial has.
+
+        After giving way to another worker it is one of the next few, by chance: both go by the
+        same order, and would meet again.
+        """
         place = search.place(master)
         mask = search.archive.mask(place)
+        passed = int(rng.integers(2**self.gave_way))
+        made = None
         row = self.rows.whole(rng, self.history.space, search.row(self.history, place))
         for left_out in turns:
             thinner = mask.copy()
@@ -140,10 +154,12 @@ class Elimination:
                 continue
             memory = self.rows.memory(self.history.space, search.note(self.history, place))
             operator = "probe" if chain.against else "elimination"
-            return Proposal(
-                row, thinner, operator, (master,), {**memory, **chain.note(name, tried)}
-            )
-        return None
+            memory = {**memory, **chain.note(name, tried)}
+            made = Proposal(row, thinner, operator, (master,), memory)
+            if not passed:
+                break
+            passed -= 1
+        return made
 
     def _renewal(self, search: Search, rng: np.random.Generator, number: int) -> Proposal | None:
         """A probe, or an elimination from a set that holds none of the optima known."""

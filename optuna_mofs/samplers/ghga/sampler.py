@@ -24,7 +24,7 @@ from optuna_mofs.samplers.operators.mask_start import MaskStart, bernoulli_start
 from optuna_mofs.samplers.operators.survival import pareto_ranks
 
 #: What an elimination does beyond the paper, and in the paper.
-_OURS = {"block": 0.125, "slack": 0.1, "demote": True, "renew": 0.7, "merge": 0.15}
+_OURS = {"block": 0.125, "slack": 0.1, "demote": True, "renew": 0.9, "merge": 0.05}
 _PAPER = {"block": 0.0, "slack": np.inf, "demote": False, "renew": 0.0, "merge": 0.0}
 
 #: Part of the trials that are random where there are no features to select.
@@ -77,9 +77,9 @@ class GHGASampler(HistorySampler):
             elimination (by default True).
         renew: Probability that an elimination starts from all features but one of each optimum
             known, or prepares that by leaving out each feature of an optimum once (by default
-            0.7), see :mod:`optuna_mofs.samplers.ghga.renewal`.
+            0.9), see :mod:`optuna_mofs.samplers.ghga.renewal`.
         merge: Probability that an elimination starts from the union of two similar local optima
-            (by default 0.15).
+            (by default 0.05).
         start_size: Finished trials before the first child.
         start: Makes the first masks after the first one, which holds all features. By default
             half of them follow the filters, if there are any, and half are random.
@@ -174,6 +174,9 @@ class GHGASampler(HistorySampler):
         phase = self.first_phase or 2 * len(history.table.free)
         if iteration <= phase or self._guide is None:
             return self._child(history, search, rng, iteration, NO_CHAIN)
+        if self.gave_way > 1:
+            # Several workers want the same few sets; a child of chance is nobody else's.
+            return self._child(history, search, rng, iteration, latest)
         if chain is not None and chain.spent < chain.budget:
             step = self._elimination(history).step(search, rng, latest, chain)
             if step is not None:
@@ -262,6 +265,7 @@ class GHGASampler(HistorySampler):
             renew=self.renew,
             merge=self.merge,
             radius=self.niche_radius,
+            gave_way=self.gave_way,
             tournament_divisor=self.tournament_divisor,
         )
 

@@ -131,7 +131,7 @@ class Search:
         return ordered
 
     def prediction(
-        self, history: History, guide: Guide, every: int, *, of_all: bool
+        self, history: History, guide: Guide, every: int, *, before: int | None, of_all: bool
     ) -> Prediction:
         """What the guide learned of the first k·``every`` trials, k as large as can be.
 
@@ -139,11 +139,16 @@ class Search:
             history: The trials.
             guide: The guide.
             every: After how many trials it learns anew.
+            before: If it learns only from trials with numbers below this one. In Algorithm 1 a
+                guide does not change during an elimination.
             of_all: Whether it learns also from sets that hold an optimum known. All that they
                 teach is that the rest is dispensable, wrong where the optimum is not whole. If
                 they are left out, it learns anew also when the optima known change.
         """
-        count = max(min(every, len(history)), len(history) // every * every)
+        there = len(history)
+        if before is not None:
+            there = int(np.searchsorted(history.numbers, before))
+        count = max(min(every, there), there // every * every)
         optima = np.zeros(0, dtype=np.intp) if of_all else self.optima()
         known = sorted(words.tobytes() for words in self.archive.words[optima])
         key = (history.numbers[:count].tobytes(), *known)

@@ -64,11 +64,11 @@ def test_a_guide_learns_from_sets_without_the_optima() -> None:
         return lambda candidates, rng: np.zeros(len(candidates))
 
     for of_all in (False, False):
-        search.prediction(history, guide, 50, of_all=of_all)
+        search.prediction(history, guide, 50, before=None, of_all=of_all)
     assert seen == [([1, 1, 2], [0.8, 0.9, 0.7])]  # once: nothing is new
     _, search = read(SETS)
-    search.prediction(history, guide, 50, of_all=True)
-    assert seen[1][0] == [4, 3, 2, 1, 1, 2]
+    search.prediction(history, guide, 2, before=5, of_all=True)
+    assert seen[1][0] == [4, 3, 2, 1]  # twice two of the five trials before
 
 
 def test_the_best_step_is_known_once_all_are() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from optuna_mofs.callbacks import StopWhenNothingNew
+from optuna_mofs.dashboard import DashboardFigures
 from optuna_mofs.features import (
     FeatureTable,
     FilterEnsembleFeatures,
@@ -46,6 +47,7 @@ from optuna_mofs.selection import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "DashboardFigures",
     "FeatureSelectionObjective",
     "FeatureTable",
     "FilterEnsemble",

@@ -143,10 +143,10 @@ class Browser:
         raise TimeoutError(f"After {limit:g} s not true: {expression}. The page says: {text!r}")
 
     def screenshot(self, path: Path, clip: dict[str, float] | None = None) -> None:
-        """Photograph the page, or a rectangle of it (x, y, width, height)."""
+        """Photograph the page, or a rectangle of it (x, y, width, height, and maybe scale)."""
         options: dict[str, Any] = {"format": "png"}
         if clip is not None:
-            options["clip"] = {**clip, "scale": 1}
+            options["clip"] = {"scale": 1, **clip}
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", **options)["data"]))
 
     def cpu_seconds(self) -> float:

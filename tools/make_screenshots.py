@@ -57,8 +57,9 @@ def _our_figures(browser: Browser) -> dict[str, float]:
         ".map(e => e.getBoundingClientRect());"
         "return [Math.min(...all.map(r => r.top)), Math.max(...all.map(r => r.bottom))]; })()"
     )
-    top = max(0, edges[0] - 60)
-    return {"x": 60, "y": top, "width": WIDTH - 60, "height": edges[1] - top + 20}
+    top = max(0, edges[0] - 10)
+    height = edges[1] - top + 20
+    return {"x": 60, "y": top, "width": WIDTH - 60, "height": height, "scale": 0.75}
 
 
 def _shoot(browser: Browser, name: str, clip: dict[str, float]) -> None:

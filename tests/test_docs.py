@@ -10,7 +10,7 @@ import optuna
 import pytest
 from sklearn.datasets import load_wine
 
-from optuna_mofs import spaces
+from optuna_mofs import FeatureSelectionObjective, FilterEnsembleNSGA2Sampler, spaces
 
 DOCS = Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
@@ -34,15 +34,28 @@ def few_trials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def granted() -> dict[str, Any]:
-    """What the pages on samplers take for granted: data, an estimator and its space."""
+    """What pages take for granted: data, an estimator with its space, a study that has begun."""
     X, y = load_wine(return_X_y=True, as_frame=True)
     estimator, space = spaces.learner("svm", random_state=0)
-    return {"__name__": "__main__", "X": X, "y": y, "estimator": estimator, "space": space}
+    objective = FeatureSelectionObjective(estimator, X, y, space=space, cv=3)
+    study = objective.create_study(sampler=FilterEnsembleNSGA2Sampler(seed=0))
+    study.optimize(objective, n_trials=8)
+    return {
+        "__name__": "__main__",
+        "X": X,
+        "y": y,
+        "estimator": estimator,
+        "space": space,
+        "objective": objective,
+        "study": study,
+    }
 
 
 @pytest.mark.usefixtures("few_trials")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
 def test_code_of_a_page(page: Path) -> None:
+    if "optuna_mofs.dashboard" in page.read_text(encoding="utf-8"):
+        pytest.importorskip("optuna_dashboard")
     scope = granted()
     for number, block in enumerate(BLOCK.findall(page.read_text(encoding="utf-8")), start=1):
         exec(compile(block, f"{page.name}, block {number}", "exec"), scope)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Container
+from contextlib import suppress
 
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
@@ -73,5 +75,6 @@ def _queue_again(study: Study, trial: FrozenTrial) -> None:
             },
         )
     )
-    # A worker that was only slow may have finished it by now.
-    study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
+    # A worker that was only slow may have finished it by now, or while it is being told.
+    with suppress(UpdateFinishedTrialError):
+        study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)

@@ -121,3 +121,15 @@ def test_a_trial_that_was_only_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(study, "add_trial", told_meanwhile)
     retry_interrupted(study)
     assert study.trials[0].state == TrialState.COMPLETE
+
+
+def test_a_trial_that_ends_while_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = optuna.create_study()
+    study.ask(SPACE)
+
+    def ended(*args: object, **options: object) -> None:
+        raise optuna.exceptions.UpdateFinishedTrialError
+
+    monkeypatch.setattr(study, "tell", ended)
+    assert retry_interrupted(study) == [0]
+    assert study.trials[1].state == TrialState.WAITING

@@ -72,8 +72,10 @@ class Directed(Good):
 class Cloning(Good):
     """Has no way to look for what is new."""
 
-    def _fresh_proposal(self, study: Any, history: History, number: int, decided: Any) -> _Made:
-        return _Made(history, Proposal(np.zeros(len(history.space))))
+    def _fresh_proposal(
+        self, history: History, seed: int, number: int, turn: int, decided: Any
+    ) -> _Made:
+        return _Made(history, Proposal(np.zeros(len(history.space))), decided)
 
 
 class Forgets(Remembers):

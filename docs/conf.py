@@ -29,7 +29,10 @@ html_static_path = ["_build/plotly"]  # made below
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
-suppress_warnings = ["myst.header"]  # tables printed by a script begin at the third level
+suppress_warnings = [
+    "myst.header",  # tables printed by a script begin at the third level
+    "ref.ref",  # docstrings inherited from scikit-learn refer to its own pages
+]
 
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings say them in words

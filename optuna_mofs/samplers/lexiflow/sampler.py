@@ -115,7 +115,7 @@ class LexiFlowSampler(HistorySampler):
         start: Mapping[str, Any] | None = None,
         seed: int | None = None,
     ) -> LexiFlowSampler:
-        """Algorithm 1 by the letter, with the steps of Wu et al. (2021).
+        """Algorithm 1 of the paper, with the steps of Wu et al. (2021).
 
         Args:
             preference: Priorities, tolerances and goals.

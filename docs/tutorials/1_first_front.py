@@ -34,7 +34,9 @@ objective = FeatureSelectionObjective(
 # The study is Optuna's own. ``create_study`` is short for ``optuna.create_study`` with the
 # objective's directions and metric names. The seed makes the run repeatable.
 
-study = objective.create_study(sampler=FilterEnsembleNSGA2Sampler(seed=1))
+study = objective.create_study(
+    study_name="breast cancer", sampler=FilterEnsembleNSGA2Sampler(seed=1)
+)
 study.optimize(objective, n_trials=120)
 
 # %%

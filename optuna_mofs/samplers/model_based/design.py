@@ -1,7 +1,7 @@
-"""First configurations, spread over the space.
+"""First configurations, spread over a mixed or conditional space.
 
-Horn and Bischl (2016), section II a: a Latin hypercube for numbers, and for mixed or conditional
-spaces a random design that is thinned by Gower's distance.
+Horn and Bischl (2016), section II a: a random design that is thinned by Gower's distance. For
+numbers alone they take :func:`~optuna_mofs.samplers.operators.hypercube.latin_hypercube`.
 """
 
 from __future__ import annotations
@@ -16,19 +16,6 @@ from optuna_mofs.features.table import Array
 OVERSAMPLE = 10
 #: More random points than this are not worth their distances.
 _MOST = 600
-
-
-def latin_hypercube(rng: np.random.Generator, count: int, d: int) -> Array:
-    """Points of the unit cube, one in each of ``count`` slices of every axis.
-
-    Example:
-        >>> design = latin_hypercube(np.random.default_rng(0), 4, 2)
-        >>> sorted(np.floor(design[:, 1] * 4).astype(int).tolist())
-        [0, 1, 2, 3]
-    """
-    slices = np.argsort(rng.random((count, d)), axis=0)
-    cube: Array = (slices + rng.random((count, d))) / max(1, count)
-    return cube
 
 
 def gower_distances(rows: Array, categorical: Array) -> Array:

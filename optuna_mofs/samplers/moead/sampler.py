@@ -7,12 +7,12 @@ import numpy as np
 from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
 from optuna_mofs.samplers.base import HistorySampler, Proposal
-from optuna_mofs.samplers.model_based.design import latin_hypercube
 from optuna_mofs.samplers.moead.decomposition import Decomposition, tchebycheff
 from optuna_mofs.samplers.moead.population import Subproblems
 from optuna_mofs.samplers.moead.variation import DifferentialVariation, Variation
 from optuna_mofs.samplers.moead.weights import neighbourhoods, simplex_points
 from optuna_mofs.samplers.nsga2.start import Start
+from optuna_mofs.samplers.operators.hypercube import latin_hypercube
 
 #: Key of a trial's memory: the subproblem for which it was made.
 _OWN = "subproblem"

@@ -6,7 +6,7 @@ dashboard shows them without help. What is here needs ``pip install 'optuna-mofs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from optuna_mofs.description import StudyDescription
 from optuna_mofs.fronts.study_points import named_directions
 from optuna_mofs.preferences import LexicographicPreference
 from optuna_mofs.selection import shorten
-from optuna_mofs.visualization import plot_all
+from optuna_mofs.visualization.overview import checked_names, plot_all
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -31,8 +31,18 @@ _logger = optuna.logging.get_logger("optuna.mofs")
 #: Before the names of our figures in the dashboard.
 _ID = "mofs-"
 
+#: What a study's page shows of ours unless told otherwise. The dashboard draws all figures of a
+#: study before its own front, so each one delays the page.
+DEFAULT_FIGURES = ("front", "hypervolume", "feature_frequency")
+
 #: Features that one box of the dashboard has room for.
 _ROWS = 15
+
+#: The few tools that fit above a legend: in a row they would lie over the title.
+_TOOLS = {
+    "orientation": "v",
+    "remove": ["zoom", "pan", "select", "lasso", "zoomin", "zoomout", "autoscale"],
+}
 
 #: Letters of a list of names in the note.
 _SHOWN = 300
@@ -47,6 +57,7 @@ class DashboardFigures:
     Args:
         every: Trials between two refreshments. The first is after the first trial. Call
             :func:`save_figures` after ``study.optimize`` for the last ones.
+        names: As for :func:`save_figures`.
         preference: As for :func:`optuna_mofs.visualization.plot_all`.
 
     Example:
@@ -56,12 +67,17 @@ class DashboardFigures:
     """
 
     def __init__(
-        self, every: int = 50, *, preference: LexicographicPreference | None = None
+        self,
+        every: int = 50,
+        *,
+        names: Collection[str] = DEFAULT_FIGURES,
+        preference: LexicographicPreference | None = None,
     ) -> None:
         if isinstance(every, bool) or not isinstance(every, int) or every < 1:
             raise ValueError(f"every must be a number of trials of at least 1, but is {every!r}.")
         _dashboard()  # say at once if it is not installed
         self.every = every
+        self.names = checked_names(names)
         self.preference = preference
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
@@ -71,7 +87,7 @@ class DashboardFigures:
         try:
             if trial.number == 0:
                 save_note(study)
-            save_figures(study, preference=self.preference)
+            save_figures(study, names=self.names, preference=self.preference)
         except Exception as error:
             _logger.warning(f"The figures in the dashboard are not up to date: {error!r}")
 
@@ -79,6 +95,7 @@ class DashboardFigures:
 def save_figures(
     study: Study,
     *,
+    names: Collection[str] = DEFAULT_FIGURES,
     preference: LexicographicPreference | None = None,
     figures: Mapping[str, go.Figure] | None = None,
 ) -> list[str]:
@@ -88,9 +105,10 @@ def save_figures(
 
     Args:
         study: Any Optuna study.
+        names: Of figures that :func:`optuna_mofs.visualization.plot_all` makes. The dashboard
+            draws them all when the page is opened, so few are quick.
         preference: As for :func:`optuna_mofs.visualization.plot_all`.
-        figures: By name (letters, digits, hyphens, underscores); by default all that
-            :func:`optuna_mofs.visualization.plot_all` makes.
+        figures: Other figures instead, by name (letters, digits, hyphens, underscores).
 
     Returns:
         The names of the figures.
@@ -98,10 +116,12 @@ def save_figures(
     save: Callable[..., str] = _dashboard().save_plotly_graph_object
     made = dict(figures or {})
     if figures is None:
-        made = plot_all(study, preference=preference, max_features=_ROWS)
+        made = plot_all(study, names=names, preference=preference, max_features=_ROWS)
         for figure in made.values():
-            # The dashboard's boxes have one height, and its tools would lie over the title.
-            figure.update_layout(height=None, modebar={"orientation": "v"})
+            # The dashboard's boxes have one height.
+            figure.update_layout(height=None, modebar=_TOOLS)
+            # Most of the text of a small figure; what we set ourselves is the look.
+            figure.layout.template = None
     for name, figure in made.items():
         save(study, figure, graph_object_id=_ID + name.replace("_", "-"))
     return list(made)

@@ -114,17 +114,29 @@ def test_a_note_that_is_there_is_kept() -> None:
 def test_figures_replace_those_saved_before() -> None:
     study = small_study(12)
     names = save_figures(study)
-    assert {"front", "hypervolume", "feature_order", "operators"} <= set(names)
+    assert names == ["front", "hypervolume", "feature_frequency"]
     before = saved(study)
     assert set(before) == {f"mofs-{name.replace('_', '-')}" for name in names}
     assert "age" in before["mofs-front"]
-    heights = [json.loads(text)["layout"].get("height") for text in before.values()]
-    assert set(heights) == {None}, "the dashboard's boxes have one height"
+    layouts = [json.loads(text)["layout"] for text in before.values()]
+    assert {layout.get("height") for layout in layouts} == {None}, "boxes have one height"
+    assert not any(layout.get("template") for layout in layouts), "light figures"
     study.add_trial(optuna.trial.create_trial(values=(0.0, 0.0)))
     save_figures(study)
     after = saved(study)
     assert set(after) == set(before)
     assert after["mofs-front"] != before["mofs-front"]
+
+
+@needs_dashboard
+def test_more_figures_by_name() -> None:
+    study = small_study(12)
+    assert save_figures(study, names=["operators", "front"]) == ["front", "operators"]
+    assert set(saved(study)) == {"mofs-front", "mofs-operators"}
+    with pytest.raises(ValueError, match="No figure 'fornt'; there are 'front'"):
+        save_figures(study, names=["fornt"])
+    with pytest.raises(ValueError, match="No figure 'fornt'"):
+        DashboardFigures(names=["fornt"])
 
 
 @needs_dashboard

@@ -29,6 +29,27 @@ def chromium() -> str | None:
     return found if found and Path(found).exists() else None
 
 
+def cpu_seconds(process: int) -> float:
+    """Processor time of a process and its children so far (Linux)."""
+    times: dict[int, float] = {}
+    children: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # The name in parentheses may hold spaces.
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has just ended
+        pid = int(path.parent.name)
+        times[pid] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        children.setdefault(int(fields[1]), []).append(pid)
+    total, waiting = 0.0, [process]
+    while waiting:
+        pid = waiting.pop()
+        total += times.get(pid, 0.0)
+        waiting += children.get(pid, [])
+    return total
+
+
 class Browser:
     """One page of a headless Chromium; use it as a context.
 
@@ -151,23 +172,7 @@ class Browser:
 
     def cpu_seconds(self) -> float:
         """Processor time that Chromium has used so far, all its processes together (Linux)."""
-        times: dict[int, float] = {}
-        children: dict[int, list[int]] = {}
-        for path in Path("/proc").glob("[0-9]*/stat"):
-            try:
-                # The name in parentheses may hold spaces.
-                fields = path.read_text().rpartition(")")[2].split()
-            except OSError:
-                continue  # it has just ended
-            pid = int(path.parent.name)
-            times[pid] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-            children.setdefault(int(fields[1]), []).append(pid)
-        total, waiting = 0.0, [self._process.pid]
-        while waiting:
-            pid = waiting.pop()
-            total += times.get(pid, 0.0)
-            waiting += children.get(pid, [])
-        return total
+        return cpu_seconds(self._process.pid)
 
     # ---- the pipe -----------------------------------------------------------------------------
 

@@ -1,25 +1,27 @@
-"""optuna-dashboard on studies of ours: served for a while, for tests and screenshots."""
+"""optuna-dashboard on studies of ours, for tests, screenshots and measurements."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import socket
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Collection, Iterable
 from pathlib import Path
-from socketserver import ThreadingMixIn
-from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import optuna
-import optuna_dashboard
 import sqlalchemy
+from optuna.exceptions import ExperimentalWarning
 from optuna.storages import BaseStorage, RDBStorage
 from optuna.study import Study
 
 from optuna_mofs import FeatureTable, FilterEnsembleNSGA2Sampler, suggest_features
-from optuna_mofs.dashboard import save_figures, save_note
+from optuna_mofs.dashboard import DEFAULT_FIGURES, save_figures, save_note
 from tools import example_studies
+from tools.browser import Browser, cpu_seconds
 
 WIDE = 10_935
 
@@ -28,15 +30,21 @@ FRONT_IS_DRAWN = "document.querySelectorAll('#graph-pareto-front .points path').
 OURS_IS_DRAWN = "document.getElementById('user-defined-plot:mofs-front')?.querySelector('.gtitle')"
 
 
-def example_pages(folder: Path) -> tuple[Study, Study]:
-    """A study of 30 features and one of 10,935 in one database, with our figures and notes."""
-    storage = _database(folder / "pages.db")
-    narrow = copied(example_studies.load(folder)["breast cancer"], storage)
-    wide = copied(wide_study(), storage)
-    for study in (narrow, wide):
+def example_searches(folder: Path) -> tuple[Study, Study]:
+    """A study of 30 features and one of 10,935."""
+    return example_studies.load(folder)["breast cancer"], wide_study()
+
+
+def saved_pages(
+    path: Path, studies: Iterable[Study], *, figures: Collection[str] = DEFAULT_FIGURES
+) -> list[Study]:
+    """The studies in a new database, with our notes and figures."""
+    storage = _database(path)
+    copies = [_copied(study, storage) for study in studies]
+    for study in copies:
         save_note(study)
-        save_figures(study)
-    return narrow, wide
+        save_figures(study, names=figures)
+    return copies
 
 
 def _database(path: Path) -> RDBStorage:
@@ -51,8 +59,7 @@ def _database(path: Path) -> RDBStorage:
     return storage
 
 
-def copied(study: Study, storage: BaseStorage) -> Study:
-    """The same study in another storage."""
+def _copied(study: Study, storage: BaseStorage) -> Study:
     name = study.study_name
     optuna.copy_study(from_study_name=name, from_storage=study._storage, to_storage=storage)
     return optuna.load_study(study_name=name, storage=storage)
@@ -78,32 +85,72 @@ def wide_study(*, p: int = WIDE, n_trials: int = 150) -> Study:
         directions=["minimize", "minimize"],
         sampler=FilterEnsembleNSGA2Sampler(seed=0, n_trials=n_trials),
     )
-    study.set_metric_names(["error", "fraction"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExperimentalWarning)
+        study.set_metric_names(["error", "fraction"])
     study.optimize(objective, n_trials=n_trials)
     return study
 
 
-def address(site: str, study: Study) -> str:
-    """The page of a study."""
-    return f"{site}/dashboard/studies/{study._study_id}"
+class Dashboard:
+    """A process of optuna-dashboard on a database; use it as a context.
+
+    Args:
+        path: Of an SQLite file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._url = f"sqlite:///{path}"
+
+    def __enter__(self) -> Self:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.site = f"http://127.0.0.1:{port}"
+        command = "from optuna_dashboard._cli import main; main()"
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", command, self._url, "--port", str(port)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+                return self
+            except OSError:
+                if self._process.poll() is not None:
+                    raise RuntimeError("optuna-dashboard does not start.") from None
+                time.sleep(0.05)
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        self._process.wait()
+
+    def page(self, study: Study) -> str:
+        """The address of a study's page."""
+        return f"{self.site}/dashboard/studies/{study._study_id}"
+
+    def opening(self, browser: Browser, study: Study) -> Opening:
+        """Open a study's page in a browser and wait for its front."""
+        browser.open("about:blank")
+        browser.wait_for("location.href == 'about:blank'")
+        start, used = time.monotonic(), self._cpu_seconds(browser)
+        browser.open(self.page(study))
+        browser.wait_for(FRONT_IS_DRAWN)
+        seconds = time.monotonic() - start
+        return Opening(seconds, self._cpu_seconds(browser) - used)
+
+    def _cpu_seconds(self, browser: Browser) -> float:
+        return browser.cpu_seconds() + cpu_seconds(self._process.pid)
 
 
-class _Quiet(WSGIRequestHandler):
-    def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: requests are no news."""
+class Opening(NamedTuple):
+    """What it took from the click to the front.
 
+    Attributes:
+        seconds: By the clock, which counts what others do on the machine.
+        cpu: Processor seconds of browser and server.
+    """
 
-class _Server(ThreadingMixIn, WSGIServer):
-    daemon_threads = True
-
-
-@contextmanager
-def served(storage: BaseStorage) -> Iterator[str]:
-    """The address of a dashboard of the storage, as long as the context lasts."""
-    app = optuna_dashboard.wsgi(storage)
-    with make_server("127.0.0.1", 0, app, _Server, _Quiet) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    seconds: float
+    cpu: float

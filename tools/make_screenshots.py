@@ -11,15 +11,13 @@ import tempfile
 from pathlib import Path
 
 import optuna
-from optuna.study import Study
 
 from tools.browser import Browser
 from tools.dashboard_pages import (
-    FRONT_IS_DRAWN,
     OURS_IS_DRAWN,
-    address,
-    example_pages,
-    served,
+    Dashboard,
+    example_searches,
+    saved_pages,
 )
 
 FOLDER = Path(__file__).parents[1] / "docs" / "figures"
@@ -32,21 +30,17 @@ def main() -> None:
     """Make all screenshots."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     with tempfile.TemporaryDirectory() as folder:
-        narrow, wide = example_pages(Path(folder))
-        with served(narrow._storage) as site, Browser(WIDTH, _LONG) as browser:
+        path = Path(folder) / "pages.db"
+        narrow, wide = saved_pages(path, example_searches(Path(folder)))
+        with Dashboard(path) as site, Browser(WIDTH, _LONG) as browser:
             for study, name in ((narrow, "front"), (wide, "wide")):
-                _open(browser, site, study)
+                site.opening(browser, study)
+                browser.wait_for(OURS_IS_DRAWN)
                 top = {"x": 0, "y": 0, "width": WIDTH, "height": HEIGHT}
                 _shoot(browser, f"dashboard_{name}", top)
-            _open(browser, site, narrow)
+            site.opening(browser, narrow)
+            browser.wait_for(OURS_IS_DRAWN)
             _shoot(browser, "dashboard_figures", _our_figures(browser))
-
-
-def _open(browser: Browser, site: str, study: Study) -> None:
-    browser.open("about:blank")
-    browser.open(address(site, study))
-    browser.wait_for(FRONT_IS_DRAWN)
-    browser.wait_for(OURS_IS_DRAWN)
 
 
 def _our_figures(browser: Browser) -> dict[str, float]:

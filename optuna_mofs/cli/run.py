@@ -6,6 +6,7 @@ import argparse
 import shlex
 import sys
 import time
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -133,23 +134,28 @@ def run(arguments: argparse.Namespace) -> None:
 
     from optuna_mofs import retry_interrupted
     from optuna_mofs.cli.setup import load_table, make_objective, make_sampler
-    from optuna_mofs.cli.storage import open_storage, storage_errors
+    from optuna_mofs.cli.storage import is_missing_file, open_storage, storage_errors
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     url = arguments.storage
     read_costs(arguments)
+    if arguments.dashboard:
+        _require_dashboard()
     say = _silence if arguments.quiet else _say
     with storage_errors(url):
-        storage = open_storage(url, heartbeat=True)
+        # A new file is made only once the rest is known to be right.
+        storage = None if is_missing_file(url) else open_storage(url, heartbeat=True)
         name, found = _find(storage, arguments)
         settings = _settings(arguments, found, name)
         table = load_table(settings)
         objective = make_objective(settings, table)
         started = 0 if found is None else len(found.get_trials(deepcopy=False))
         sampler = make_sampler(settings, started=started)
+        _check_preference(settings, objective)
         _tell_what(say, settings, table, objective, name, found)
+        if storage is None:
+            storage = open_storage(url, heartbeat=True)
         study = _attached(objective, storage, name, found, sampler)
-        _check_preference(settings, study)
         settings.remember(study)
         if arguments.retry_running:
             again = retry_interrupted(study)
@@ -161,10 +167,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _find(storage: Any, arguments: argparse.Namespace) -> tuple[str, Study | None]:
-    """The study's name, and the study if it is there."""
+    """The study's name, and the study if there is a storage and it is there."""
     import optuna
 
-    names = optuna.get_all_study_names(storage)
+    names = [] if storage is None else optuna.get_all_study_names(storage)
     name = arguments.study
     if name is None and hasattr(arguments, "data"):
         name = Path(arguments.data).name.partition(".")[0]
@@ -213,12 +219,18 @@ def _attached(
         raise CommandError(str(error)) from error
 
 
-def _check_preference(settings: Settings, study: Study) -> None:
-    """Refuse metrics that the study does not have before any trial."""
+def _check_preference(settings: Settings, objective: FeatureSelectionObjective) -> None:
+    """Refuse metrics that the study will not have."""
+    import optuna
+
     from optuna_mofs.cli.setup import preference
 
+    like = optuna.create_study(directions=objective.directions)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        like.set_metric_names(objective.metric_names)
     try:
-        preference(settings).order(study)
+        preference(settings).order(like)
     except ValueError as error:
         raise CommandError(str(error)) from error
 
@@ -298,16 +310,22 @@ def _tell_front(say: Any, study: Study, url: str) -> None:
         say(f"  {script('optuna-mofs')} {command} {options} --output {file}")
 
 
+def _require_dashboard() -> None:
+    from optuna_mofs import DashboardFigures
+
+    try:
+        DashboardFigures()
+    except ImportError as error:
+        raise CommandError(str(error)) from error
+
+
 def _show_in_dashboard(settings: Settings, study: Study) -> None:
     from optuna_mofs.cli.setup import preference
     from optuna_mofs.dashboard import save_figures, save_note
 
     wanted = preference(settings)
-    try:
-        save_note(study)
-        save_figures(study, preference=wanted if wanted != type(wanted)() else None)
-    except ImportError as error:
-        raise CommandError(str(error)) from error
+    save_note(study)
+    save_figures(study, preference=wanted if wanted != type(wanted)() else None)
 
 
 def _again(arguments: argparse.Namespace, study: Study) -> str:

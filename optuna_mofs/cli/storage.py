@@ -26,6 +26,18 @@ _DEAD_AFTER = 60
 _PATIENCE = 60  # seconds to wait for other writers of an SQLite file
 
 
+def is_missing_file(url: str) -> bool:
+    """Whether the storage is an SQLite file that is not there yet.
+
+    Raises:
+        CommandError: If the URL cannot be read.
+    """
+    with storage_errors(url):
+        place = make_url(url)
+        sqlite = place.get_backend_name() == "sqlite"
+        return sqlite and bool(place.database) and not Path(str(place.database)).exists()
+
+
 def open_storage(url: str, *, create: bool = True, heartbeat: bool = False) -> RDBStorage:
     """Open a database.
 
@@ -41,7 +53,7 @@ def open_storage(url: str, *, create: bool = True, heartbeat: bool = False) -> R
     with storage_errors(url):
         place = make_url(url)
         sqlite = place.get_backend_name() == "sqlite"
-        if sqlite and not create and place.database and not Path(place.database).exists():
+        if not create and is_missing_file(url):
             raise CommandError(
                 f"There is no file {place.database!r} (storage {shown(url)}). "
                 "Make a study in it by 'optuna-mofs run', or check --storage."

@@ -32,10 +32,37 @@ class NothingToPlotError(ValueError):
     """A study lacks what a figure shows; the message says what, and how to get it."""
 
 
+#: How Optuna begins the name of a study to which nobody gave one, and our longest name in a title.
+_NAMELESS, _TITLE = "no-name-", 40
+
+
+def titled(text: str, study: Study) -> str:
+    """A title that names the study, unless nobody did.
+
+    Example:
+        >>> import optuna
+        >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+        >>> titled("Front", optuna.create_study(study_name="sonar"))
+        'Front of sonar'
+        >>> titled("Front", optuna.create_study())
+        'Front'
+    """
+    name = study.study_name
+    if name.startswith(_NAMELESS):
+        return text
+    # A longer one would lie under the figure's tools.
+    return f"{text} of {name if len(name) <= _TITLE else name[: _TITLE - 1] + '…'}"
+
+
+def _label(study: Study, position: int) -> str:
+    name = study.study_name
+    return f"study {position + 1}" if name.startswith(_NAMELESS) else name
+
+
 def grouped(studies: Studies) -> dict[str, list[Study]]:
     """The studies by name: one group a line, band or bar of a figure."""
     if isinstance(studies, Study):
-        return {studies.study_name: [studies]}
+        return {_label(studies, 0): [studies]}
     if isinstance(studies, Mapping):
         groups = {
             str(name): [runs] if isinstance(runs, Study) else list(runs)
@@ -44,8 +71,8 @@ def grouped(studies: Studies) -> dict[str, list[Study]]:
     else:
         groups = {}
         for i, study in enumerate(_only_studies(list(studies))):
-            taken = study.study_name in groups
-            groups[f"{study.study_name} ({i})" if taken else study.study_name] = [study]
+            label = _label(study, i)
+            groups[f"{label} ({i})" if label in groups else label] = [study]
     for name, runs in groups.items():
         if not _only_studies(runs):
             raise ValueError(f"No studies under the name {name!r}: give at least one.")

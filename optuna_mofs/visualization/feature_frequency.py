@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from optuna.study import Study
 
-from optuna_mofs.visualization._studies import front_masks
+from optuna_mofs.visualization._studies import front_masks, titled
 from optuna_mofs.visualization._style import SCALE, dressed, percent, plotly, tick_labels
 
 if TYPE_CHECKING:
@@ -85,10 +85,10 @@ def plot_feature_frequency(
         )
     )
     cut = "" if len(rows) == len(chosen) else f"the {len(rows)} most frequent of "
-    whose = runs[0].study_name if len(runs) == 1 else f"{len(runs)} studies"
+    title = "Features along the front"
     dressed(
         figure,
-        f"Features along the front of {whose}",
+        titled(title, runs[0]) if len(runs) == 1 else f"{title} of {len(runs)} studies",
         subtitle=f"{cut}{len(chosen):,} features that occur on the front, of {found.total:,}",
         height=max(320, 170 + 22 * len(rows)),
     )

@@ -9,7 +9,7 @@ import numpy as np
 from optuna.study import Study
 
 from optuna_mofs.fronts.study_points import read_points
-from optuna_mofs.visualization._studies import front_masks
+from optuna_mofs.visualization._studies import front_masks, titled
 from optuna_mofs.visualization._style import (
     ABOVE,
     MAIN,
@@ -122,7 +122,7 @@ def plot_feature_order(study: Study, *, max_features: int = 40) -> go.Figure:
     cut = "" if len(rows) == len(ranked) else f", the first {len(rows)} of {len(ranked):,}"
     dressed(
         figure,
-        f"Order of features of {study.study_name}",
+        titled("Order of features", study),
         subtitle=f"as they join the front, one column a trial{cut}",
         height=max(420, 260 + 20 * len(rows)),
         legend=ABOVE,

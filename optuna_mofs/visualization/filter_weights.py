@@ -14,7 +14,7 @@ from optuna_mofs._storage import frozen_attr, trials_of
 from optuna_mofs.description import StudyDescription
 from optuna_mofs.features.representation import weight_parameter, weights_from_raw
 from optuna_mofs.history import PROPOSAL
-from optuna_mofs.visualization._studies import NothingToPlotError
+from optuna_mofs.visualization._studies import NothingToPlotError, titled
 from optuna_mofs.visualization._style import colour, dressed, faded, plotly
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def plot_filter_weights(study: Study, *, window: int | None = None) -> go.Figure
         )
     dressed(
         figure,
-        f"Filter weights of {study.study_name}",
+        titled("Filter weights", study),
         subtitle=f"mean of {size} trials" if size > 1 else None,
         legend={"traceorder": "reversed"},
     )

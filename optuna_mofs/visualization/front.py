@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial
 from optuna_mofs.fronts.front import Front
 from optuna_mofs.fronts.study_points import StudyPoints, feature_count
 from optuna_mofs.preferences import LexicographicPreference
-from optuna_mofs.visualization._studies import NothingToPlotError, front_of, trial_text
+from optuna_mofs.visualization._studies import NothingToPlotError, front_of, titled, trial_text
 from optuna_mofs.visualization._style import (
     ACCENT,
     MAIN,
@@ -138,7 +138,7 @@ class _Canvas:
         titles = [axis_title(name, sign) for name, sign in zip(points.metric_names, points.signs)]
         dressed(
             self._figure,
-            f"Front of {points.study.study_name}",
+            titled("Front", points.study),
             subtitle=f"{len(self._front):,} of {len(points.trials):,} trials; "
             "hover over a trial for its features",
         )

@@ -11,7 +11,7 @@ from optuna.study import Study
 from optuna_mofs.fronts.lexicographic import LexicographicOrder
 from optuna_mofs.fronts.study_points import read_points
 from optuna_mofs.preferences import LexicographicPreference
-from optuna_mofs.visualization._studies import NothingToPlotError
+from optuna_mofs.visualization._studies import NothingToPlotError, titled
 from optuna_mofs.visualization._style import (
     ABOVE,
     ACCENT,
@@ -105,7 +105,7 @@ def plot_lexicographic_targets(study: Study, preference: LexicographicPreference
         figure.update_yaxes(title=title, range=sorted(shown.tolist()), row=row, col=1)
     dressed(
         figure,
-        f"Lexicographic targets of {study.study_name}",
+        titled("Lexicographic targets", study),
         subtitle="most important metric first",
         height=170 + 190 * len(columns),
         legend=ABOVE,

@@ -10,7 +10,7 @@ from optuna.study import Study
 
 from optuna_mofs.fronts.dominance import newcomers_mask, nondominated_mask
 from optuna_mofs.fronts.study_points import read_points
-from optuna_mofs.visualization._studies import NothingToPlotError, operator_of
+from optuna_mofs.visualization._studies import NothingToPlotError, operator_of, titled
 from optuna_mofs.visualization._style import LOWER_RIGHT, MAIN, dressed, faded, percent, plotly
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def plot_operators(study: Study) -> go.Figure:
         )
     dressed(
         figure,
-        f"What made the front of {study.study_name}",
+        titled("What made the front", study),
         subtitle="at the end of a bar: share of its trials that joined the front",
         barmode="stack",
         height=max(320, 190 + 34 * len(table)),

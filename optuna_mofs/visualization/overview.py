@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from optuna.study import Study
@@ -21,9 +21,39 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
+_Maker = Callable[[Study, LexicographicPreference | None, int], "go.Figure"]
+
+
+def _targets(study: Study, preference: LexicographicPreference | None) -> go.Figure:
+    if preference is None:
+        raise NothingToPlotError("No preference is given whose targets could be shown.")
+    return plot_lexicographic_targets(study, preference)
+
+
+#: The most important first.
+_MAKERS: dict[str, _Maker] = {
+    "front": lambda study, preference, _: plot_front(study, preference=preference),
+    "hypervolume": lambda study, _, __: plot_hypervolume(study),
+    "feature_order": lambda study, _, most: plot_feature_order(study, max_features=most),
+    "feature_frequency": lambda study, _, most: plot_feature_frequency(study, max_features=most),
+    "operators": lambda study, _, __: plot_operators(study),
+    "filter_weights": lambda study, _, __: plot_filter_weights(study),
+    "lexicographic_targets": lambda study, preference, _: _targets(study, preference),
+}
+
+
+def checked_names(names: Collection[str] | None) -> list[str]:
+    """Names of figures in our order, all for None; an unknown one is refused."""
+    for name in names or ():
+        if name not in _MAKERS:
+            raise ValueError(f"No figure {name!r}; there are {', '.join(map(repr, _MAKERS))}.")
+    return [name for name in _MAKERS if names is None or name in names]
+
+
 def plot_all(
     study: Study,
     *,
+    names: Collection[str] | None = None,
     preference: LexicographicPreference | None = None,
     max_features: int = 30,
 ) -> dict[str, go.Figure]:
@@ -33,6 +63,7 @@ def plot_all(
 
     Args:
         study: Any Optuna study.
+        names: Of the figures wanted. Default: all.
         preference: Marks its pick on the front and adds the figure of its targets.
         max_features: Most features in figures that list them.
 
@@ -44,20 +75,10 @@ def plot_all(
         >>> list(plot_all(study))
         ['front', 'hypervolume']
     """
-    makers: dict[str, Callable[[], go.Figure]] = {
-        "front": lambda: plot_front(study, preference=preference),
-        "hypervolume": lambda: plot_hypervolume(study),
-        "feature_order": lambda: plot_feature_order(study, max_features=max_features),
-        "feature_frequency": lambda: plot_feature_frequency(study, max_features=max_features),
-        "operators": lambda: plot_operators(study),
-        "filter_weights": lambda: plot_filter_weights(study),
-    }
-    if preference is not None:
-        makers["lexicographic_targets"] = lambda: plot_lexicographic_targets(study, preference)
     figures = {}
-    for name, make in makers.items():
+    for name in checked_names(names):
         try:
-            figures[name] = make()
+            figures[name] = _MAKERS[name](study, preference, max_features)
         except NothingToPlotError:
             continue
     return figures

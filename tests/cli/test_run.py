@@ -160,6 +160,7 @@ def test_failures_are_1_and_one_line(
     assert error.startswith("optuna-mofs: ")
     assert said in error
     assert error.count("\n") == 1
+    assert not list(Path().glob("*.db*")), "nothing is left behind"
 
 
 def test_a_search_in_which_everything_fails_ends(
@@ -254,3 +255,4 @@ def test_the_dashboard_that_is_not_installed(
     monkeypatch.setitem(sys.modules, "optuna_dashboard", None)
     assert main([*NEW, "--trials", "1", "--dashboard", "--quiet"]) == 1
     assert "optuna-mofs[dashboard]" in capsys.readouterr().err
+    assert not Path("optuna_mofs.db").exists(), "said before the search, not after it"

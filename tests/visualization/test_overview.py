@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from optuna_mofs import LexicographicPreference
 from optuna_mofs.visualization import plot_all
 
@@ -24,6 +26,13 @@ def test_what_a_study_lacks_is_left_out():
     assert list(plot_all(plain_study([(1, 2)]))) == ["front", "hypervolume"]
     assert list(plot_all(plain_study([(1, 2, 3, 4)]))) == ["hypervolume"]
     assert "operators" not in plot_all(ensemble_study([(0.5, 0.5)]))
+
+
+def test_only_those_named():
+    study = nested_study()
+    assert list(plot_all(study, names=["hypervolume", "front"])) == ["front", "hypervolume"]
+    with pytest.raises(ValueError, match="No figure 'fornt'; there are 'front', 'hypervolume'"):
+        plot_all(study, names=["fornt"])
 
 
 def test_lists_of_features_can_be_cut():

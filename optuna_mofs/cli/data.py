@@ -147,8 +147,8 @@ def _read_parquet(path: str) -> pd.DataFrame:
         return pd.read_parquet(path)
     except ImportError as error:
         raise CommandError(
-            f"Reading {path} needs pyarrow, which is not installed: pip install pyarrow. "
-            "Or save the table as CSV."
+            f"Reading {path} needs pyarrow, which is not installed: "
+            "pip install 'optuna-mofs[parquet]'. Or save the table as CSV."
         ) from error
 
 

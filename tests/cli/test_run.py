@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import optuna
 import pytest
@@ -112,6 +113,15 @@ def test_regression_with_words_and_weights(folder: Path) -> None:
     names = {name for params in _params(_study("pay")) for name in params}
     assert "model__regressor__max_depth" in names
     assert all(t.state == TrialState.COMPLETE for t in _study("pay").trials)
+
+
+def test_parquet_from_data_to_model(folder: Path) -> None:
+    pytest.importorskip("pyarrow")
+    people().to_parquet(folder / "folk.parquet")
+    argv = ["run", "--data", "folk.parquet", "--target", "risk", "--drop", "name", *QUICK]
+    assert main([*argv, "--trials", "2", "--quiet"]) == 0
+    assert main(["export", "--output", "folk.joblib"]) == 0
+    assert set(joblib.load("folk.joblib").predict(people())) <= {"high", "low"}
 
 
 @pytest.mark.parametrize(

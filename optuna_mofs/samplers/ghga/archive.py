@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from optuna_mofs.features.table import Array
@@ -33,25 +31,22 @@ class Archive:
         self._bytes = (p + 7) // 8
         self._width = max(1, (p + 63) // 64)
         self._count = 0
-        self._words = np.zeros((64, self._width), dtype=np.uint64)
+        # Words × sets: a test of all sets is a few operations on long rows.
+        self._words = np.zeros((self._width, 64), dtype=np.uint64)
         self._sizes = np.zeros(64, dtype=np.int64)
         self._losses = np.zeros(64)
         self._numbers = np.zeros(64, dtype=np.int64)
         self._overlaps = np.zeros(64, dtype=np.int64)
         self._smaller = np.zeros(64, dtype=np.int64)
-        self._pairs: list[tuple[Array, Array]] = []
+        self._pairs = np.zeros((2, 64), dtype=np.int32)
+        self._pairs_before = np.zeros(65, dtype=np.int64)
         self._place: dict[bytes, int] = {}
         self.frequency = np.zeros(p, dtype=np.int64)
-        #: Changes whenever the loss of a set that was here before does.
-        self.revision = 0
+        #: Places of sets whose loss changed after they came, in the order of these changes.
+        self.revised: list[int] = []
 
     def __len__(self) -> int:
         return self._count
-
-    @property
-    def words(self) -> Array:
-        """Sets × words of 64 bits."""
-        return self._words[: self._count]
 
     @property
     def sizes(self) -> Array:
@@ -86,12 +81,13 @@ class Archive:
 
     def unpacked(self, places: Array) -> Array:
         """Some sets as a boolean matrix."""
-        packed = np.ascontiguousarray(self._words[places]).view(np.uint8)
+        packed = np.ascontiguousarray(self._words[:, places].T).view(np.uint8)
         return np.unpackbits(packed, axis=1, count=self.p).view(bool)
 
     def mask(self, place: int) -> Array:
         """One set."""
-        return np.unpackbits(self._words[place].view(np.uint8), count=self.p).view(bool)
+        mask: Array = self.unpacked(np.array([place]))[0]
+        return mask
 
     def place(self, mask: Array) -> int | None:
         """Where a set is, if it is here."""
@@ -107,19 +103,15 @@ class Archive:
         steps: Array = near[self.common(place, near) == self._sizes[near]]
         return steps
 
-    def held(self, place: int, others: Array) -> Array:
-        """Which of several sets are subsets of one."""
-        held: Array = (self._words[others] & ~self._words[place] == 0).all(axis=-1)
-        return held
-
-    def holders(self, place: int, others: Array) -> Array:
-        """Which of several sets one is a subset of."""
-        holders: Array = (self._words[place] & ~self._words[others] == 0).all(axis=-1)
-        return holders
+    def holds(self, places: Array, others: Array) -> Array:
+        """Which of some sets (rows) hold which of others (columns)."""
+        missing = self._chosen(others)[:, None, :] & ~self._chosen(places)[:, :, None]
+        holds: Array = np.bitwise_or.reduce(missing, axis=0) == 0
+        return holds
 
     def common(self, place: int, others: Array) -> Array:
         """Number of features that a set shares with others."""
-        return shared(self._words[place], self._words[others])
+        return _shared(self._words[:, place], self._chosen(others))
 
     def dissimilarity(self, place: int, others: Array) -> Array:
         """How much a set differs from others (eq. 1): 0 the same, 1 nothing in common."""
@@ -141,22 +133,25 @@ class Archive:
             self._insert(key, packed, loss, number)
         elif (loss, number) < (self._losses[known], self._numbers[known]):
             self._losses[known], self._numbers[known] = loss, number
-            self.revision += 1
+            self.revised.append(known)
 
-    def dominated(self, cost: Array, since: int = 0) -> Array:
-        """Which sets have a subset of at most their cost, looking at the pairs of newer sets only.
+    def pairs(self, since: int = 0) -> tuple[Array, Array]:
+        """Places of sets and, beside them, of sets that hold them.
 
         Args:
-            cost: Of each set.
             since: Pairs that came with sets before this place are left out.
         """
-        flags = np.zeros(self._count, dtype=bool)
-        pairs = self._pairs[since:]
-        if pairs:
-            inner = np.concatenate([pair[0] for pair in pairs])
-            outer = np.concatenate([pair[1] for pair in pairs])
-            flags[outer[cost[inner] <= cost[outer]]] = True
-        return flags
+        came = self._pairs[:, self._pairs_before[since] : self._pairs_before[self._count]]
+        return came[0], came[1]
+
+    def pairs_of(self, place: int) -> tuple[Array, Array]:
+        """Those of the pairs that one set is in."""
+        inner, outer = self.pairs()
+        its = np.flatnonzero((inner == place) | (outer == place))
+        return inner[its], outer[its]
+
+    def _chosen(self, places: Array) -> Array:
+        return np.take(self._words, places, axis=1)
 
     def _insert(self, key: bytes, packed: Array, loss: float, number: int) -> None:
         n = self._count
@@ -164,19 +159,14 @@ class Archive:
             self._grow()
         row = np.zeros(self._width * 8, dtype=np.uint8)
         row[: self._bytes] = packed
-        self._words[n] = row.view(np.uint64)
+        self._words[:, n] = row.view(np.uint64)
         mask = np.unpackbits(packed, count=self.p)
         self.frequency += mask
         size = int(np.count_nonzero(mask))
         sizes = self._sizes[:n]
-        common = shared(self._words[n], self._words[:n])
+        common = _shared(self._words[:, n], self._words[:, :n])
         inner, outer = np.flatnonzero(common == sizes), np.flatnonzero(common == size)
-        self._pairs.append(
-            (
-                np.concatenate([inner, np.full(len(outer), n)]).astype(np.int32),
-                np.concatenate([np.full(len(inner), n), outer]).astype(np.int32),
-            )
-        )
+        self._add_pairs(n, inner, outer)
         self._smaller[outer] += sizes[outer] == size + 1
         self._smaller[n] = np.count_nonzero(sizes[inner] == size - 1)
         self._overlaps[:n] += common
@@ -185,13 +175,30 @@ class Archive:
         self._place[key] = n
         self._count += 1
 
+    def _add_pairs(self, place: int, inner: Array, outer: Array) -> None:
+        """Take in the pairs of a new set: with its subsets, and with the sets that hold it."""
+        begin = int(self._pairs_before[place])
+        middle = begin + len(inner)
+        end = middle + len(outer)
+        while end > self._pairs.shape[1]:
+            self._pairs = _doubled(self._pairs)
+        self._pairs[0, begin:middle], self._pairs[1, begin:middle] = inner, place
+        self._pairs[0, middle:end], self._pairs[1, middle:end] = place, outer
+        self._pairs_before[place + 1] = end
+
     def _grow(self) -> None:
-        for name in ("_words", "_sizes", "_losses", "_numbers", "_overlaps", "_smaller"):
-            old: Any = getattr(self, name)
-            setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
+        for name in (
+            "_words", "_sizes", "_losses", "_numbers", "_overlaps", "_smaller", "_pairs_before"
+        ):  # fmt: skip
+            setattr(self, name, _doubled(getattr(self, name)))
 
 
-def shared(words: Array, others: Array) -> Array:
-    """Number of bits that one packed set shares with each of several."""
-    counts: Array = np.bitwise_count(words & others).sum(axis=-1, dtype=np.int64)
+def _doubled(array: Array) -> Array:
+    """Room for as many more columns."""
+    return np.concatenate([array, np.zeros_like(array)], axis=-1)
+
+
+def _shared(words: Array, others: Array) -> Array:
+    """Number of bits that one packed set shares with each of several, words × sets."""
+    counts: Array = np.bitwise_count(words[:, None] & others).sum(axis=0, dtype=np.int64)
     return counts

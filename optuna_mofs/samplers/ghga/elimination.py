@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 
@@ -88,6 +89,7 @@ class Elimination:
                 search, rng, name, chain, chain.first, left_out_in_turn(order, 1, 0)
             )
 
+        @cache
         def advances(trial: int, master: int) -> bool:
             return search.gain(search.place(trial), search.place(master), self.slack) > 0
 

@@ -59,15 +59,15 @@ def walk(
         return None
     # Oldest first, so that the tree stays the same when others are found.
     known = known[np.argsort(archive.numbers[known], kind="stable")]
-    free = [place for place in started if not archive.held(place, known).any()]
-    fruitless = np.array(free, dtype=np.intp)
+    begun = np.array(sorted(started), dtype=np.intp)
+    fruitless = begun[~archive.holds(begun, known).any(axis=1)]
     middle = np.median(archive.losses)
     nodes = [root]
     while True:
         place = _best(archive, nodes, fruitless, middle)
         if place is None:
             return None
-        inside = archive.held(place, known)
+        inside = archive.holds(np.array([place]), known)[0]
         if not inside.any():
             return Stop(place)
         mask = archive.mask(place)
@@ -85,10 +85,10 @@ def walk(
 
 def _best(archive: Archive, nodes: list[int], fruitless: Array, middle: float) -> int | None:
     """The node of the least rank, those at or below fruitless ones left out."""
-    ranked = sorted(nodes, key=lambda node: (archive.losses[node], archive.numbers[node]))
-    ranks = {
-        node: rank + np.count_nonzero(archive.held(node, fruitless))
-        for rank, node in enumerate(ranked)
-        if archive.losses[node] <= middle and not archive.holders(node, fruitless).any()
-    }
-    return min(ranks, key=lambda node: ranks[node], default=None)
+    ranked = np.array(nodes, dtype=np.intp)
+    ranked = ranked[np.lexsort((archive.numbers[ranked], archive.losses[ranked]))]
+    ranks = np.arange(len(ranked)) + archive.holds(ranked, fruitless).sum(axis=1)
+    open_ = (archive.losses[ranked] <= middle) & ~archive.holds(fruitless, ranked).any(axis=0)
+    if not open_.any():
+        return None
+    return int(ranked[open_][np.argmin(ranks[open_])])

@@ -10,6 +10,7 @@ from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
 from optuna_mofs.samplers.ghga.archive import Archive
 from optuna_mofs.samplers.ghga.chains import Trail
+from optuna_mofs.samplers.ghga.dominance import Dominance
 from optuna_mofs.samplers.ghga.guides import Guide, Prediction
 from optuna_mofs.samplers.ghga.population import dynamic_cost
 
@@ -42,10 +43,10 @@ class Search:
         self._value = value
         self._tolerance = tolerance
         self._numbers = np.zeros(0, dtype=np.int64)
+        self._places = np.zeros(0, dtype=np.int64)
         self._place: dict[int, int] = {}
         self._sizes = np.zeros(0)
-        self._dominated = np.zeros(0, dtype=bool)
-        self._judged: tuple[float, int] = (np.inf, -1)
+        self._dominance = Dominance(self.archive)
         self._guide: tuple[tuple[bytes, ...], Prediction] | None = None
 
     def update(self, history: History) -> None:
@@ -67,6 +68,11 @@ class Search:
             self.archive.add(history.packed[i], _BROKEN if broken else loss, number)
             self._place[number] = self.archive.place_of(history.packed[i])
             self.trail.add(number, history.notes[i])
+        if known == fresh[0]:
+            added = [self._place[number] for number in numbers[known:].tolist()]
+            self._places = np.concatenate([self._places, added])
+        else:
+            self._places = np.array([self._place[number] for number in numbers.tolist()])
         self._numbers = numbers.copy()
         self._judge()
 
@@ -109,7 +115,9 @@ class Search:
         """Places of sets that may reproduce, best first (the tests of Algorithm 2, line 6)."""
         archive = self.archive
         good = archive.losses <= np.median(archive.losses)
-        places = np.flatnonzero(good & ~self._dominated & ~archive.inert & (archive.sizes > 0))
+        places = np.flatnonzero(
+            good & ~self._dominance.flags & ~archive.inert & (archive.sizes > 0)
+        )
         return self.best_first(places)
 
     def optima(self) -> Array:
@@ -117,7 +125,7 @@ class Search:
 
         A set that just keeps the tolerance costs one feature more than the best.
         """
-        known = np.flatnonzero(self.archive.inert & ~self._dominated)
+        known = np.flatnonzero(self.archive.inert & ~self._dominance.flags)
         if not len(known):
             return known
         near: Array = known[self.cost[known] <= self.cost[known].min() + 1]
@@ -150,7 +158,7 @@ class Search:
             there = int(np.searchsorted(history.numbers, before))
         count = max(min(every, there), there // every * every)
         optima = np.zeros(0, dtype=np.intp) if of_all else self.optima()
-        known = sorted(words.tobytes() for words in self.archive.words[optima])
+        known = sorted(mask.tobytes() for mask in self.archive.unpacked(optima))
         key = (history.numbers[:count].tobytes(), *known)
         if self._guide is None or self._guide[0] != key:
             rows = self._without(optima, count)
@@ -164,16 +172,12 @@ class Search:
     def _without(self, optima: Array, count: int) -> Array:
         """Which of the first trials hold none of some sets; all, if there are none."""
         archive = self.archive
-        every = np.arange(len(archive))
-        holds = np.zeros(len(archive), dtype=bool)
-        for place in optima.tolist():
-            holds |= archive.holders(place, every)
-        places = np.array([self._place[number] for number in self._numbers[:count].tolist()])
-        rows: Array = np.flatnonzero(~holds[places])
+        holds: Array = np.any(archive.holds(np.arange(len(archive)), optima), axis=1)
+        rows: Array = np.flatnonzero(~holds[self._places[:count]])
         return rows if len(rows) else np.arange(count)
 
     def _judge(self) -> None:
-        """Costs of all sets, and which are dominated; all anew when a better maximum appears."""
+        """Costs of all sets, and which are dominated."""
         archive = self.archive
         known = len(self._sizes)
         added: Array = archive.sizes[known:].astype(float)
@@ -181,9 +185,4 @@ class Search:
             added = archive.unpacked(np.arange(known, len(archive))) @ self._costs
         self._sizes = np.concatenate([self._sizes, added])
         self.cost = dynamic_cost(self._sizes, archive.losses, self._tolerance)
-        judged = (float(archive.losses.min()), archive.revision)
-        same = judged == self._judged
-        dominated = archive.dominated(self.cost, since=known if same else 0)
-        if same:
-            dominated[:known] |= self._dominated
-        self._dominated, self._judged = dominated, judged
+        self._dominance.update(self.cost)

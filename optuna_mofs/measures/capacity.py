@@ -264,11 +264,21 @@ def _deviation(estimator: Any, Z: Array, labels: Array) -> float:
     else:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # random labels make many an optimiser complain
-            model = clone(estimator).fit(Z, target)
+            model = _for_rows(estimator, len(Z)).fit(Z, target)
             said = np.asarray(model.predict(Z)).reshape(fitted.shape)
     wrong = said != labels
     apart: Array = np.abs(wrong[:n].mean(axis=0) - wrong[n:].mean(axis=0))
     return float(apart.mean())
+
+
+def _for_rows(estimator: Any, rows: int) -> Any:
+    """A fresh copy that can be fitted to so few rows: more neighbours than rows are all of them."""
+    too_many = {
+        name: rows
+        for name, value in estimator.get_params().items()
+        if name.rpartition("__")[2] == "n_neighbors" and isinstance(value, int) and value > rows
+    }
+    return clone(estimator).set_params(**too_many)
 
 
 def _here(jobs: list[Any]) -> list[float]:

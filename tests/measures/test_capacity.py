@@ -82,6 +82,12 @@ def test_learners_that_fit_many_targets_at_once_agree_with_one_at_a_time(many):
     assert [labels.shape for _, labels in trees] == [(40, 1)] * 6
 
 
+def test_more_neighbours_than_rows_are_all_of_them():
+    scaled = make_pipeline(StandardScaler(), KNeighborsClassifier(n_neighbors=50))
+    few = vc_dimension(scaled, 3, sizes=(10, 40), repeats=2, balanced=True)
+    assert few < vc_dimension(KNeighborsClassifier(n_neighbors=1), 3, sizes=(10, 40), repeats=2)
+
+
 def test_rows_may_be_given():
     few = np.array([[0.0], [1.0]])  # two places: no more than two labels to learn
     assert quick(DecisionTreeClassifier(), 1, X=few) < 5 < quick(DecisionTreeClassifier(), 1)

@@ -272,7 +272,7 @@ def _deviation(estimator: Any, Z: Array, labels: Array) -> float:
 
 
 def _for_rows(estimator: Any, rows: int) -> Any:
-    """A fresh copy that can be fitted to so few rows: more neighbours than rows are all of them."""
+    """A fresh copy that fits so few rows: more neighbours than rows are all of them."""
     too_many = {
         name: rows
         for name, value in estimator.get_params().items()

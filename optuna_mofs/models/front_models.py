@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from optuna_mofs.columns import ColumnSelector
 from optuna_mofs.features.table import Array
+from optuna_mofs.measures.probability import class_probabilities
 from optuna_mofs.models.weighting import (
     diverse_subset,
     ideal_distances,
@@ -116,8 +117,8 @@ class FrontClassifier(ClassifierMixin, _FrontModel):  # type: ignore[misc]
         estimators: Pairs of a name and an unfitted classifier; by default three small trees.
         losses: A row of minimised values for each; by default all count alike.
         strategy: ``"knee"``, ``"weighted"`` or ``"diverse"``.
-        voting: ``"soft"`` adds up probabilities, ``"hard"`` predicted classes (equation 16). A
-            member without probabilities always votes by class.
+        voting: ``"soft"`` adds up probabilities, ``"hard"`` predicted classes (equation 16). The
+            probabilities of a member without ``predict_proba`` are made of its decision function.
         n_jobs: Members fitted at once.
 
     Attributes:
@@ -179,10 +180,8 @@ class FrontClassifier(ClassifierMixin, _FrontModel):  # type: ignore[misc]
         return chosen
 
     def _votes(self, model: Any, X: Any) -> Array:
-        if self.voting == "soft" and hasattr(model, "predict_proba"):
-            votes: Array = np.zeros((X.shape[0], len(self.classes_)))
-            votes[:, np.searchsorted(self.classes_, model.classes_)] = model.predict_proba(X)
-            return votes
+        if self.voting == "soft":
+            return class_probabilities(model, X, self.classes_)
         said: Array = np.asarray(model.predict(X))[:, None] == self.classes_
         return said.astype(float)
 

@@ -10,6 +10,7 @@ from optuna_mofs.measures import Measure, measure, measure_names
 def test_every_name_gives_a_measure_of_that_name():
     assert set(measure_names()) == {
         "error",
+        "brier",
         "training_error",
         "fnr",
         "fpr",

@@ -16,6 +16,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from optuna_mofs.columns import ColumnSelector
+from optuna_mofs.measures.probability import class_probabilities
 from optuna_mofs.models import FrontClassifier, FrontRegressor
 
 X, Y = load_wine(return_X_y=True)
@@ -49,8 +50,8 @@ def test_the_knee_is_the_member_nearest_to_the_ideal_point():
 def test_all_members_vote_by_their_weights():
     model = FrontClassifier(members(), LOSSES).fit(X, Y)
     fitted = [m.fit(X, Y) for _, m in members()]
-    one_hot = np.eye(3)[fitted[2].predict(X)]  # this SVC gives no probabilities
-    parts = [fitted[0].predict_proba(X), fitted[1].predict_proba(X), one_hot]
+    # One of them is an SVC, which gives no probabilities of its own.
+    parts = [class_probabilities(m, X, np.arange(3)) for m in fitted]
     expected = sum(w * p for w, p in zip(model.weights_, parts))
     np.testing.assert_allclose(model.predict_proba(X), expected)
     assert model.get_support().sum() == 3

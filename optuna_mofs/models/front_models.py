@@ -34,13 +34,15 @@ class _FrontModel(BaseEstimator):  # type: ignore[misc]
 
     estimators: Sequence[tuple[str, Any]] | None
     losses: Any
+    importance: Any
     strategy: Strategy
     n_jobs: int | None
 
     def _fit_members(self, X: Any, y: Array, sample_weight: Any) -> None:
         members, losses = self._members()
-        distances = ideal_distances(losses)
-        self.weights_ = inverse_distance_weights(losses)
+        importance = self._importance(losses.shape[1])
+        distances = ideal_distances(losses, importance)
+        self.weights_ = inverse_distance_weights(losses, importance)
         chosen = list(range(len(members)))
         if self.strategy == "knee":
             chosen = [int(np.argmin(distances))]
@@ -69,6 +71,17 @@ class _FrontModel(BaseEstimator):  # type: ignore[misc]
                 f"estimators, but has shape {losses.shape}."
             )
         return members, losses
+
+    def _importance(self, objectives: int) -> Array | None:
+        if self.importance is None:
+            return None
+        importance = np.asarray(self.importance, dtype=float)
+        if importance.shape != (objectives,) or not (importance >= 0).all():
+            raise ValueError(
+                f"importance must hold a number of at least 0 for each of the {objectives} "
+                f"columns of losses, but is {self.importance!r}."
+            )
+        return importance
 
     def _default(self) -> list[tuple[str, Any]]:
         raise NotImplementedError
@@ -116,6 +129,8 @@ class FrontClassifier(ClassifierMixin, _FrontModel):  # type: ignore[misc]
     Args:
         estimators: Pairs of a name and an unfitted classifier; by default three small trees.
         losses: A row of minimised values for each; by default all count alike.
+        importance: How much the range of each column of ``losses`` counts in the distance from the
+            ideal point; by default 1 each, as in the paper.
         strategy: ``"knee"``, ``"weighted"`` or ``"diverse"``.
         voting: ``"soft"`` adds up probabilities, ``"hard"`` predicted classes (equation 16). The
             probabilities of a member without ``predict_proba`` are made of its decision function.
@@ -138,12 +153,14 @@ class FrontClassifier(ClassifierMixin, _FrontModel):  # type: ignore[misc]
         self,
         estimators: Sequence[tuple[str, Any]] | None = None,
         losses: Any = None,
+        importance: Any = None,
         strategy: Strategy = "weighted",
         voting: Literal["soft", "hard"] = "soft",
         n_jobs: int | None = None,
     ) -> None:
         self.estimators = estimators
         self.losses = losses
+        self.importance = importance
         self.strategy = strategy
         self.voting = voting
         self.n_jobs = n_jobs
@@ -204,6 +221,8 @@ class FrontRegressor(RegressorMixin, _FrontModel):  # type: ignore[misc]
     Args:
         estimators: Pairs of a name and an unfitted regressor; by default three small trees.
         losses: A row of minimised values for each; by default all count alike.
+        importance: How much the range of each column of ``losses`` counts in the distance from the
+            ideal point; by default 1 each, as in the paper.
         strategy: ``"knee"``, ``"weighted"`` or ``"diverse"``.
         n_jobs: Members fitted at once.
     """
@@ -212,11 +231,13 @@ class FrontRegressor(RegressorMixin, _FrontModel):  # type: ignore[misc]
         self,
         estimators: Sequence[tuple[str, Any]] | None = None,
         losses: Any = None,
+        importance: Any = None,
         strategy: Strategy = "weighted",
         n_jobs: int | None = None,
     ) -> None:
         self.estimators = estimators
         self.losses = losses
+        self.importance = importance
         self.strategy = strategy
         self.n_jobs = n_jobs
 

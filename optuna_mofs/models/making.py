@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -20,6 +20,8 @@ def front_model(
     *,
     strategy: Strategy = "weighted",
     voting: Literal["soft", "hard"] = "soft",
+    each: str | None = None,
+    importance: Mapping[str, float] | None = None,
     fit: bool = True,
     n_jobs: int | None = None,
 ) -> FrontClassifier | FrontRegressor:
@@ -33,6 +35,10 @@ def front_model(
         strategy: ``"knee"`` (S1), ``"weighted"`` (S2) or ``"diverse"`` (S3), see
             :class:`FrontClassifier`.
         voting: See :class:`FrontClassifier`.
+        each: Name of a parameter, ``"learner"`` for example: members are the fronts of each of its
+            values, as in :func:`pareto_front`. Only for a study.
+        importance: By name of a measure, how much its range counts in the distance from the ideal
+            point; those that are not named count 1.
         fit: Whether to fit it on the objective's data.
         n_jobs: Members fitted at once.
 
@@ -49,7 +55,12 @@ def front_model(
         >>> bool(front_model(study, objective).score(X, y) > 0.9)
         True
     """
-    trials = list(pareto_front(source, duplicates=False) if isinstance(source, Study) else source)
+    if isinstance(source, Study):
+        trials = list(pareto_front(source, duplicates=False, each=each))
+    elif each is None:
+        trials = list(source)
+    else:
+        raise ValueError(f"each={each!r} needs a study; these trials are taken as they are.")
     if not trials:
         raise ValueError("There are no trials to make a model of. Run the study first.")
     lacking = [trial.number for trial in trials if trial.values is None]
@@ -58,7 +69,11 @@ def front_model(
     signs = np.array([1.0 if d == "minimize" else -1.0 for d in objective.directions])
     losses = signs * np.array([trial.values for trial in trials])
     members = [(f"trial {trial.number}", objective.estimator_for(trial)) for trial in trials]
-    options: dict[str, Any] = {"strategy": strategy, "n_jobs": n_jobs}
+    options: dict[str, Any] = {
+        "strategy": strategy,
+        "importance": _by_position(importance, objective.metric_names),
+        "n_jobs": n_jobs,
+    }
     model = (
         FrontClassifier(members, losses, voting=voting, **options)
         if objective.data.classification
@@ -66,3 +81,14 @@ def front_model(
     )
     data = objective.data
     return model.fit(data.X, data.y, sample_weight=data.sample_weight) if fit else model
+
+
+def _by_position(
+    importance: Mapping[str, float] | None, names: Sequence[str]
+) -> list[float] | None:
+    if importance is None:
+        return None
+    unknown = sorted(set(importance) - set(names))
+    if unknown:
+        raise ValueError(f"importance names {unknown}, but the measures are {list(names)}.")
+    return [importance.get(name, 1.0) for name in names]

@@ -15,32 +15,39 @@ from optuna_mofs.fronts.knees import normalised
 _NEAREST = 0.05
 
 
-def ideal_distances(losses: Array) -> Array:
+def ideal_distances(losses: Array, importance: Array | None = None) -> Array:
     """Distance of each point from the best value of every objective (equation 15).
 
     Objectives are normalised to [0, 1] over the points first.
 
     Args:
         losses: Points × objectives, all minimised.
+        importance: How much the whole range of each objective counts; by default 1 each.
 
     Example:
         >>> ideal_distances(np.array([[0.0, 4.0], [1.0, 0.0]])).tolist()
         [1.0, 1.0]
     """
     scaled = normalised(np.asarray(losses, dtype=float))
+    if importance is not None:
+        scaled = scaled * importance
     distances: Array = np.sqrt((scaled**2).sum(axis=1))
     return distances
 
 
-def inverse_distance_weights(losses: Array) -> Array:
+def inverse_distance_weights(losses: Array, importance: Array | None = None) -> Array:
     """Weights that fall with the distance from the ideal point and sum to 1 (equation 17).
+
+    Args:
+        losses: Points × objectives, all minimised.
+        importance: See :func:`ideal_distances`.
 
     Example:
         >>> points = np.array([[0.0, 1.0], [0.3, 0.4], [1.0, 0.0]])
         >>> inverse_distance_weights(points).round(2).tolist()
         [0.25, 0.5, 0.25]
     """
-    inverse = 1 / np.maximum(ideal_distances(losses), _NEAREST)
+    inverse = 1 / np.maximum(ideal_distances(losses, importance), _NEAREST)
     weights: Array = inverse / inverse.sum()
     return weights
 

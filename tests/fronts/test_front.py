@@ -367,3 +367,28 @@ def test_one_objective():
     assert [trial.number for trial in front] == [1, 2]
     assert front.knee().number == 1
     assert front.hypervolume(5.0) == 4.0
+
+
+def a_study_of_learners() -> optuna.Study:
+    study = optuna.create_study(directions=["minimize", "minimize"])
+    kinds = optuna.distributions.CategoricalDistribution(["tree", "svm"])
+    for learner, values in [("tree", (3, 3)), ("tree", (4, 4)), ("svm", (1, 2)), ("svm", (2, 1))]:
+        study.add_trial(
+            optuna.trial.create_trial(
+                params={"learner": learner}, distributions={"learner": kinds}, values=values
+            )
+        )
+    return study
+
+
+def test_each_value_of_a_parameter_has_its_own_front():
+    study = a_study_of_learners()
+    assert [t.number for t in pareto_front(study)] == [2, 3]
+    # The first tree is dominated by machines, but not by trees.
+    assert [t.number for t in pareto_front(study, each="learner")] == [2, 3, 0]
+
+
+def test_a_parameter_that_no_trial_has_is_refused():
+    with pytest.raises(ValueError, match=r"No trial has a parameter 'model'.*\['learner'\]"):
+        pareto_front(a_study_of_learners(), each="model")
+    assert len(pareto_front(optuna.create_study(), each="model")) == 0

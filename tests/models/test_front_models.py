@@ -109,6 +109,8 @@ def test_regressors_take_the_weighted_mean(strategy):
         ({"estimators": []}, "empty"),
         ({"losses": [[1.0]]}, "losses.*3 estimators"),
         ({"losses": [[1.0], [np.nan], [2.0]]}, "losses.*finite"),
+        ({"losses": [[1], [2], [3]], "importance": [1, 2]}, "each of the 1 columns"),
+        ({"losses": [[1], [2], [3]], "importance": [-1]}, "at least 0"),
     ],
 )
 def test_bad_options_are_refused_in_fit(options, message):

@@ -58,3 +58,11 @@ def test_forward_selection_starts_nearest_and_stops_when_diversity_falls():
     assert chosen[:2] == [1, 2]
     alone = diverse_subset(correct[:2], np.array([0.5, 0.1]))
     assert alone == [1]
+
+
+def test_what_is_not_important_does_not_move_weights():
+    losses = np.array([[0.0, 9.0], [0.5, 2.0], [1.0, 0.0]])
+    np.testing.assert_allclose(ideal_distances(losses, np.array([1.0, 0.0])), [0.0, 0.5, 1.0])
+    np.testing.assert_allclose(ideal_distances(losses, np.ones(2)), ideal_distances(losses))
+    weights = inverse_distance_weights(losses, np.array([1.0, 0.1]))
+    assert (np.diff(weights) < 0).all()

@@ -16,6 +16,7 @@ from optuna_mofs.columns import NamedColumns, typed_columns
 
 _PACKERS = (".gz", ".bz2", ".xz", ".zip", ".zst")
 _TEXT_FILES = {".csv": ",", ".tsv": "\t", ".txt": ","}
+_DECIMAL_COMMA = r"\s*[-+]?\d*,\d+\s*"
 #: Words that hardly repeat are names or dates, of which nothing can be learned.
 _MOST_WORDS = 50
 
@@ -103,6 +104,8 @@ def read_frame(path: str, *, target: str, separator: str | None = None) -> pd.Da
     file = Path(path)
     if not file.exists():
         raise CommandError(f"There is no file {path!r}.")
+    if file.is_dir():
+        raise CommandError(f"{path!r} is a folder. Give a file in it.")
     endings = [ending.lower() for ending in file.suffixes]
     kind = endings[-2] if len(endings) > 1 and endings[-1] in _PACKERS else "".join(endings[-1:])
     try:
@@ -117,20 +120,34 @@ def read_frame(path: str, *, target: str, separator: str | None = None) -> pd.Da
                 f"The ending of {path!r} is none of .csv, .tsv, .txt (also packed: .csv.gz), "
                 ".parquet, .npz. Rename the file after what it holds."
             )
+    except UnicodeDecodeError as error:
+        raise CommandError(
+            f"{path} is not text in UTF-8 ({error}). Save it as UTF-8, or convert it: "
+            "iconv -f latin1 -t utf-8."
+        ) from error
     except (OSError, ValueError, pd.errors.ParserError) as error:
         raise CommandError(f"{path} cannot be read: {error}") from error
     frame.columns = frame.columns.map(str)
-    twice = frame.columns[frame.columns.duplicated()]
-    if len(twice):
-        raise CommandError(f"{path} has two columns {twice[0]!r}. Rename one.")
+    _refuse_twice(frame.columns.to_series(), path)
     if len(frame) == 0:
         raise CommandError(f"{path} has a header but no rows.")
     return frame
 
 
+def _refuse_twice(names: pd.Series[Any], path: str) -> None:
+    twice = names[names.duplicated()]
+    if len(twice):
+        raise CommandError(f"{path} has two columns {twice.iloc[0]!r}. Rename one.")
+
+
 def _read_text(path: str, separator: str) -> pd.DataFrame:
     # All of a column is read before its type is told, so that it has only one.
     frame = pd.read_csv(path, sep=separator, low_memory=False, skipinitialspace=True)
+    # The header as it is: pandas calls the second of two equal names 'name.1' without a word.
+    first = pd.read_csv(
+        path, sep=separator, header=None, nrows=1, dtype=str, skipinitialspace=True
+    )
+    _refuse_twice(first.iloc[0].dropna(), path)
     if frame.shape[1] == 1:
         name = str(frame.columns[0])
         for other in (";", "\t", "|", ","):
@@ -208,6 +225,12 @@ def _words(frame: pd.DataFrame) -> tuple[str, ...]:
         categories = isinstance(column.dtype, pd.CategoricalDtype)
         if kinds.is_numeric_dtype(column.dtype) and not categories:
             continue
+        texts = column.dropna().astype(str)
+        if len(texts) and texts.str.fullmatch(_DECIMAL_COMMA).all():
+            raise CommandError(
+                f"Column {name!r} holds numbers with a decimal comma, for example "
+                f"{texts.iloc[0]!r}. Write them with a point."
+            )
         distinct = column.nunique()
         if distinct > max(_MOST_WORDS, len(column) // 2):
             raise CommandError(

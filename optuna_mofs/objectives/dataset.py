@@ -111,7 +111,9 @@ def _classes(target: Array) -> Array:
             f"{target[:3].tolist()}). Pass classes, or a regressor for numbers."
         )
     if len(np.unique(target)) < 2:
-        raise ValueError(f"y holds only one class: {target[0]!r}. Pass rows of at least two.")
+        raise ValueError(
+            f"y holds only one class: {target[:1].tolist()[0]!r}. Pass rows of at least two."
+        )
     return target
 
 

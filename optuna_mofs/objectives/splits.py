@@ -46,6 +46,14 @@ def _splitter(data: Dataset, cv: Any, seed: int) -> Any:
         return check_cv(cv, data.y, classifier=data.classification)
     if cv < 2:
         raise ValueError(f"cv must be at least 2 folds, but is {cv}.")
+    if data.classification:
+        largest = int(np.unique(data.y, return_counts=True)[1].max())
+        if largest < cv:
+            raise ValueError(
+                f"No class has rows for {cv} folds: the largest of {len(np.unique(data.y))} has "
+                f"{largest} of {data.shape[0]} rows. Use fewer folds, or a regressor if y is a "
+                "number."
+            )
     if data.groups is not None:
         # Rows of a group belong together, or the test fold would know the training fold.
         kind = StratifiedGroupKFold if data.classification else GroupKFold
@@ -71,6 +79,6 @@ def _check_split(data: Dataset, which: str, train: Array, test: Array) -> None:
             )
     if data.classification and len(np.unique(data.y[train])) < 2:
         raise ValueError(
-            f"Training fold {which} holds only one class: {data.y[train][0]!r}. "
+            f"Training fold {which} holds only one class: {data.y[train].tolist()[0]!r}. "
             "Use fewer folds or a stratified splitter."
         )

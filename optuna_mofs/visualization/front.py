@@ -136,11 +136,13 @@ class _Canvas:
     def finished(self) -> go.Figure:
         points = self.points
         titles = [axis_title(name, sign) for name, sign in zip(points.metric_names, points.signs)]
+        count, different = len(self._front), len(np.unique(self._values[self._front], axis=0))
         dressed(
             self._figure,
             titled("Front", points.study),
-            subtitle=f"{len(self._front):,} of {len(points.trials):,} trials; "
-            "hover over a trial for its features",
+            subtitle=f"{count:,} of {len(points.trials):,} trials"
+            + (f" at {different:,} points" if different < count else "")
+            + "; hover over a trial for its features",
         )
         return self._figure.update_xaxes(title=titles[0]).update_yaxes(title=titles[1])
 

@@ -161,14 +161,33 @@ def test_what_cannot_be_used_is_named(
         ("a.csv", "x,y\n", "a header but no rows"),
         ("a.csv", "", "cannot be read: No columns"),
         ("a.csv", "y\n1\n", "no columns besides the target"),
+        ("a.csv", "x,x,y\n1,2,3\n", "has two columns 'x'. Rename one"),
+        ("a.csv", "x,größe,y\n1,2,3\n".encode("latin1"), "not text in UTF-8.*iconv"),
     ],
 )
-def test_files_that_cannot_be_used(tmp_path: Path, name: str, text: str, said: str) -> None:
-    (tmp_path / name).write_text(text)
+def test_files_that_cannot_be_used(
+    tmp_path: Path, name: str, text: str | bytes, said: str
+) -> None:
+    (tmp_path / name).write_bytes(text.encode() if isinstance(text, str) else text)
     with pytest.raises(CommandError, match=said):
         read_table(str(tmp_path / name), "y")
     with pytest.raises(CommandError, match="There is no file"):
         read_table(str(tmp_path / "gone.csv"), "y")
+    with pytest.raises(CommandError, match="is a folder"):
+        read_table(str(tmp_path), "y")
+
+
+def test_decimal_commas_are_no_words(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x;y\n0,5;1\n-1,25;0\n;1\n")
+    with pytest.raises(CommandError, match=r"'x' holds numbers with a decimal comma.*'0,5'"):
+        read_table(str(tmp_path / "a.csv"), "y", separator=";")
+    (tmp_path / "b.csv").write_text('x,y\n"1,5",1\n"a,b",0\n')
+    assert read_table(str(tmp_path / "b.csv"), "y").words == ("x",)
+
+
+def test_columns_without_a_name_are_no_repeats(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(",,y\n1,2,3\n")
+    assert read_table(str(tmp_path / "a.csv"), "y").names == ("Unnamed: 0", "Unnamed: 1")
 
 
 def test_dates_are_refused(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def test_wrong_usage_is_2(wrong: list[str], capsys: pytest.CaptureFixture[str]) 
         ([*NEW, "--cost", "cit=2"], "--cost: there is no feature 'cit'"),
         ([*NEW, "--costs", "people.csv"], "needed are feature and cost"),
         ([*NEW, "--learner", "elastic_net"], "'elastic_net' is for regression only"),
-        ([*NEW, "--folds", "50"], "n_splits=50"),
+        ([*NEW, "--folds", "50"], "No class has rows for 50 folds"),
         ([*NEW, "--sampler", "lexiflow", "--tolerance", "eror=1"], "eror"),
     ],
 )

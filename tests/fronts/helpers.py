@@ -55,7 +55,6 @@ def slow_volume(points: np.ndarray, reference: Sequence[float]) -> float:
 def make_study(
     values: Sequence[Sequence[float]],
     directions: Sequence[str] | None = None,
-    *,
     names: Sequence[str] | None = None,
     **columns: Sequence[dict],
 ) -> optuna.Study:

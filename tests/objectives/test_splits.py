@@ -62,6 +62,7 @@ def test_splits_may_be_listed_as_rows_or_as_booleans_or_generated():
     ("cv", "message"),
     [
         (1, "at least 2 folds, but is 1"),
+        (41, "No class has rows for 41 folds: the largest of 2 has 40 of 60 rows"),
         (None, "but is None"),
         (True, "but is True"),
         ([], "gives no folds"),

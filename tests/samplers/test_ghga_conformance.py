@@ -4,20 +4,14 @@ from collections.abc import Callable
 
 import pytest
 from optuna.samplers import BaseSampler
-from optuna.testing.pytest_samplers import (
-    BasicSamplerTestCase,
-    MultiObjectiveSamplerTestCase,
-    RelativeSamplerTestCase,
-)
 
 from optuna_mofs.samplers import GHGASampler
 from optuna_mofs.testing import SamplerConformance
+from tests.samplers.conformance import OptunaConformance
 
 
-class TestOptunas(BasicSamplerTestCase, MultiObjectiveSamplerTestCase, RelativeSamplerTestCase):
-    @pytest.fixture
-    def sampler(self) -> Callable[[], BaseSampler]:
-        return GHGASampler
+class TestOptunas(OptunaConformance):
+    make = GHGASampler
 
 
 class TestOurs(SamplerConformance):

@@ -1,18 +1,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from optuna.samplers import BaseSampler
-from optuna.testing.pytest_samplers import (
-    BasicSamplerTestCase,
-    MultiObjectiveSamplerTestCase,
-    RelativeSamplerTestCase,
-)
 
 from optuna_mofs.samplers import ParEGOSampler, SMSEGOSampler
 from optuna_mofs.samplers.model_based import InfillSearch, MaskSearch
 from optuna_mofs.testing import SamplerConformance
+from tests.samplers.conformance import OptunaConformance
 
 #: Little effort: the suite asks whether proposals are legal and repeatable, not whether good.
 QUICK = {
@@ -22,20 +19,12 @@ QUICK = {
 }
 
 
-class _Optunas(BasicSamplerTestCase, MultiObjectiveSamplerTestCase, RelativeSamplerTestCase):
-    pass
+class TestOptunasParEGO(OptunaConformance):
+    make = partial(ParEGOSampler, **QUICK)
 
 
-class TestOptunasParEGO(_Optunas):
-    @pytest.fixture
-    def sampler(self) -> Callable[[], BaseSampler]:
-        return lambda: ParEGOSampler(**QUICK)
-
-
-class TestOptunasSMSEGO(_Optunas):
-    @pytest.fixture
-    def sampler(self) -> Callable[[], BaseSampler]:
-        return lambda: SMSEGOSampler(**QUICK)
+class TestOptunasSMSEGO(OptunaConformance):
+    make = partial(SMSEGOSampler, **QUICK)
 
 
 class TestOursParEGO(SamplerConformance):

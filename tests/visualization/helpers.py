@@ -16,8 +16,12 @@ from optuna_mofs._storage import PREFIX
 from optuna_mofs.description import StudyDescription
 from optuna_mofs.features import FilterEnsembleFeatures, MaskFeatures, SingleFilterFeatures
 from optuna_mofs.features.representation import weight_parameter
+from tests.fronts.helpers import make_study
 
 FILTERS = ("anova_f", "auc")
+
+#: A study without features.
+plain_study = make_study
 
 
 def table(p: int, **options: Any) -> FeatureTable:
@@ -65,23 +69,6 @@ def nested_study(p: int = 10, sizes: Sequence[int] = (1, 2, 4), **options: Any) 
     sets = [range(size) for size in sizes]
     values = [(0.5 / size, size / p) for size in sizes]
     return masked_study([*sets, range(p)], [*values, (0.9, 1.0)], p=p, **options)
-
-
-def plain_study(
-    values: Sequence[Sequence[float]],
-    directions: Sequence[str] | None = None,
-    names: Sequence[str] | None = None,
-    **columns: Any,
-) -> Study:
-    """A study without features."""
-    width = len(values[0]) if len(values) else 2
-    study = optuna.create_study(directions=list(directions or ["minimize"] * width))
-    if names is not None:
-        study.set_metric_names(list(names))
-    for i, row in enumerate(values):
-        extra = {key: column[i] for key, column in columns.items()}
-        study.add_trial(create_trial(values=[float(v) for v in row], **extra))
-    return study
 
 
 def ensemble_study(raw: Sequence[Sequence[float]]) -> Study:

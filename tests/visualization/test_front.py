@@ -122,3 +122,10 @@ def test_many_dominated_trials_are_thinned_out():
 
 def test_marks_can_be_left_out():
     assert list(traces(plot_front(plain_study([(1, 2)]), knee=False))) == ["front"]
+
+
+def test_trials_of_equal_values_are_one_point():
+    study = plain_study([(0.1, 3), (0.1, 3), (0.2, 1), (0.3, 5)])
+    assert "3 of 4 trials at 2 points;" in plot_front(study).layout.title.text
+    study = plain_study([(0.1, 3), (0.2, 1)])
+    assert "2 of 2 trials;" in plot_front(study).layout.title.text

@@ -18,13 +18,14 @@ from optuna_mofs.features.table import Array
 from optuna_mofs.measures.probability import class_probabilities
 from optuna_mofs.models.weighting import (
     diverse_subset,
+    focused_weights,
     ideal_distances,
     inverse_distance_weights,
 )
 from optuna_mofs.objectives.evaluator import fit_options
 
-Strategy = Literal["knee", "weighted", "diverse"]
-_STRATEGIES = ("knee", "weighted", "diverse")
+Strategy = Literal["knee", "weighted", "diverse", "focused"]
+_STRATEGIES = ("knee", "weighted", "diverse", "focused")
 #: Depths of the trees that stand for a front where none is given.
 _DEPTHS = (4, 2, 1)
 
@@ -34,15 +35,14 @@ class _FrontModel(BaseEstimator):  # type: ignore[misc]
 
     estimators: Sequence[tuple[str, Any]] | None
     losses: Any
-    importance: Any
     strategy: Strategy
     n_jobs: int | None
 
     def _fit_members(self, X: Any, y: Array, sample_weight: Any) -> None:
         members, losses = self._members()
-        importance = self._importance(losses.shape[1])
-        distances = ideal_distances(losses, importance)
-        self.weights_ = inverse_distance_weights(losses, importance)
+        distances = ideal_distances(losses)
+        weigh = focused_weights if self.strategy == "focused" else inverse_distance_weights
+        self.weights_ = weigh(losses)
         chosen = list(range(len(members)))
         if self.strategy == "knee":
             chosen = [int(np.argmin(distances))]
@@ -71,17 +71,6 @@ class _FrontModel(BaseEstimator):  # type: ignore[misc]
                 f"estimators, but has shape {losses.shape}."
             )
         return members, losses
-
-    def _importance(self, objectives: int) -> Array | None:
-        if self.importance is None:
-            return None
-        importance = np.asarray(self.importance, dtype=float)
-        if importance.shape != (objectives,) or not (importance >= 0).all():
-            raise ValueError(
-                f"importance must hold a number of at least 0 for each of the {objectives} "
-                f"columns of losses, but is {self.importance!r}."
-            )
-        return importance
 
     def _default(self) -> list[tuple[str, Any]]:
         raise NotImplementedError
@@ -124,14 +113,13 @@ class FrontClassifier(ClassifierMixin, _FrontModel):  # type: ignore[misc]
     Rosales-Pérez et al. (2014), *Multi-objective model type selection*, section 3.4, with three
     strategies: ``"knee"`` (S1) is the single model nearest to the ideal point, ``"weighted"`` (S2)
     all of them, weighted by the inverse of that distance, ``"diverse"`` (S3) those that differ
-    most in what they get right. :func:`front_model` makes one from a study.
+    most in what they get right. ``"focused"`` is not the paper's: all of them, weighted by the
+    first loss alone, where a tenth less counts twice. :func:`front_model` makes one from a study.
 
     Args:
         estimators: Pairs of a name and an unfitted classifier; by default three small trees.
         losses: A row of minimised values for each; by default all count alike.
-        importance: How much the range of each column of ``losses`` counts in the distance from the
-            ideal point; by default 1 each, as in the paper.
-        strategy: ``"knee"``, ``"weighted"`` or ``"diverse"``.
+        strategy: ``"knee"``, ``"weighted"``, ``"diverse"`` or ``"focused"``.
         voting: ``"soft"`` adds up probabilities, ``"hard"`` predicted classes (equation 16). The
             probabilities of a member without ``predict_proba`` are made of its decision function.
         n_jobs: Members fitted at once.
@@ -153,14 +141,12 @@ class FrontClassifier(ClassifierMixin, _FrontModel):  # type: ignore[misc]
         self,
         estimators: Sequence[tuple[str, Any]] | None = None,
         losses: Any = None,
-        importance: Any = None,
         strategy: Strategy = "weighted",
         voting: Literal["soft", "hard"] = "soft",
         n_jobs: int | None = None,
     ) -> None:
         self.estimators = estimators
         self.losses = losses
-        self.importance = importance
         self.strategy = strategy
         self.voting = voting
         self.n_jobs = n_jobs
@@ -221,9 +207,7 @@ class FrontRegressor(RegressorMixin, _FrontModel):  # type: ignore[misc]
     Args:
         estimators: Pairs of a name and an unfitted regressor; by default three small trees.
         losses: A row of minimised values for each; by default all count alike.
-        importance: How much the range of each column of ``losses`` counts in the distance from the
-            ideal point; by default 1 each, as in the paper.
-        strategy: ``"knee"``, ``"weighted"`` or ``"diverse"``.
+        strategy: ``"knee"``, ``"weighted"``, ``"diverse"`` or ``"focused"``.
         n_jobs: Members fitted at once.
     """
 
@@ -231,13 +215,11 @@ class FrontRegressor(RegressorMixin, _FrontModel):  # type: ignore[misc]
         self,
         estimators: Sequence[tuple[str, Any]] | None = None,
         losses: Any = None,
-        importance: Any = None,
         strategy: Strategy = "weighted",
         n_jobs: int | None = None,
     ) -> None:
         self.estimators = estimators
         self.losses = losses
-        self.importance = importance
         self.strategy = strategy
         self.n_jobs = n_jobs
 

@@ -13,42 +13,67 @@ from optuna_mofs.fronts.knees import normalised
 #: A distance below this (of a diagonal of about 1) counts as this: the ideal point itself must not
 #: silence all others.
 _NEAREST = 0.05
+#: Power of the loss in focused weights. 4 to 16 did about as well on six data sets.
+_FOCUS = 8
+#: A loss below this part of the largest counts as this.
+_LEAST = 1e-3
 
 
-def ideal_distances(losses: Array, importance: Array | None = None) -> Array:
+def ideal_distances(losses: Array) -> Array:
     """Distance of each point from the best value of every objective (equation 15).
 
     Objectives are normalised to [0, 1] over the points first.
 
     Args:
         losses: Points × objectives, all minimised.
-        importance: How much the whole range of each objective counts; by default 1 each.
 
     Example:
         >>> ideal_distances(np.array([[0.0, 4.0], [1.0, 0.0]])).tolist()
         [1.0, 1.0]
     """
     scaled = normalised(np.asarray(losses, dtype=float))
-    if importance is not None:
-        scaled = scaled * importance
     distances: Array = np.sqrt((scaled**2).sum(axis=1))
     return distances
 
 
-def inverse_distance_weights(losses: Array, importance: Array | None = None) -> Array:
+def inverse_distance_weights(losses: Array) -> Array:
     """Weights that fall with the distance from the ideal point and sum to 1 (equation 17).
 
     Args:
         losses: Points × objectives, all minimised.
-        importance: See :func:`ideal_distances`.
 
     Example:
         >>> points = np.array([[0.0, 1.0], [0.3, 0.4], [1.0, 0.0]])
         >>> inverse_distance_weights(points).round(2).tolist()
         [0.25, 0.5, 0.25]
     """
-    inverse = 1 / np.maximum(ideal_distances(losses, importance), _NEAREST)
+    inverse = 1 / np.maximum(ideal_distances(losses), _NEAREST)
     weights: Array = inverse / inverse.sum()
+    return weights
+
+
+def focused_weights(losses: Array) -> Array:
+    """Weights by the first objective alone, which sum to 1: a tenth less loss, twice the weight.
+
+    Not the paper's: it asks the front who may speak, and the loss how loudly.
+
+    Args:
+        losses: Points × objectives, all minimised, the first positive.
+
+    Example:
+        >>> focused_weights(np.array([[0.10, 9.0], [0.11, 3.0], [0.20, 1.0]])).round(2).tolist()
+        [0.68, 0.32, 0.0]
+    """
+    first = np.asarray(losses, dtype=float)[:, 0]
+    if (first < 0).any():
+        raise ValueError(
+            "The strategy 'focused' goes by the first measure, which must not be negative, but is "
+            f"{float(first.min()):.4g} at its least. Put a loss first, or use 'weighted'."
+        )
+    if first.max() == 0:
+        return np.full(len(first), 1 / len(first))
+    share = (first.max() / np.maximum(first, _LEAST * first.max())) ** _FOCUS
+    weights: Array = share / share.sum()
     return weights
 
 

@@ -25,7 +25,8 @@ LOSSES = [[0.0, 3.0], [0.2, 1.0], [1.0, 0.0]]
 
 
 @parametrize_with_checks(
-    [FrontClassifier(), FrontRegressor(), FrontClassifier(strategy="diverse")]
+    [FrontClassifier(), FrontRegressor()]
+    + [FrontClassifier(strategy=s) for s in ("knee", "diverse", "focused")]
 )
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
@@ -67,7 +68,7 @@ def test_diverse_members_are_a_subset_with_the_nearest_first():
     assert model.weights_.sum() == pytest.approx(1)
 
 
-@pytest.mark.parametrize("strategy", ["knee", "weighted", "diverse"])
+@pytest.mark.parametrize("strategy", ["knee", "weighted", "diverse", "focused"])
 def test_names_of_columns_and_classes_are_kept_and_it_can_be_pickled(strategy):
     words = np.array(["a", "b", "c"])[Y]
     model = FrontClassifier(members(), LOSSES, strategy=strategy).fit(FRAME, words)
@@ -90,7 +91,7 @@ def test_weights_of_rows_reach_the_members():
     assert set(model.fit(X, Y, sample_weight=heavy).predict(X)) == {2}
 
 
-@pytest.mark.parametrize("strategy", ["knee", "weighted", "diverse"])
+@pytest.mark.parametrize("strategy", ["knee", "weighted", "diverse", "focused"])
 def test_regressors_take_the_weighted_mean(strategy):
     rows, target = load_diabetes(return_X_y=True)
     both = [("ridge", Ridge()), ("tree", DecisionTreeRegressor(max_depth=3, random_state=0))]
@@ -109,8 +110,7 @@ def test_regressors_take_the_weighted_mean(strategy):
         ({"estimators": []}, "empty"),
         ({"losses": [[1.0]]}, "losses.*3 estimators"),
         ({"losses": [[1.0], [np.nan], [2.0]]}, "losses.*finite"),
-        ({"losses": [[1], [2], [3]], "importance": [1, 2]}, "each of the 1 columns"),
-        ({"losses": [[1], [2], [3]], "importance": [-1]}, "at least 0"),
+        ({"losses": [[-1.0], [2.0], [1.0]], "strategy": "focused"}, "must not be negative"),
     ],
 )
 def test_bad_options_are_refused_in_fit(options, message):

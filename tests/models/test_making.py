@@ -95,21 +95,12 @@ def test_nothing_to_make_a_model_of(searched):
         front_model([study.ask()._get_latest_trial()], objective)
 
 
-def test_importance_goes_by_the_names_of_measures(searched):
-    objective, study = searched
-    model = front_model(study, objective, importance={"fraction": 0.1})
-    assert model.importance == [1.0, 0.1]
-    assert model.weights_[0] > front_model(study, objective).weights_[0]  # of the least error
-    with pytest.raises(ValueError, match=r"importance names \['size'\]"):
-        front_model(study, objective, importance={"size": 1.0})
-
-
 def test_the_fronts_of_each_learner_make_one_model():
     learners = {name: spaces.learner(name) for name in ("decision_tree", "knn")}
     objective = ModelTypeObjective(learners, X, Y, measures=["brier", "model_size"], cv=2)
     study = objective.create_study(sampler=MOEADSampler(seed=0, population_size=8))
     study.optimize(objective, n_trials=16)
-    model = front_model(study, objective, each="learner")
+    model = front_model(study, objective, strategy="focused", each="learner")
     said = " ".join(str(member) for member in model.estimators_)
     assert "DecisionTreeClassifier" in said
     assert "KNeighborsClassifier" in said

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from optuna_mofs.models.weighting import (
     diverse_subset,
     entropy_diversity,
+    focused_weights,
     ideal_distances,
     inverse_distance_weights,
 )
@@ -60,9 +61,17 @@ def test_forward_selection_starts_nearest_and_stops_when_diversity_falls():
     assert alone == [1]
 
 
-def test_what_is_not_important_does_not_move_weights():
-    losses = np.array([[0.0, 9.0], [0.5, 2.0], [1.0, 0.0]])
-    np.testing.assert_allclose(ideal_distances(losses, np.array([1.0, 0.0])), [0.0, 0.5, 1.0])
-    np.testing.assert_allclose(ideal_distances(losses, np.ones(2)), ideal_distances(losses))
-    weights = inverse_distance_weights(losses, np.array([1.0, 0.1]))
-    assert (np.diff(weights) < 0).all()
+@given(st.lists(st.floats(1e-3, 1.0), min_size=1, max_size=8))
+def test_less_loss_weighs_more_whatever_its_unit(first):
+    losses = np.column_stack([first, np.arange(len(first))])
+    weights = focused_weights(losses)
+    assert weights.sum() == pytest.approx(1)
+    assert (np.diff(weights[np.argsort(first)]) <= 1e-12).all()
+    np.testing.assert_allclose(focused_weights(100 * losses), weights)
+
+
+def test_losses_of_nothing_are_no_reason_to_divide_by_zero():
+    np.testing.assert_allclose(focused_weights(np.zeros((2, 1))), [0.5, 0.5])
+    assert focused_weights(np.array([[0.0], [1.0]]))[0] > 0.99
+    with pytest.raises(ValueError, match=r"must not be negative, but is -0\.9"):
+        focused_weights(np.array([[-0.9], [-0.8]]))

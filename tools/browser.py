@@ -149,7 +149,9 @@ class Browser:
             raise RuntimeError(f"{expression}: {answer['exceptionDetails'].get('text')}")
         return answer["result"].get("value")
 
-    def wait_for(self, expression: str, *, seconds: float | None = None) -> float:
+    def wait_for(
+        self, expression: str, *, seconds: float | None = None, every: float = 0.02
+    ) -> float:
         """Wait until a JavaScript expression is true; returns how long that took."""
         start = time.monotonic()
         limit = self._patience if seconds is None else seconds
@@ -159,7 +161,7 @@ class Browser:
                     return time.monotonic() - start
             except RuntimeError:
                 pass  # the page is on its way
-            time.sleep(0.02)
+            time.sleep(every)
         text = self.evaluate("document.body.innerText.slice(0, 500)")
         raise TimeoutError(f"After {limit:g} s not true: {expression}. The page says: {text!r}")
 

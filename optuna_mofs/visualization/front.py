@@ -65,6 +65,10 @@ def plot_front(
             f"A front is drawn of two or three metrics, but study {study.study_name!r} has "
             f"{width}: {list(front.metric_names)}. Choose some by targets=."
         )
+    if not np.isfinite(front.values).all(axis=1).any():
+        raise NothingToPlotError(
+            f"No trial on the front of study {study.study_name!r} has finite values only."
+        )
     canvas = _Canvas(front)
     canvas.add_others(dominated)
     canvas.add_front()

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from optuna_mofs.fronts.comparison import Reference, shared_reference
 from optuna_mofs.fronts.progress import hypervolume_history
+from optuna_mofs.fronts.study_points import read_points
 from optuna_mofs.visualization._studies import NothingToPlotError, Studies, grouped
 from optuna_mofs.visualization._style import LOWER_RIGHT, colour, dressed, faded, number, plotly
 
@@ -48,8 +49,14 @@ def plot_hypervolume(
         )
     groups = grouped(studies)
     every = [study for runs in groups.values() for study in runs]
-    if not any(study.get_trials(deepcopy=False) for study in every):
-        raise NothingToPlotError("No study has a trial yet. Run some trials.")
+    points = [read_points(study) for study in every]
+    if not any(len(p.trials) for p in points):
+        raise NothingToPlotError("No study has a finished trial yet. Run some trials.")
+    if reference is None and not any(np.isfinite(p.losses).any(axis=0).all() for p in points):
+        raise NothingToPlotError(
+            "No study has a finite value of every metric, so there is no reference point. "
+            "Run more trials, or give one by reference=."
+        )
     bound = shared_reference(every, reference)
     go = plotly()
     figure = go.Figure()

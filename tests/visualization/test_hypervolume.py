@@ -60,7 +60,7 @@ def test_maximised_and_single_metrics():
 
 
 def test_what_is_missing_or_wrong_is_said():
-    with pytest.raises(NothingToPlotError, match="No study has a trial yet"):
+    with pytest.raises(NothingToPlotError, match="No study has a finished trial yet"):
         plot_hypervolume(plain_study([]))
     with pytest.raises(NothingToPlotError, match="in each of its studies"):
         plot_hypervolume({"a": [plain_study([]), plain_study([(1, 2)])]})

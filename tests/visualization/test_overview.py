@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from optuna.trial import TrialState, create_trial
 
 from optuna_mofs import LexicographicPreference
 from optuna_mofs.visualization import plot_all
@@ -23,6 +25,10 @@ def test_every_figure_that_applies():
 
 def test_what_a_study_lacks_is_left_out():
     assert list(plot_all(plain_study([]))) == []
+    failed = plain_study([])
+    failed.add_trial(create_trial(state=TrialState.FAIL))
+    assert list(plot_all(failed)) == []
+    assert list(plot_all(plain_study([(np.inf, 1)]))) == []
     assert list(plot_all(plain_study([(1, 2)]))) == ["front", "hypervolume"]
     assert list(plot_all(plain_study([(1, 2, 3, 4)]))) == ["hypervolume"]
     assert "operators" not in plot_all(ensemble_study([(0.5, 0.5)]))

@@ -198,3 +198,18 @@ def test_without_the_dashboard_it_says_what_to_install(monkeypatch: pytest.Monke
         DashboardFigures()
     with pytest.raises(ImportError, match=r"pip install 'optuna-mofs\[dashboard\]'"):
         save_figures(small_study())
+
+
+def test_the_benchmark_judges_the_page_that_is_opened_again() -> None:
+    from benchmarks.dashboard import table
+    from tools.dashboard_pages import Opening
+
+    first = Opening(9.0, 4.0)
+    took = {
+        (10_935, "all"): [(first, Opening(3.5, 4.0)), (first, Opening(3.1, 5.0))],
+        (30, "none"): [(first, Opening(2.0, 1.0))],
+    }
+    rows = table(took).splitlines()[2:]
+    assert rows[0].startswith("| 30 features, figures: none | 4 [4, 4] | 9 [9, 9] | 1 [1, 1]")
+    assert rows[0].endswith("| 2 [2, 2] | yes |")
+    assert rows[1].endswith("| 3.3 [3.1, 3.5] | **no** |")

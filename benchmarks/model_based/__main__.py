@@ -43,7 +43,7 @@ def main() -> None:
     options.add_argument("--folds", type=int, default=5, help="of the cross-validation")
     options.add_argument("--trials", type=int, help="budget; default 160, 300 and 400")
     options.add_argument("--jobs", type=int, default=1, help="runs at a time")
-    options.add_argument("--methods", help="only these: parts of names, separated by ;")
+    options.add_argument("--methods", help="only these: names or parts of names, separated by ;")
     options.add_argument(
         "--slow-seeds", type=int, help="fewer runs for GPSampler and SMAC3, which cost much"
     )
@@ -72,7 +72,10 @@ def _jobs(part: str, args: argparse.Namespace) -> list[Job]:
     trials = args.trials or {"a": 160, "b": 300, "c": 400}[part]
     methods = list(features.METHODS if part == "c" else rates.METHODS)
     if args.methods:
-        methods = [m for m in methods if any(name in m for name in args.methods.split(";"))]
+        names = args.methods.split(";")
+        # A name in full means itself alone; part of a name means all that have it.
+        parts = [name for name in names if name not in methods]
+        methods = [m for m in methods if m in names or any(part in m for part in parts)]
     for method in [
         m for m in methods if not importlib.util.find_spec(rates.NEEDS.get(m, "numpy"))
     ]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular
-from scipy.linalg.lapack import dpotri
+from scipy.linalg import cho_solve, cholesky
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, strtrs
 from scipy.optimize import minimize
 
 from optuna_mofs.features.table import Array
@@ -14,14 +14,16 @@ NUGGET = 1e-4
 _MOST_NUGGET = 0.3
 _LENGTHS = (0.03, 10.0)
 #: Points that hyperparameters are estimated from, and points that predictions are made from.
-_LEARN, _KEEP = 100, 256
+_LEARN, _KEEP = 80, 160
+#: Relative gain in likelihood below which the search for scales ends.
+_CLOSE = 1e-3
 
 
 class Kriging:
     """A Gaussian process with constant mean; scale of each column by maximum likelihood.
 
     Horn and Bischl (2016), section III A: Matérn 3/2 and a small nugget. The likelihood is
-    maximised over at most 100 points and predictions are made from at most 256, half of them the
+    maximised over at most 80 points and predictions are made from at most 160, half of them the
     best and the others a spread of the rest, so that the cost stays flat. Predictions are in
     single precision, which errs far less than the nugget.
 
@@ -61,9 +63,8 @@ class Kriging:
         at = (X / self._lengths).astype(np.float32)
         k = _matern(_distances(at, self._X))
         right = k @ self._right
-        half = solve_triangular(
-            self._factor, k.T, lower=True, overwrite_b=True, check_finite=False
-        )
+        # The transpose is Fortran's order, so that nothing is copied.
+        half = strtrs(self._factor, k.T, lower=1, overwrite_b=1)[0]
         # The last term: the mean is estimated too (ordinary kriging).
         left = 1 - np.einsum("ij,ij->j", half, half) + (1 - right[:, 1]) ** 2 / self._sum
         sd = np.sqrt(self._variance * np.maximum(left, 1e-6))
@@ -82,47 +83,61 @@ def _representative(z: Array, most: int) -> Array:
 
 
 def _distances(A: Array, B: Array) -> Array:
-    square = (A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1) - 2 * A @ B.T
-    root: Array = np.sqrt(np.maximum(square, 0.0))
-    return root
+    square: Array = A @ (-2 * B.T)
+    square += (A**2).sum(axis=1)[:, None]
+    square += (B**2).sum(axis=1)
+    np.maximum(square, 0.0, out=square)
+    return np.sqrt(square, out=square)
 
 
 def _matern(r: Array) -> Array:
-    scaled = r * r.dtype.type(np.sqrt(3.0))
-    kernel: Array = (1 + scaled) * np.exp(-scaled)
-    return kernel
+    """The kernel at given distances, which are overwritten."""
+    r *= r.dtype.type(-np.sqrt(3.0))
+    falling = np.exp(r)
+    np.subtract(r.dtype.type(1.0), r, out=r)
+    r *= falling
+    return r
 
 
 def _most_likely(X: Array, z: Array) -> Array:
     """Logarithms of the length scales and of the nugget (relative to the variance)."""
     count, d = X.shape
-    squares = (X.T[:, :, None] - X.T[:, None, :]) ** 2
+    # Columns × pairs: sums over columns, and over pairs, are products with it.
+    squares = ((X.T[:, :, None] - X.T[:, None, :]) ** 2).reshape(d, -1)
+    diagonal = slice(None, None, count + 1)
+    # Lower triangle of a matrix of which LAPACK fills but that; the other half is its mirror.
+    half = np.tril(np.full((count, count), 2.0), -1) + np.eye(count)
+    half = np.asfortranarray(half)
+    both = np.column_stack([z, np.ones(count)])
     # A weak prior keeps scales sane while points are few: about half the range, more if d is
     # large, because distances are.
     prior = np.log(0.5 * np.sqrt(d))
 
     def loss(theta: Array) -> tuple[float, Array]:
-        lengths, nugget = np.exp(theta[:-1]), np.exp(theta[-1])
-        parts = squares / lengths[:, None, None] ** 2
-        decay = np.sqrt(3 * parts.sum(axis=0))
+        inverse_squares, nugget = np.exp(-2 * theta[:-1]), np.exp(theta[-1])
+        decay = (3 * inverse_squares) @ squares
+        np.sqrt(decay, out=decay)
         falling = np.exp(-decay)
-        K = (1 + decay) * falling
-        K[np.diag_indices_from(K)] += nugget
-        try:
-            factor = cholesky(K, lower=True, check_finite=False)
-        except np.linalg.LinAlgError:
+        decay += 1
+        decay *= falling
+        decay[diagonal] += nugget
+        factor, failed = dpotrf(decay.reshape(count, count).T, lower=1, overwrite_a=1)
+        if failed:
             return 1e10, np.zeros(d + 1)
-        ones = cho_solve((factor, True), np.ones(count), check_finite=False)
+        logs = np.log(factor.diagonal()).sum()
+        solved = dpotrs(factor, both, lower=1)[0]
+        ones = solved[:, 1]
         mean = (ones @ z) / ones.sum()
-        alpha = cho_solve((factor, True), z - mean, check_finite=False)
+        alpha = solved[:, 0] - mean * ones
         variance = max(float((z - mean) @ alpha) / count, 1e-12)
-        inverse = dpotri(factor, lower=1)[0]
-        inverse = inverse + np.tril(inverse, -1).T
-        pull = inverse - np.outer(alpha, alpha) / variance
-        value = 0.5 * count * np.log(variance) + np.log(factor.diagonal()).sum()
+        pull = dpotri(factor, lower=1, overwrite_c=1)[0]
+        pull -= np.outer(alpha / variance, alpha)
+        value = 0.5 * count * np.log(variance) + logs
         slopes = np.empty(d + 1)
-        slopes[:-1] = 1.5 * np.einsum("jk,ijk->i", pull * falling, parts)
         slopes[-1] = 0.5 * nugget * np.trace(pull)
+        pull *= half
+        falling *= pull.T.reshape(-1)
+        slopes[:-1] = 1.5 * inverse_squares * (squares @ falling)
         away = (theta[:-1] - prior) / 1.5
         value += 0.5 * float(away @ away)
         slopes[:-1] += away / 1.5
@@ -131,7 +146,12 @@ def _most_likely(X: Array, z: Array) -> Array:
     start = np.append(np.full(d, prior), np.log(1e-2))
     bounds = [tuple(np.log(_LENGTHS))] * d + [(np.log(NUGGET), np.log(_MOST_NUGGET))]
     found = minimize(
-        loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 20}
+        loss,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": 20, "ftol": _CLOSE},
     )
     theta: Array = found.x
     return theta

@@ -13,7 +13,7 @@ from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
 from optuna_mofs.samplers.base import HistorySampler, Proposal
 from optuna_mofs.samplers.model_based.choice import best_candidate
-from optuna_mofs.samplers.model_based.gain import gain, tolerance
+from optuna_mofs.samplers.model_based.gain import gain, penalty, tolerance
 from optuna_mofs.samplers.model_based.infill import (
     Criterion,
     LowerConfidenceBound,
@@ -30,6 +30,13 @@ from optuna_mofs.samplers.model_based.search import InfillSearch
 from optuna_mofs.samplers.model_based.start import FirstConfigurations
 from optuna_mofs.samplers.model_based.surrogates import Surrogate, surrogate_factory
 from optuna_mofs.samplers.model_based.view import Seen, View
+
+#: Lambda on the norm's own surrogate (the authors' code on mixed spaces).
+_PAPERS_CONFIDENCE = 2.0
+#: How far the ideal point lies beyond the best bounds, on the scale of the better half.
+_BEYOND = 0.2
+#: More than the norm of any promise.
+_BEHIND = 100.0
 
 #: What a sampler that has learned says of candidates: what they promise (the lower the better),
 #: and what the chosen one shall remember.
@@ -139,14 +146,35 @@ class ModelBasedSampler(HistorySampler):
     ) -> Callable[[Seen, LowerConfidenceBound], Array]:
         """Bounds of all objectives: one surrogate for each that is not exactly known."""
         models = {j: self._fitted(view, view.values[:, j], rng) for j in view.unknown}
+        # The trials are asked for twice: for the front, and for the best to start from.
+        of_trials = {j: model.predict(view.seen.X) for j, model in models.items()}
 
         def bounds(seen: Seen, bound: LowerConfidenceBound) -> Array:
             found = seen.exact.copy()
             for j, model in models.items():
-                found[:, j] = np.maximum(bound(*model.predict(seen.X), 0.0), view.floor[j])
+                at = of_trials[j] if seen is view.seen else model.predict(seen.X)
+                found[:, j] = np.maximum(bound(*at, 0.0), view.floor[j])
             return found
 
         return bounds
+
+    def _front(
+        self, view: View, bounds: Callable[[Seen, LowerConfidenceBound], Array]
+    ) -> tuple[Array, Array]:
+        """Scaled values of the front as the surrogates see it, and the penalty's tolerance.
+
+        Values of cross-validation are rough: the best of them are lucky. No bound reaches a lucky
+        front, and the search would turn to whatever is penalised least, such as a plateau at one
+        end of it (Koch et al. 2015). The bounds of running trials count.
+        """
+        points = view.front(bounds(view.seen, LowerConfidenceBound(0.0)))
+        running = [note["bounds"] for note in view.history.running_notes if "bounds" in note]
+        if running:
+            points = np.concatenate([points, view.scale.linear(np.array(running))])
+        front: Array = moocore.filter_dominated(points)
+        done = len(view.values)
+        left = done if self.n_trials is None else max(0, self.n_trials - done)
+        return front, tolerance(front, left)
 
     def _bound(self, view: View, number: int) -> LowerConfidenceBound:
         """The confidence bound; workers on one objective differ in courage.
@@ -167,18 +195,21 @@ class ParEGOSampler(ModelBasedSampler):
     features as Binder et al. (2020), section 4.2: BO-MO-FE with ``features="filter_ensemble"``,
     BO-MO with ``features="single_filter"``, BO-SO and BO-SO-FE with a single measure.
 
-    Each trial draws a weight vector, fits one surrogate to the augmented Tchebycheff norm of the
-    finished trials and proposes what promises most. Trials that run at the same time have weights
-    apart from each other. What was changed against the papers is in
-    ``docs/samplers/model_based.md``.
+    Each trial draws a weight vector and proposes what promises most by the augmented Tchebycheff
+    norm under these weights. Trials that run at the same time have weights apart from each other.
+    What was changed against the papers is in ``docs/samplers/model_based.md``.
 
     Args:
         criterion: ``"lcb"``, ``"ei"``, or a function of (mean, sd, best target), the lower the
-            better.
+            better. Only ``"lcb"`` can judge several surrogates; the others work on the norm's.
+        model: What surrogates are fitted to. ``"objectives"``: to each objective; a candidate is
+            judged by the norm of their confidence bounds, and comes last where the front dominates
+            them. ``"norm"``: one to the norm of the finished trials, as the papers do.
         rho: Weight of the sum in the augmented Tchebycheff norm.
         **shared: What both samplers have: ``n_trials``, ``start_size``, ``surrogate``,
-            ``confidence`` (by default 2; the authors' code takes 1 on numeric spaces, else 2),
-            ``search``, ``mask_search``, ``seed``; see :class:`ModelBasedSampler`.
+            ``confidence`` (by default 0.5; 2 with ``model="norm"``, where the authors' code takes 1
+            on numeric spaces, else 2), ``search``, ``mask_search``, ``seed``; see
+            :class:`ModelBasedSampler`.
 
     Example:
         >>> import optuna
@@ -195,15 +226,18 @@ class ParEGOSampler(ModelBasedSampler):
         True
     """
 
-    default_confidence = 2.0
+    default_confidence = 0.5
 
     def __init__(
         self,
         *,
         criterion: str | Criterion = "lcb",
+        model: str = "objectives",
         rho: float = RHO,
         **shared: Unpack[SharedOptions],
     ) -> None:
+        if shared.get("confidence") is None and model == "norm":
+            shared["confidence"] = _PAPERS_CONFIDENCE
         super().__init__(**shared)
         if not callable(criterion) and criterion not in ("lcb", "ei"):
             raise ValueError(
@@ -212,29 +246,57 @@ class ParEGOSampler(ModelBasedSampler):
             )
         if not rho >= 0:
             raise ValueError(f"rho must be at least 0, but is {rho}.")
+        if model not in ("objectives", "norm"):
+            raise ValueError(f"model must be 'objectives' or 'norm', but is {model!r}.")
         self.criterion = criterion
+        self.model = model
         self.rho = rho
 
     def learn(self, view: View, rng: np.random.Generator, number: int) -> Learned:
-        """One surrogate of the norm under the trial's weights.
+        """The norm of all objectives' bounds, or the bound of the norm, under the trial's weights.
 
-        If only some of the objectives need a model, the norm is that of their bounds and of the
-        exact values of the others.
+        If only some of the objectives need a model, the norm is always that of their bounds and of
+        the exact values of the others.
         """
         weights = self._weights(view, number)
         criterion = self._criterion(view, number)
         memory: dict[str, Any] = {"objective_weights": weights.round(6).tolist()}
         if isinstance(criterion, LowerConfidenceBound):
             memory["confidence"] = criterion.weight
-            if len(view.unknown) < len(weights):
-                bound, bounds = criterion, self._bounds(view, rng)
-                return (
-                    lambda seen: tchebycheff(bounds(seen, bound), weights, self.rho),
-                    lambda seen: memory,
-                )
+            several = len(weights) > 1 and self.model == "objectives"
+            if several or len(view.unknown) < len(weights):
+                return self._norm_of_bounds(view, rng, weights, criterion, memory)
         targets = view.rescaled(tchebycheff(view.values, weights, self.rho))
         model, best = self._fitted(view, targets, rng), float(targets.min())
         return lambda seen: criterion(*model.predict(seen.X), best), lambda seen: memory
+
+    def _norm_of_bounds(
+        self,
+        view: View,
+        rng: np.random.Generator,
+        weights: Array,
+        bound: LowerConfidenceBound,
+        memory: dict[str, Any],
+    ) -> Learned:
+        bounds = self._bounds(view, rng)
+        if self.model == "norm":
+            return (
+                lambda seen: tchebycheff(bounds(seen, bound), weights, self.rho),
+                lambda seen: memory,
+            )
+        front, epsilon = self._front(view, bounds)
+        # The norm measures from a point that is better than all: else what lies beyond the ends
+        # of the front would never be worth its price.
+        ideal = np.maximum(bounds(view.seen, bound).min(axis=0) - _BEYOND, view.floor)
+
+        def promise(seen: Seen) -> Array:
+            found = bounds(seen, bound)
+            behind = penalty(found, front, epsilon)
+            # What the front dominates comes after all else, however well it suits the weights.
+            norm = tchebycheff(found - ideal, weights, self.rho)
+            return np.where(behind < 0, norm, _BEHIND + behind)
+
+        return promise, lambda seen: memory
 
     def _weights(self, view: View, number: int) -> Array:
         m = view.values.shape[1]
@@ -289,25 +351,9 @@ class SMSEGOSampler(ModelBasedSampler):
             return lambda seen: bounds(seen, bound)[:, 0], lambda seen: {
                 "confidence": bound.weight
             }
-        front = self._front(view, bounds(view.seen, LowerConfidenceBound(0.0)))
+        front, epsilon = self._front(view, bounds)
         reference = view.reference()
-        left = len(view.values) if self.n_trials is None else self.n_trials - number
-        epsilon = tolerance(front, max(0, left))
         return (
             lambda seen: -gain(bounds(seen, bound), front, reference, epsilon),
             lambda seen: {"bounds": view.scale.raw(bounds(seen, bound)[0]).tolist()},
         )
-
-    def _front(self, view: View, smoothed: Array) -> Array:
-        """Scaled values of the front as the surrogates see it, with the bounds of what is running.
-
-        Values of cross-validation are rough: the best of them are lucky. No bound reaches a lucky
-        front, and the search would turn to whatever is penalised least, such as a plateau at one
-        end of it (Koch et al. 2015).
-        """
-        points = view.front(smoothed)
-        running = [note["bounds"] for note in view.history.running_notes if "bounds" in note]
-        if running:
-            points = np.concatenate([points, view.scale.linear(np.array(running))])
-        front: Array = moocore.filter_dominated(points)
-        return front

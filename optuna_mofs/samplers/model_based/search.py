@@ -37,9 +37,9 @@ class InfillSearch:
 
     restarts: int = 3
     rounds: int = 3
-    points: int = 240
+    points: int = 160
     starts: int = 8
-    neighbours: int = 40
+    neighbours: int = 30
     steps: tuple[float, ...] = (0.15, 0.05, 0.015)
 
     def __post_init__(self) -> None:

@@ -139,6 +139,28 @@ def test_own_regressor_and_criterion(sampler: Any) -> None:
     assert {n.get("operator") for n in notes(study)[6:]} <= {"focus", "local"}
 
 
+def test_what_adds_nothing_to_the_front_comes_last() -> None:
+    def cliff(trial: Trial) -> tuple[float, float]:
+        x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+        t = 2 * x - 1
+        # Half of the space has the value of one end of the front.
+        return (1.0, 0.0) if t < 0 else (t**2 + (y - 0.3) ** 2, (1 - t) ** 2)
+
+    on_plateau = {}
+    for model in ("objectives", "norm"):
+        sampler = ParEGOSampler(seed=2, search=FAST, model=model)
+        study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
+        study.optimize(cliff, n_trials=40)
+        on_plateau[model] = sum(trial.values == [1.0, 0.0] for trial in study.trials[8:])
+    assert on_plateau["objectives"] < 3 < on_plateau["norm"]
+
+
+def test_the_papers_model_has_the_papers_confidence() -> None:
+    assert ParEGOSampler().confidence == 0.5
+    assert ParEGOSampler(model="norm").confidence == 2
+    assert ParEGOSampler(model="norm", confidence=0.7).confidence == 0.7
+
+
 def test_expected_improvement_runs() -> None:
     study = make_study("three", sampler=ParEGOSampler(seed=0, criterion="ei", start_size=6))
     study.optimize(PROBLEMS["three"], n_trials=9)
@@ -179,6 +201,7 @@ def test_masks_of_any_size(sampler: Any) -> None:
         ({"confidence": -1.0}, "confidence must be at least 0"),
         ({"surrogate": "svm"}, "surrogate must be one of"),
         ({"criterion": "pi"}, "criterion must be 'lcb', 'ei'"),
+        ({"model": "weights"}, "model must be"),
         ({"rho": -0.1}, "rho must be at least 0"),
     ],
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import numpy as np
+import pytest
 
-from benchmarks.model_based import rates
-from benchmarks.model_based.runs import BREAST_CANCER, Job, Result, collect
+from benchmarks.model_based import __main__ as script
+from benchmarks.model_based import features, rates
+from benchmarks.model_based.runs import BREAST_CANCER, Job, Result, collect, finished
 
 JOB = Job("b", BREAST_CANCER, rows=100, folds=3, trials=5, method="ParEGOSampler", seed=0)
 
@@ -50,3 +53,28 @@ def test_finished_runs_are_not_run_again(tmp_path: Path) -> None:
     found = collect(run, elsewhere, 1, keep)
     assert [job.seed for job in done] == [0, 1, 2]
     assert [found[job]["seed"] for job in jobs] == [0, 1, 2]
+    assert finished(keep) == found
+
+
+def test_a_name_in_full_means_one_method() -> None:
+    asked = argparse.Namespace(
+        trials=5, methods="ParEGOSampler;Latin", seeds=1, slow_seeds=None, sets="x", data=None
+    )
+    asked.rows, asked.folds = 10, 2
+    methods = [job.method for job in script._jobs("a", asked)]
+    assert methods == ["ParEGOSampler", "Latin hypercube"]
+
+
+def test_reports_do_with_what_was_run(capsys: pytest.CaptureFixture[str]) -> None:
+    def result(job: Job) -> Result:
+        at = 0.1 * (1 + job.seed)
+        return {"tuned": [[at, 0.2], [0.3, at]], "tested": [[at, 0.2]], "seconds": 0.1}
+
+    jobs = [Job("a", task, 10, 2, 2, "TPESampler", 0) for task in ("one", "two")]
+    jobs.append(Job("a", "one", 10, 2, 2, "GPSampler", 0))
+    rates.report({job: result(job) for job in jobs}, jobs)
+    assert capsys.readouterr().out.count("GPSampler") == 2  # the first task, and its rank there
+
+    jobs = [Job("c", job.task, 10, 2, 2, job.method, 0) for job in jobs]
+    features.report({job: {"volumes": [0.1, 0.2]} for job in jobs}, jobs)
+    assert "GPSampler" not in capsys.readouterr().out

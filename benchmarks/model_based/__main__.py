@@ -22,7 +22,7 @@ from pathlib import Path
 
 from benchmarks.common import parser  # first: it sets threads
 from benchmarks.model_based import cost, features, rates
-from benchmarks.model_based.runs import BREAST_CANCER, Job, collect
+from benchmarks.model_based.runs import BREAST_CANCER, Job, collect, finished
 
 TASKS = "sonar:svm,sonar:knn,wdbc:svm,wdbc:knn,madelon:svm,madelon:knn"
 TITLES = {
@@ -50,6 +50,9 @@ def main() -> None:
     options.add_argument(
         "--keep", type=Path, help="file of finished runs, which are not run again"
     )
+    options.add_argument(
+        "--finished", action="store_true", help="only print what --keep holds, run nothing"
+    )
     args = options.parse_args()
     if args.quick:
         args.trials, args.seeds, args.rows, args.folds = 14, 1, 240, 3
@@ -65,6 +68,12 @@ def main() -> None:
         else:
             module = features if part == "c" else rates
             jobs = _jobs(part, args)
+            if args.finished:
+                kept = finished(args.keep)
+                jobs = [job for job in jobs if job in kept]
+                if not jobs:
+                    print("Nothing is finished.")
+                    continue
             module.report(collect(module.run, jobs, args.jobs, args.keep), jobs)
 
 

@@ -79,8 +79,13 @@ def run(job: Job) -> Result:
 
 
 def report(found: dict[Job, Result], jobs: list[Job]) -> None:
-    """A table a task, and mean ranks of the medians."""
+    """A table a task, and mean ranks of the medians.
+
+    Methods that were not run on all of the tasks are left out.
+    """
     tasks, methods = (list(dict.fromkeys(getattr(j, k) for j in jobs)) for k in ("task", "method"))
+    pairs = {(j.task, j.method) for j in jobs}
+    methods = [m for m in methods if all((t, m) in pairs for t in tasks)]
     trials = jobs[0].trials
     marks = [m for m in (50, 100, 200) if m < trials] + [trials]
     ranks = []

@@ -214,6 +214,8 @@ def report(found: dict[Job, Result], jobs: list[Job]) -> None:
         rows = []
         for method in methods:
             runs = [v[method] for (t, _), v in volumes.items() if t == task and method in v]
+            if not runs:
+                continue
             spreads = [Spread.of(column) for column in zip(*runs)]
             texts = (f"{s.median:.3f} [{s.least:.3f}, {s.most:.3f}]" for s in spreads)
             rows.append([method, len(runs), *texts])

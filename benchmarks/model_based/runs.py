@@ -59,7 +59,7 @@ def collect(
         workers: Processes.
         keep: File of finished runs, to which new ones are added.
     """
-    found = _finished(keep)
+    found = finished(keep)
     todo = [job for job in jobs if job not in found]
     if workers == 1:
         made: Iterable[Result] = map(run, todo)
@@ -80,7 +80,8 @@ def _watched(jobs: list[Job], results: Iterable[Result], keep: Path | None) -> d
     return found
 
 
-def _finished(keep: Path | None) -> dict[Job, Result]:
+def finished(keep: Path | None) -> dict[Job, Result]:
+    """The runs in a file that :func:`collect` wrote."""
     if keep is None or not keep.exists():
         return {}
     found = {}

@@ -207,8 +207,8 @@ class ParEGOSampler(ModelBasedSampler):
             them. ``"norm"``: one to the norm of the finished trials, as the papers do.
         rho: Weight of the sum in the augmented Tchebycheff norm.
         **shared: What both samplers have: ``n_trials``, ``start_size``, ``surrogate``,
-            ``confidence`` (by default 0.5; 2 with ``model="norm"``, where the authors' code takes 1
-            on numeric spaces, else 2), ``search``, ``mask_search``, ``seed``; see
+            ``confidence`` (by default 0.5; 2 with ``model="norm"``, where the authors' code takes
+            1 on numeric spaces, else 2), ``search``, ``mask_search``, ``seed``; see
             :class:`ModelBasedSampler`.
 
     Example:

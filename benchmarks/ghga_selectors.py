@@ -5,6 +5,7 @@ many evaluations as a selector of scikit-learn needed are given to GHGASampler, 
 the chosen features is that on rows which no method saw.
 
     python -m benchmarks.ghga_selectors --data DIR --tasks madelon,diabetes --seeds 3
+    python -m benchmarks.ghga_selectors --data DIR --tasks madelon --against RFECV
 
 The regression set is scikit-learn's diabetes data with all squares and products (65 features).
 """
@@ -36,8 +37,9 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from optuna_mofs import FeatureSelectionObjective, GHGASampler, optima
 
 TOLERANCE = 0.005
-#: Task, split, training rows at most.
-Job = tuple[str, int, int]
+SELECTORS = ("RFECV", "SequentialFeatureSelector")
+#: Task, split, training rows at most, selectors between commas.
+Job = tuple[str, int, int, str]
 #: Method, evaluations, size, test error.
 Result = tuple[str, int, int, float]
 
@@ -69,17 +71,9 @@ def selected_by_sfs(X: np.ndarray, y: np.ndarray, model: Any) -> tuple[np.ndarra
 def selected_by_ghga(
     X: np.ndarray, y: np.ndarray, model: Any, evaluations: int, seed: int
 ) -> np.ndarray:
-    """The smallest set within the tolerance after as many evaluations.
-
-    Phase 1 takes a quarter of the evaluations at most: its default of 4 p would leave nothing.
-    """
+    """The smallest set within the tolerance after as many evaluations."""
     objective = FeatureSelectionObjective(clone(model), X, y, cv=5)
-    sampler = GHGASampler(
-        seed=seed,
-        tolerance=TOLERANCE,
-        start_size=min(20, max(2, evaluations // 5)),
-        first_phase=int(np.clip(evaluations // 8, 2, 2 * X.shape[1])),
-    )
+    sampler = GHGASampler(seed=seed, tolerance=TOLERANCE, n_trials=evaluations)
     study = objective.create_study(sampler=sampler)
     study.optimize(objective, n_trials=evaluations)
     return optima(study, TOLERANCE).masks[0]
@@ -87,7 +81,7 @@ def selected_by_ghga(
 
 def compared(job: Job, folder: str | None) -> tuple[Job, list[Result]]:
     """All methods on one split."""
-    name, seed, rows = job
+    name, seed, rows, against = job
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.filterwarnings("ignore")
     X, y, model, ranker = task(name, Path(folder) if folder else None)
@@ -104,10 +98,11 @@ def compared(job: Job, folder: str | None) -> tuple[Job, list[Result]]:
         results.append((method, evaluations, int(mask.sum()), float(error)))
 
     with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
-        for method, (mask, spent) in {
-            "RFECV": selected_by_rfecv(X, y, ranker),
-            "SequentialFeatureSelector": selected_by_sfs(X, y, model),
-        }.items():
+        for method in against.split(","):
+            if method == "RFECV":
+                mask, spent = selected_by_rfecv(X, y, ranker)
+            else:
+                mask, spent = selected_by_sfs(X, y, model)
             judged(method, mask, spent)
             mask = selected_by_ghga(X, y, model, spent, seed)
             judged(f"GHGASampler, as many as {method}", mask, spent)
@@ -118,13 +113,18 @@ def compared(job: Job, folder: str | None) -> tuple[Job, list[Result]]:
 def main() -> None:
     options = parser(__doc__ or "", seeds=3)
     options.add_argument("--tasks", default="madelon,diabetes")
+    options.add_argument("--against", default=",".join(SELECTORS), help=" or ".join(SELECTORS))
     options.add_argument("--rows", type=int, default=400, help="training rows at most")
     options.add_argument("--jobs", type=int, default=2, help="splits at a time")
     options.add_argument("--keep", type=Path, help="file of finished splits, which are kept")
     args = options.parse_args()
+    if not set(args.against.split(",")) <= set(SELECTORS):
+        options.error(f"--against knows {', '.join(SELECTORS)}, not {args.against!r}.")
     tasks = ["diabetes"] if args.quick else args.tasks.split(",")
     seeds = 1 if args.quick else args.seeds
-    jobs: list[Job] = [(name, seed, args.rows) for name in tasks for seed in range(seeds)]
+    jobs: list[Job] = [
+        (name, seed, args.rows, args.against) for name in tasks for seed in range(seeds)
+    ]
     done: dict[Job, list[Result]] = {}
     if args.keep is not None and args.keep.exists():
         done = {tuple(job): found for job, found in map(json.loads, args.keep.open())}

@@ -7,6 +7,7 @@ those to be tried earlier. Any such function can be given to the sampler.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -27,10 +28,12 @@ _SMALL = 1e-9
 class ForestGuide:
     """A random forest that predicts the loss, on top of a ridge regression.
 
-    The forest is the paper's. Two things are added. The loss is learned on a logarithmic scale
+    The forest is the paper's. Three things are added. The loss is learned on a logarithmic scale
     (its distance to the best one), so that differences among good sets count as much as those
-    among bad ones. And the forest learns what a ridge regression on the bits leaves: a forest
-    alone cannot tell apart features that none of its trees splits on.
+    among bad ones. The forest learns what a ridge regression on the bits leaves: a forest alone
+    cannot tell apart features that none of its trees splits on. And it counts as much as it
+    predicts of sets that its trees did not see (out of bag): what is left is mostly noise at
+    first, and a forest that learned noise would spoil the order.
 
     Args:
         trees: Number of trees.
@@ -39,6 +42,7 @@ class ForestGuide:
         tolerance: Distances to the best loss below this are all good.
         penalty: Ridge penalty; None for the forest alone.
         scale: ``"log"``, or ``"loss"`` for the loss itself.
+        out_of_bag: Whether the forest is weighted by its predictions out of bag.
     """
 
     trees: int = 30
@@ -47,6 +51,7 @@ class ForestGuide:
     tolerance: float = 0.005
     penalty: float | None = 5.0
     scale: str = "log"
+    out_of_bag: bool = True
 
     def __call__(self, masks: Array, losses: Array, rng: np.random.Generator) -> Prediction:
         """Learn."""
@@ -64,8 +69,14 @@ class ForestGuide:
             self.trees,
             max_features=self.features,
             max_samples=min(len(inputs), self.rows),
+            oob_score=_no_score if self.out_of_bag else False,
             random_state=int(rng.integers(2**31)),
-        ).fit(inputs, left)
+        )
+        with warnings.catch_warnings():
+            # With few sets and trees some set is in all bags, and has no prediction.
+            warnings.filterwarnings("ignore", message="Some inputs do not have OOB scores")
+            forest.fit(inputs, left)
+        weight = _weight(forest.oob_prediction_, left) if self.out_of_bag else 1.0
         # The trees are asked one by one: for few rows the forest's own loop is most of the time.
         trees = [tree.tree_ for tree in forest.estimators_]
 
@@ -73,7 +84,7 @@ class ForestGuide:
             rows = np.ascontiguousarray(candidates, dtype=np.float32)
             loss = rows @ slopes
             for tree in trees:
-                loss = loss + tree.predict(rows)[:, 0] / len(trees)
+                loss = loss + weight / len(trees) * tree.predict(rows)[:, 0]
             scores: Array = -loss + _SMALL * rng.random(len(rows))
             return scores
 
@@ -125,7 +136,7 @@ def named_guide(guide: str | Guide, tolerance: float, *, plain: bool = False) ->
         return guide
     ours = ForestGuide(tolerance=tolerance)
     known: dict[str, Guide | None] = {
-        "forest": replace(ours, penalty=None, scale="loss") if plain else ours,
+        "forest": replace(ours, penalty=None, scale="loss", out_of_bag=False) if plain else ours,
         "frequency": plain_frequency_guide if plain else frequency_guide,
         "random": random_guide,
         "none": None,
@@ -133,6 +144,18 @@ def named_guide(guide: str | Guide, tolerance: float, *, plain: bool = False) ->
     if guide not in known:
         raise ValueError(f"guide must be one of {sorted(known)} or a function, but is {guide!r}.")
     return known[guide]
+
+
+def _no_score(truth: Array, predicted: Array) -> float:
+    """Only the predictions are wanted: R² of a constant target would warn."""
+    return 0.0
+
+
+def _weight(predicted: Array, truth: Array) -> float:
+    """By which factor predictions come closest to the truth, from 0 to 1."""
+    centred = predicted - predicted.mean()
+    power = float(centred @ centred)
+    return float(np.clip(centred @ truth / power, 0, 1)) if power > 0 else 0.0
 
 
 def _ridge(inputs: Array, target: Array, penalty: float) -> Array:

@@ -20,12 +20,21 @@ from optuna_mofs.samplers.ghga.variation import (
     declining_rate,
     size_keeping_mutation,
 )
-from optuna_mofs.samplers.operators.mask_start import MaskStart, bernoulli_start, ensemble_start
+from optuna_mofs.samplers.operators.mask_start import (
+    MaskStart,
+    bernoulli_start,
+    ensemble_start,
+    wide_start,
+)
 from optuna_mofs.samplers.operators.survival import pareto_ranks
 
 #: What an elimination does beyond the paper, and in the paper.
 _OURS = {"block": 0.125, "slack": 0.1, "demote": True, "renew": 0.9, "merge": 0.05}
 _PAPER = {"block": 0.0, "slack": np.inf, "demote": False, "renew": 0.0, "merge": 0.0}
+
+#: First masks in turn, where filters rank the features: small sets of the best ones show soon what
+#: they are worth, and random halves what the filters overlook.
+_STARTS = (bernoulli_start, wide_start, ensemble_start)
 
 #: Part of the trials that are random where there are no features to select.
 _FRESH = 0.2
@@ -51,8 +60,9 @@ class GHGASampler(HistorySampler):
 
     Args:
         variant: ``"paper"`` for the paper's elimination: one feature at a time, the first cheaper
-            set is taken, starts from the population only, guides of the whole archive. ``block``,
-            ``slack``, ``demote``, ``renew`` and ``merge`` override it.
+            set is taken, starts from the population only, guides of the whole archive; and first
+            sets that are random halves. ``block``, ``slack``, ``demote``, ``renew``, ``merge``
+            and ``start`` override it.
         tolerance: What may be lost of the best performance for a smaller set (ε), in units of the
             first value.
         guide: ``"forest"``, ``"frequency"``, ``"random"``, ``"none"`` (no elimination), or a
@@ -80,9 +90,12 @@ class GHGASampler(HistorySampler):
             0.9), see :mod:`optuna_mofs.samplers.ghga.renewal`.
         merge: Probability that an elimination starts from the union of two similar local optima
             (by default 0.05).
-        start_size: Finished trials before the first child.
+        n_trials: Number of trials planned, if known: with a small budget the start takes a fifth
+            of it at most, and phase 1 a quarter.
+        start_size: Finished trials before the first child (by default 20).
         start: Makes the first masks after the first one, which holds all features. By default
-            half of them follow the filters, if there are any, and half are random.
+            two of three follow the filters, if there are any, and the others are random halves,
+            which all are in the paper (``bernoulli_start``).
         value: Position of the value that is the performance.
         seed: Seed; if None, one is drawn and kept in the study.
 
@@ -119,7 +132,8 @@ class GHGASampler(HistorySampler):
         demote: bool | None = None,
         renew: float | None = None,
         merge: float | None = None,
-        start_size: int = 20,
+        n_trials: int | None = None,
+        start_size: int | None = None,
         start: MaskStart | None = None,
         value: int = 0,
         seed: int | None = None,
@@ -157,6 +171,11 @@ class GHGASampler(HistorySampler):
                 f"renew and merge are probabilities of different starts and must not exceed 1 "
                 f"together, but are {self.renew} and {self.merge}."
             )
+        if n_trials is not None:
+            _within("n_trials", n_trials, 1, np.inf)
+        self.n_trials = n_trials
+        if start_size is None:
+            start_size = 20 if n_trials is None else int(np.clip(n_trials // 5, 2, 20))
         self.start_size = _within("start_size", start_size, 1, np.inf)
         self.start = start
         self.value = _within("value", value, 0, np.inf)
@@ -171,7 +190,7 @@ class GHGASampler(HistorySampler):
         search = self._search(history)
         latest, chain, after, children = search.trail.now(history.running_notes)
         iteration = children // 2 + 1
-        phase = self.first_phase or 2 * len(history.table.free)
+        phase = self._iterations_of_phase_1(len(history.table.free))
         if iteration <= phase or self._guide is None:
             return self._child(history, search, rng, iteration, NO_CHAIN)
         if self.gave_way > 1:
@@ -198,8 +217,8 @@ class GHGASampler(HistorySampler):
             return Proposal(row, np.ones(len(table.free), dtype=bool), "all", memory=memory)
         recipe = self.start
         if recipe is None:
-            filters = table.ranks is not None and number % 2
-            recipe = ensemble_start if filters else bernoulli_start
+            plain = table.ranks is None or self.variant == "paper"
+            recipe = bernoulli_start if plain else _STARTS[number % len(_STARTS)]
         weights = rng.dirichlet(np.ones(max(1, len(table.filters))))[: len(table.filters)]
         return Proposal(row, recipe(rng, table, weights), recipe.__name__, memory=memory)
 
@@ -212,7 +231,7 @@ class GHGASampler(HistorySampler):
         after: int,
     ) -> Proposal:
         members = self._reproductive(search)
-        phase = self.first_phase or 2 * search.archive.p
+        phase = self._iterations_of_phase_1(search.archive.p)
         rate = declining_rate(iteration, phase, self.mutation_decline, self.mutation_rate)
         archive = search.archive
         for _ in range(_TRIES):
@@ -238,6 +257,12 @@ class GHGASampler(HistorySampler):
         return Proposal(row, mask, operator, parents, {**memory, "after": after})
 
     # ---- inside -------------------------------------------------------------------------------
+
+    def _iterations_of_phase_1(self, p: int) -> int:
+        if self.first_phase is not None:
+            return self.first_phase
+        usual = 2 * p
+        return usual if self.n_trials is None else int(np.clip(self.n_trials // 8, 2, usual))
 
     def _reproductive(self, search: Search) -> Array:
         order = search.eligible()

@@ -36,6 +36,33 @@ def test_forest_leaves_out_what_does_not_matter(tried, penalty, scale) -> None:
     assert min(order.tolist().index(j) for j in (0, 1, 2, 4, 5)) > 8
 
 
+def test_a_forest_that_learned_noise_does_not_count() -> None:
+    # Few sets, a linear loss and noise: all that a forest finds in what the ridge leaves is noise.
+    rng = np.random.default_rng(0)
+    masks = rng.random((120, 30)) < 0.5
+    slopes = np.linspace(0, 0.3, 30)
+    losses = np.exp(5 - masks @ slopes + 0.5 * rng.standard_normal(120))
+    agreement = []
+    for out_of_bag in (True, False):
+        guide = ForestGuide(features=1.0, out_of_bag=out_of_bag)
+        predict = guide(masks, losses, np.random.default_rng(0))
+        scores = predict(leave_one_out(30), np.random.default_rng(0))
+        agreement.append(np.corrcoef(scores, -slopes)[0, 1])
+    assert agreement[0] > agreement[1] + 0.01
+
+
+def test_a_forest_that_predicts_unseen_sets_counts() -> None:
+    # Feature 0 matters where feature 1 is absent, and the reverse: no ridge can say that.
+    masks = np.random.default_rng(0).random((400, 10)) < 0.5
+    losses = 1.0 * (masks[:, 0] ^ masks[:, 1])
+    predict = ForestGuide(features=1.0)(masks, losses, np.random.default_rng(0))
+    apart, together = np.zeros((2, 10), dtype=bool), np.zeros((2, 10), dtype=bool)
+    apart[0, 0] = apart[1, 1] = True
+    together[1, :2] = True
+    rng = np.random.default_rng(1)
+    assert predict(together, rng).min() > predict(apart, rng).max() + 1
+
+
 def test_forest_is_repeatable_and_takes_broken_losses(tried) -> None:
     masks, losses = tried
     losses = np.where(np.arange(400) % 50 == 0, 1e200, losses)
@@ -89,7 +116,7 @@ def test_guides_by_name() -> None:
     assert named_guide("forest", 0.25) == ForestGuide(tolerance=0.25)
     assert named_guide(random_guide, 0.01) is random_guide
     assert named_guide("forest", 0.25, plain=True) == ForestGuide(
-        tolerance=0.25, penalty=None, scale="loss"
+        tolerance=0.25, penalty=None, scale="loss", out_of_bag=False
     )
     assert named_guide("frequency", 0.25, plain=True) is plain_frequency_guide
     with pytest.raises(ValueError, match=r"'forest', 'frequency', 'none', 'random'.*'svm'"):

@@ -13,6 +13,7 @@ from optuna.trial import Trial
 from optuna_mofs import FeatureTable, GHGASampler, optima, suggest_features
 from optuna_mofs._storage import frozen_attr
 from optuna_mofs.history import PROPOSAL
+from optuna_mofs.samplers.operators.mask_start import wide_start
 
 P = 16
 #: Two sets of three features that explain everything, and share one feature.
@@ -216,6 +217,7 @@ def test_hyperparameters_are_tuned_along() -> None:
         ("variant", "mine"),
         ("renew", -0.1),
         ("merge", 1.1),
+        ("n_trials", 0),
         ("start_size", 0),
         ("value", -1),
     ],
@@ -223,6 +225,60 @@ def test_hyperparameters_are_tuned_along() -> None:
 def test_bad_options_are_refused(option: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"{option} must be"):
         GHGASampler(**{option: value})
+
+
+@pytest.mark.parametrize(
+    ("options", "start", "phase"),
+    [
+        ({}, 20, 30),
+        ({"n_trials": 5}, 2, 2),
+        ({"n_trials": 60}, 12, 7),
+        ({"n_trials": 5000}, 20, 30),
+        ({"n_trials": 60, "start_size": 4, "first_phase": 9}, 4, 9),
+    ],
+)
+def test_a_small_budget_leaves_most_to_phase_2(
+    options: dict[str, int], start: int, phase: int
+) -> None:
+    sampler = GHGASampler(guide="random", seed=0, **options)
+    study = optuna.create_study(directions=["maximize", "minimize"], sampler=sampler)
+
+    def objective(trial: optuna.Trial) -> tuple[float, float]:
+        mask = suggest_features(trial, 15)
+        return float(mask[:3].sum()), float(mask.sum())
+
+    study.optimize(objective, n_trials=start + 2 * phase + 1)
+    operators = [frozen_attr(trial, PROPOSAL)["operator"] for trial in study.trials]
+    assert set(operators[start : start + 2 * phase]) <= {"crossover", "mutation"}
+    assert operators[start - 1] == "bernoulli_start"
+    assert operators[-1] in ("elimination", "probe")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, ["wide_start", "ensemble_start", "bernoulli_start"]),
+        ({"variant": "paper"}, ["bernoulli_start"] * 3),
+        ({"start": wide_start}, ["wide_start"] * 3),
+    ],
+)
+def test_the_start_follows_the_filters(options: dict[str, Any], expected: list[str]) -> None:
+    ranks = np.linspace(0, 1, 12)[None]
+    table = FeatureTable(tuple("abcdefghijkl"), filters=("f",), ranks=ranks)
+    sampler = GHGASampler(seed=0, start_size=7, **options)
+    study = optuna.create_study(directions=["maximize", "minimize"], sampler=sampler)
+
+    def objective(trial: optuna.Trial) -> tuple[float, float]:
+        mask = suggest_features(trial, table)
+        return float(mask.mean()), float(mask.sum())
+
+    study.optimize(objective, n_trials=7)
+    notes = [frozen_attr(trial, PROPOSAL) for trial in study.trials]
+    assert [note["operator"] for note in notes] == ["all", *expected * 2]
+    for note, trial in zip(notes, study.trials):
+        if note["operator"] == "wide_start":  # the best by rank, the last ones here
+            mask = _mask(study, trial)
+            assert mask[-mask.sum() :].all()
 
 
 def test_probabilities_exceed_1_together() -> None:

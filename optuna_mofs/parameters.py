@@ -75,6 +75,14 @@ class ParameterSpace:
         rows[:, which] = np.floor(unit[:, which] * self.cells[which])
         return rows
 
+    def snapped(self, rows: Array) -> Array:
+        """Rows with every value of a grid where :meth:`encode` puts it."""
+        rows = rows.copy()
+        for j, axis in enumerate(self._axes):
+            if isinstance(axis, _Grid):
+                rows[:, j] = axis.snapped(rows[:, j])
+        return rows
+
     def size(self) -> float:
         """Number of different configurations, infinite if any parameter is continuous."""
         with np.errstate(over="ignore"):
@@ -148,6 +156,14 @@ class _Grid(_Axis):
         found = self.low + min(self.last, max(0, round(k))) * self.step
         # The last step of a float may land a rounding error above its bound.
         return int(found) if self.integer else min(self.high, found)
+
+    def snapped(self, values: Array) -> Array:
+        place = self.start + np.clip(values, 0.0, 1.0) * self.width
+        k = np.round((np.exp(place) - self.low) / self.step if self.log else place)
+        cells = np.clip(k, 0, self.last)
+        scaled = np.log(self.low + cells * self.step) if self.log else cells
+        snapped: Array = (scaled - self.start) / self.width
+        return snapped
 
 
 class _Choice(_Axis):

@@ -77,7 +77,7 @@ class LexicographicOrder:
             finite = math.isfinite(best)
             share = self.relative[column] * abs(best) if finite else 0.0
             targets[column] = max(best + self.absolute[column] + share, self.goals[column])
-            running = running[self._reached(column, values, targets[column])]
+            running = running[self.reached(column, values, targets[column])]
         return targets
 
     def ranking(self, points: Floats, targets: Floats | None = None) -> NDArray[np.intp]:
@@ -96,7 +96,7 @@ class LexicographicOrder:
     def lifted(self, points: Floats, targets: Floats) -> Floats:
         """Columns in order of priority, in which values that reach their target equal it."""
         columns = [
-            np.where(self._reached(c, points[:, c], targets[c]), targets[c], points[:, c])
+            np.where(self.reached(c, points[:, c], targets[c]), targets[c], points[:, c])
             for c in self.columns
         ]
         return np.column_stack(columns)
@@ -139,7 +139,8 @@ class LexicographicOrder:
         none = (0.0,) * len(self.columns)
         return replace(self, absolute=none, relative=none)
 
-    def _reached(self, column: int, values: Floats, target: float) -> NDArray[np.bool_]:
+    def reached(self, column: int, values: Floats, target: float) -> NDArray[np.bool_]:
+        """Which values of a column reach its target, rounding errors of the tolerance aside."""
         reached: NDArray[np.bool_] = values <= target
         if (self.absolute[column] or self.relative[column]) and math.isfinite(target):
             reached |= np.abs(values - target) <= _ROUNDING * abs(target)

@@ -6,6 +6,7 @@ import numpy as np
 
 from optuna_mofs.features.draw import cheap_first, simplex_weights
 from optuna_mofs.features.table import Array, FeatureTable
+from optuna_mofs.history import History
 
 #: What is left of the movement of an axis that does not take part: no value is tried twice.
 HARDLY = 0.05
@@ -75,6 +76,22 @@ def flip_near_boundary(
     changed[_next(inside, skip_drop, drop)] = False
     changed[_next(outside, skip_add, add)] = True
     return changed
+
+
+def change_mask(
+    rng: np.random.Generator, history: History, i: int, *, sign: int, step: float
+) -> tuple[Array, float]:
+    """The mask of the i-th trial changed, and how much the hyperparameters move beside it.
+
+    A third of the directions moves the mask, a third the hyperparameters, a third both.
+    """
+    assert history.table is not None
+    mask = history.mask(i)
+    part = rng.random()
+    if part < 1 / 3 and len(history.space):
+        return mask, 1.0
+    flipped = flip_near_boundary(rng, mask, history.table, sign=sign, step=step)
+    return flipped, 1.0 if part < 2 / 3 else 0.0
 
 
 def _next(keys: Array, skip: int, count: int) -> Array:

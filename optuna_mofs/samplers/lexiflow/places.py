@@ -8,6 +8,8 @@ one leaves it, and the opposite direction leads to other choices than the direct
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from optuna_mofs.features.table import Array
@@ -52,42 +54,61 @@ class Places:
         return cls(history.space, sizes)
 
     def place(self, row: Array) -> Array:
-        """The place of a row without NaN."""
-        place = np.zeros(self.dimension)
+        """The place of a row without NaN, or of several rows."""
+        place = np.zeros((*row.shape[:-1], self.dimension))
         for j, axes in enumerate(self._axes):
             if self.space.categorical[j]:
-                place[axes.start + int(row[j])] = HEIGHT
+                holds = row[..., j, None] == np.arange(axes.stop - axes.start)
+                place[..., axes] = HEIGHT * holds
             else:
-                place[axes] = self._narrow(j, row[j])
+                place[..., axes.start] = self._narrow(j, row[..., j])
         return place
 
     def row(self, place: Array) -> Array:
-        """The row at a place."""
-        row = np.empty(len(self._axes))
+        """The row at a place, or the rows at several."""
+        row = np.empty((*place.shape[:-1], len(self._axes)))
         for j, axes in enumerate(self._axes):
             if self.space.categorical[j]:
-                row[j] = np.argmax(place[axes])
+                row[..., j] = np.argmax(place[..., axes], axis=-1)
             else:
-                row[j] = self._widen(j, float(place[axes.start]))
+                row[..., j] = self._widen(j, place[..., axes.start])
         return row
 
+    def coordinates(self, rows: Array) -> Array:
+        """Rows for a model of them: on the grid of their values, fractions on their own scale."""
+        seen = self.space.snapped(rows)
+        for j in self._sizes:
+            seen[:, j] = self._narrow(j, seen[:, j])
+        return seen
+
     def inside(self, place: Array) -> Array:
-        """The place with its numbers folded back into [0, 1]."""
+        """A place, or several, with numbers folded back into [0, 1]."""
         place = place.copy()
         for j, axes in enumerate(self._axes):
+            part = place[..., axes]
             if self.space.categorical[j]:
                 # Only differences matter; bounded, or a category could never be left again.
-                place[axes] = np.clip(place[axes] - place[axes].max() + HEIGHT, 0.0, HEIGHT)
+                highest = part.max(axis=-1, keepdims=True)
+                place[..., axes] = np.clip(part - highest + HEIGHT, 0.0, HEIGHT)
             else:
                 # Projected, steps across a bound would pile up on it and try it again and again.
-                place[axes] = reflect(place[axes])
+                place[..., axes] = reflect(part)
         return place
 
-    def from_unit(self, unit: Array) -> Array:
-        """A row from a point of the unit cube with one coordinate a parameter."""
-        row: Array = self.space.from_unit(unit[None])[0]
+    def from_unit(self, unit: Array, *, wide: bool = False) -> Array:
+        """A row, or several, from points of the unit cube with one coordinate a parameter.
+
+        Args:
+            unit: The points.
+            wide: Whether every other fraction of features is drawn evenly from all fractions. By
+                their logarithms more than half of all features are hardly ever drawn.
+        """
+        row: Array = self.space.from_unit(np.atleast_2d(unit)).reshape(unit.shape)
         for j in self._sizes:
-            row[j] = self._widen(j, float(unit[j]))
+            u = unit[..., j]
+            row[..., j] = self._widen(j, u)
+            if wide:
+                row[..., j] = np.where(u < 0.5, self._widen(j, 2 * u), 2 * u - 1)
         return row
 
     def remembered(self, row: Array, noted: list[float] | None) -> Array:
@@ -113,11 +134,11 @@ class Places:
         noted: list[float] = np.round(place, _DIGITS).tolist()
         return noted
 
-    def _narrow(self, j: int, value: float) -> float:
+    def _narrow(self, j: int, value: Any) -> Any:
         p = self._sizes.get(j)
-        return value if p is None else 1.0 + np.log(max(value, 1 / p)) / np.log(p)
+        return value if p is None else 1.0 + np.log(np.maximum(value, 1 / p)) / np.log(p)
 
-    def _widen(self, j: int, value: float) -> float:
+    def _widen(self, j: int, value: Any) -> Any:
         p = self._sizes.get(j)
-        inside = min(1.0, max(0.0, value))
-        return inside if p is None else float(p ** (inside - 1.0))
+        inside = np.minimum(1.0, np.maximum(0.0, value))
+        return inside if p is None else p ** (inside - 1.0)

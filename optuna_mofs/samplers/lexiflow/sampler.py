@@ -14,9 +14,19 @@ from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
 from optuna_mofs.preferences import LexicographicPreference
 from optuna_mofs.samplers.base import HistorySampler, Proposal
-from optuna_mofs.samplers.lexiflow.directions import flip_near_boundary, random_direction
+from optuna_mofs.samplers.lexiflow.candidates import draw_candidates
+from optuna_mofs.samplers.lexiflow.directions import change_mask, random_direction
+from optuna_mofs.samplers.lexiflow.guide import (
+    KEEP,
+    learned_from,
+    questions,
+    relevant,
+    scales,
+    worth,
+)
+from optuna_mofs.samplers.lexiflow.model import Points
 from optuna_mofs.samplers.lexiflow.places import Places
-from optuna_mofs.samplers.lexiflow.start import first_row, restart_row, start_mask
+from optuna_mofs.samplers.lexiflow.start import design_row, first_row, restart_row, start_mask
 from optuna_mofs.samplers.lexiflow.threads import Rules, Stand, Threads
 from optuna_mofs.samplers.operators.rows import fill_missing
 
@@ -28,10 +38,11 @@ class LexiFlowSampler(HistorySampler):
     """Randomised direct search towards the trial that a lexicographic preference wants.
 
     Zhang et al. (2023), *Targeted hyperparameter optimization with lexicographic preferences over
-    multiple objectives* (ICLR), Algorithm 1. From an incumbent it steps in a random direction,
-    then in the opposite one, and moves to whatever the preference likes better; the step shrinks
-    when nothing does, and in the end the search restarts. ``docs/samplers/lexiflow.md`` says how
-    categories and masks are walked and what differs from the paper.
+    multiple objectives* (ICLR), Algorithm 1. From an incumbent it steps in random directions, of
+    which a model of the trials chooses the most promising, and moves to whatever the preference
+    likes better; the step shrinks when nothing does, and in the end the search restarts.
+    ``docs/samplers/lexiflow.md`` says how categories and masks are walked and what differs from
+    the paper.
 
     It works on any objective. Of several workers each follows a direction of its own from the
     shared incumbent. The answer is ``preference.best(study)``.
@@ -46,13 +57,16 @@ class LexiFlowSampler(HistorySampler):
         most_failures: Most failed directions in a row before the step shrinks; the paper's
             2^(d-1) holds where it is less, and everywhere if this is None.
         lead: Probability that a direction starts from the leader, the best trial if nothing may be
-            given up, instead of from the incumbent; 0 is the paper's.
-        explore: Probability that a trial is a random point instead of a new direction; 0 is the
-            paper's.
+            given up, instead of from the incumbent, and that the model is asked about an objective
+            before the last; 0 is the paper's.
+        explore: Probability that a trial is a random point; 0 is the paper's.
         sparse: Probability that a direction moves only some of the parameters; 0 is the paper's.
         sphere: Whether steps have exactly the length δ, as in the paper, or vary about it.
         widen: What each restart adds to the length δ of the first step; the paper: 1. None for
             the first step's length, up to 0.3 for each axis.
+        candidates: Number of candidates among which a model of the finished trials chooses; with
+            masks a quarter of them. 0 for none, as in the paper: a random direction is followed,
+            then the opposite one.
         seed: Seed; if None, one is drawn and kept in the study.
 
     Example:
@@ -81,11 +95,12 @@ class LexiFlowSampler(HistorySampler):
         step: float = 0.1,
         least_step: float = 0.01,
         most_failures: int | None = 5,
-        lead: float = 0.25,
-        explore: float = 0.15,
+        lead: float = 0.5,
+        explore: float = 0.05,
         sparse: float = 0.5,
         sphere: bool = False,
         widen: float | None = None,
+        candidates: int = 64,
         seed: int | None = None,
     ) -> None:
         super().__init__(seed=seed)
@@ -95,6 +110,8 @@ class LexiFlowSampler(HistorySampler):
             raise ValueError(f"start must map parameter names to values, got {start!r}.")
         if start_trials < 1:
             raise ValueError(f"start_trials must be at least 1, but is {start_trials}.")
+        if candidates < 0:
+            raise ValueError(f"candidates must be at least 0, but is {candidates}.")
         for name, share in (("lead", lead), ("explore", explore), ("sparse", sparse)):
             if not 0 <= share <= 1:
                 raise ValueError(f"{name} must be a probability, but is {share}.")
@@ -105,6 +122,7 @@ class LexiFlowSampler(HistorySampler):
         self.explore = explore
         self.sparse = sparse
         self.sphere = sphere
+        self.candidates = candidates
         self.rules = Rules(step, least_step, most_failures, widen)
 
     @classmethod
@@ -132,6 +150,7 @@ class LexiFlowSampler(HistorySampler):
             sparse=0.0,
             sphere=True,
             widen=1.0,
+            candidates=0,
             seed=seed,
         )
 
@@ -142,6 +161,12 @@ class LexiFlowSampler(HistorySampler):
         if stand.members < (self.start_trials if stand.thread == 0 else 1):
             operator = "start" if stand.thread == 0 else "restart"
             return self._anywhere(history, places, stand, rng, number, operator)
+        if self.candidates:
+            if rng.random() < self.explore:
+                return self._anywhere(history, places, stand, rng, number, "explore")
+            guided = self._guided(history, places, stand, rng)
+            if guided is not None:
+                return guided
         tried = []
         for waiting in _unclaimed(stand, history, number):
             proposal = self._opposite(history, places, stand, waiting)
@@ -187,9 +212,93 @@ class LexiFlowSampler(HistorySampler):
         number: int,
         operator: str,
     ) -> Proposal:
-        row = (first_row if number == 0 else restart_row)(rng, places, self.start)
+        row = self._somewhere(history, places, rng, number, operator)
         memory = {"thread": stand.thread, "step": stand.step}
         return Proposal(row, start_mask(rng, history, number), operator, memory=memory)
+
+    def _somewhere(
+        self,
+        history: History,
+        places: Places,
+        rng: np.random.Generator,
+        number: int,
+        operator: str,
+    ) -> Array:
+        if number == 0 and (self.start or not self.candidates):
+            return first_row(rng, places, self.start)
+        if not self.candidates:
+            return restart_row(rng, places, self.start)
+        if operator == "start":
+            # A model learns more from a design than from as many random points.
+            row = design_row(self.study_seed, number, self.start_trials, places, self.start)
+            if history.table is not None or not history.is_known(history.space.decode(row)):
+                return row
+        return restart_row(rng, places, self.start, rng.random(len(history.space)))
+
+    def _guided(
+        self, history: History, places: Places, stand: Stand, rng: np.random.Generator
+    ) -> Proposal | None:
+        """The most promising of many candidates, or None if there is nothing to gain or new."""
+        order, leading = self.kept("threads", _unbound).orders
+        values = _values(history)
+        targets = order.targets(values)
+        asked = questions(order, values, targets)
+        if not asked:
+            return None
+        question = asked[-1]
+        wanted, leads = order.ranking(values, targets), leading.ranking(values)
+        bases = (stand.incumbent, int(wanted[0]))
+        if len(asked) > 1 and rng.random() < self.lead:
+            question = asked[int(rng.integers(len(asked) - 1))]
+            bases = (stand.leader, int(leads[0]))
+        drawn = draw_candidates(
+            rng,
+            history,
+            places,
+            self.candidates,
+            bases,
+            (stand.step, max(stand.step, self.rules.first_step)),
+            sparse=self.sparse,
+            start=self.start,
+        )
+        kept = relevant(wanted, leads, KEEP)
+        promise = worth(
+            question,
+            _points(history, places, kept),
+            values[kept],
+            Points(places.coordinates(drawn.rows), history.space.categorical, drawn.masks),
+            {column: self._scales(history, places, column) for column in question.columns},
+        )
+        for k in np.argsort(-promise, kind="stable").tolist():
+            base = int(drawn.bases[k])
+            memory = {
+                "thread": stand.thread,
+                # Both ways were candidates: if this one fails, no opposite is waited for.
+                "sign": -1,
+                "step": float(drawn.steps[k]),
+                "iteration": stand.iteration,
+                "failures": stand.failures,
+                "dimension": len(history.space) + (drawn.masks is not None),
+                "place": places.note(drawn.places[k]),
+                "improves": question.column - 1,
+            }
+            parents = () if base < 0 else (int(history.numbers[base]),)
+            mask = None if drawn.masks is None else drawn.masks[k]
+            proposal = Proposal(drawn.rows[k], mask, "guided", parents, memory)
+            if not history.is_known(_params(history, proposal)):
+                return proposal
+        return None
+
+    def _scales(self, history: History, places: Places, column: int) -> Array:
+        """Length scales of a column, from the first trials only, so that they last a while."""
+        count = learned_from(len(history))
+        key = (history.numbers[:count].tobytes(), history.space)
+        kept: dict[int, tuple[Any, Array]] = self.kept("scales", dict)
+        if column not in kept or kept[column][0] != key:
+            order = self.kept("threads", _unbound).orders[0]
+            points = _points(history, places, np.arange(count))
+            kept[column] = key, scales(order, points, _values(history)[:count], column)
+        return kept[column][1]
 
     def _opposite(self, history: History, places: Places, stand: Stand, waiting: int) -> Proposal:
         """The other way from where a direction that failed began."""
@@ -214,7 +323,9 @@ class LexiFlowSampler(HistorySampler):
         row = fill_missing(rng, history.space, history.rows[i])
         here = places.remembered(row, history.notes[i].get("place"))
         u = random_direction(rng, places.dimension, sparse=self.sparse, sphere=self.sphere)
-        mask, moved = self._mask(history, i, rng, sign, step)
+        mask, moved = None, 1.0
+        if history.table is not None:
+            mask, moved = change_mask(rng, history, i, sign=sign, step=step)
         place = places.inside(here + sign * step * u * moved)
         number = int(history.numbers[i])
         memory: dict[str, Any] = {
@@ -233,23 +344,9 @@ class LexiFlowSampler(HistorySampler):
         operator = "direction" if sign > 0 else "opposite"
         return Proposal(places.row(place), mask, operator, (number,), memory)
 
-    def _mask(
-        self, history: History, i: int, rng: np.random.Generator, sign: int, step: float
-    ) -> tuple[Array | None, float]:
-        """The changed mask, and how much the hyperparameters move."""
-        if history.table is None:
-            return None, 1.0
-        mask = history.mask(i)
-        part = rng.random()
-        if part < 1 / 3 and len(history.space):
-            return mask, 1.0
-        flipped = flip_near_boundary(rng, mask, history.table, sign=sign, step=step)
-        return flipped, 1.0 if part < 2 / 3 else 0.0
-
     def _stand(self, history: History) -> Stand:
         threads: Threads = self.kept("threads", _unbound)
-        points = np.column_stack([history.violations, history.values])
-        return threads.after(history.numbers, points, history.notes)
+        return threads.after(history.numbers, _values(history), history.notes)
 
     def _history(self, study: Study, trial: FrozenTrial) -> History:
         history = super()._history(study, trial)
@@ -271,6 +368,21 @@ def _unclaimed(stand: Stand, history: History, number: int) -> list[int]:
         return []
     claimed = {note.get("opposite") for _, note in running}
     return [waiting for waiting, _ in stand.waiting if waiting not in claimed]
+
+
+def _values(history: History) -> Array:
+    """Violation and values of each trial, minimised."""
+    return np.column_stack([history.violations, history.values])
+
+
+def _points(history: History, places: Places, chosen: Array) -> Points:
+    """Some of the trials, as a model sees them."""
+    masks = None
+    if history.table is not None:
+        count = len(history.table.free)
+        masks = np.unpackbits(history.packed[chosen], axis=1, count=count).astype(bool)
+    rows = places.coordinates(history.rows[chosen])
+    return Points(rows, history.space.categorical, masks)
 
 
 def _unbound() -> Threads:

@@ -11,12 +11,16 @@ from optuna_mofs.features.draw import simplex_weights
 from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
 from optuna_mofs.samplers.lexiflow.places import Places
+from optuna_mofs.samplers.operators.hypercube import latin_hypercube
 from optuna_mofs.samplers.operators.mask_start import (
     ensemble_start,
     geometric_start,
     prefix_start,
 )
 from optuna_mofs.samplers.operators.rows import reflect
+
+#: Sets the generator of the design apart from those of trials.
+_DESIGN = 2**31
 
 _MASKS = (prefix_start, ensemble_start, geometric_start)
 
@@ -28,16 +32,40 @@ def first_row(rng: np.random.Generator, places: Places, start: Mapping[str, Any]
     return np.where(np.isnan(given), row, given)
 
 
-def restart_row(rng: np.random.Generator, places: Places, start: Mapping[str, Any]) -> Array:
+def restart_row(
+    rng: np.random.Generator,
+    places: Places,
+    start: Mapping[str, Any],
+    unit: Array | None = None,
+) -> Array:
     """A point drawn from N(x_0, I) around the user's point, folded into the space (line 11).
 
     Over a range of 1 that is all but uniform, which it is where there is no such point.
+
+    Args:
+        rng: Generator.
+        places: The space.
+        start: The user's point.
+        unit: Points of the unit cube for the parameters that the user's point does not name,
+            fractions of features from all of their range; by default one point is drawn.
     """
-    row = places.from_unit(rng.random(len(places.space)))
+    wide = unit is not None
+    unit = rng.random(len(places.space)) if unit is None else unit
+    row = places.from_unit(unit, wide=wide)
     numbers = ~places.space.categorical
     given = places.space.encode({k: v for k, v in start.items() if k in places.space.names})
-    near = reflect(given + rng.standard_normal(len(given)))
+    near = reflect(given + rng.standard_normal(unit.shape))
     return np.where(numbers & ~np.isnan(given), near, row)
+
+
+def design_row(
+    seed: int, number: int, count: int, places: Places, start: Mapping[str, Any]
+) -> Array:
+    """A point of a Latin hypercube of ``count`` points that all trials of a study share."""
+    rng = np.random.default_rng([seed, _DESIGN])
+    rows = restart_row(rng, places, start, latin_hypercube(rng, count, len(places.space)))
+    row: Array = rows[number % count]
+    return row
 
 
 def start_mask(rng: np.random.Generator, history: History, number: int) -> Array | None:

@@ -69,7 +69,7 @@ def flat(trial):
 def test_a_direction_and_its_opposite_are_symmetric_about_the_incumbent():
     # From the middle no step leaves the space and is folded back.
     middle = {"x": 0.5, "y": 0.5}
-    sampler = LexiFlowSampler(seed=3, start=middle, start_trials=1, explore=0)
+    sampler = LexiFlowSampler(seed=3, start=middle, start_trials=1, explore=0, candidates=0)
     study = optuna.create_study(sampler=sampler)
     study.optimize(flat, n_trials=10)
     written = notes(study)
@@ -89,7 +89,7 @@ def test_a_direction_and_its_opposite_are_symmetric_about_the_incumbent():
 
 
 def test_everything_is_on_the_trials_and_says_where_it_came_from():
-    study = make_study("packed", sampler=LexiFlowSampler(seed=1, start_trials=4))
+    study = make_study("packed", sampler=LexiFlowSampler(seed=1, start_trials=4, candidates=0))
     study.optimize(PROBLEMS["packed"], n_trials=25)
     written = notes(study)
     assert [n["operator"] for n in written[1:4]] == ["start"] * 3
@@ -101,6 +101,61 @@ def test_everything_is_on_the_trials_and_says_where_it_came_from():
         assert note["parents"] == [note["incumbent"]]
         assert note["incumbent"] < number
         assert {"thread", "direction", "sign", "step", "iteration", "failures"} <= set(note)
+
+
+@pytest.mark.parametrize("problem", ["mixed", "packed"])
+def test_guided_trials_say_what_they_were_to_improve(problem):
+    study = make_study(problem, sampler=LexiFlowSampler(LOSS_FIRST, seed=1, start_trials=4))
+    study.optimize(PROBLEMS[problem], n_trials=40)
+    written = notes(study)[1:]
+    guided = [n for n in written if n["operator"] == "guided"]
+    assert len(guided) > 25
+    assert {n["improves"] for n in guided} == {0, 1}
+    # Some step from a trial, some are drawn anywhere; none waits for an opposite.
+    assert {len(n["parents"]) for n in guided} == {0, 1}
+    assert all(p < k for k, n in enumerate(written, start=1) for p in n["parents"])
+    assert {n["operator"] for n in written} <= {"start", "guided", "explore", "restart"}
+    assert len({str(sorted(t.params.items())) for t in study.trials}) == 40
+
+
+def test_a_model_finds_in_fewer_trials_what_directions_find():
+    """Both are judged by the least loss of a bowl with many parameters."""
+
+    def wide(trial):
+        x = np.array([trial.suggest_float(f"x{j}", 0, 1) for j in range(6)])
+        return float(((x - 0.3) ** 2).sum())
+
+    found = {}
+    for candidates in (0, 64):
+        values = []
+        for seed in range(3):
+            study = optuna.create_study(sampler=LexiFlowSampler(seed=seed, candidates=candidates))
+            study.optimize(wide, n_trials=40)
+            values.append(study.best_value)
+        found[candidates] = np.median(values)
+    assert found[64] < 0.5 * found[0]
+
+
+def test_the_start_is_a_design_that_all_workers_share():
+    space = {f"x{j}": FloatDistribution(0, 1) for j in range(3)}
+    made = []
+    for _ in range(2):
+        study = optuna.create_study(sampler=LexiFlowSampler(seed=5, start_trials=8))
+        StudyDescription(space=space).write(study)
+        trials = [study.ask(space) for _ in range(8)]
+        made.append([[t.params[n] for n in space] for t in trials])
+    assert made[0] == made[1]
+    cells = np.floor(np.array(made[0]) * 8).astype(int)
+    assert [sorted(column) for column in cells.T.tolist()] == [list(range(8))] * 3
+
+
+def test_workers_that_ask_at_once_are_guided_to_different_points():
+    study = make_study("mixed", sampler=LexiFlowSampler(LOSS_FIRST, seed=0, start_trials=4))
+    study.optimize(mixed, n_trials=12)
+    for _ in range(6):
+        mixed(study.ask())
+    asked = study.trials[12:]
+    assert len({str(sorted(t.params.items())) for t in asked}) == 6
 
 
 def test_restarts_widen_the_step_and_begin_somewhere_else():
@@ -174,7 +229,8 @@ def test_a_start_outside_the_space_is_refused():
 
 def test_workers_follow_directions_of_their_own_and_late_results_count():
     study = make_study(
-        "mixed", sampler=LexiFlowSampler(LOSS_FIRST, seed=0, start_trials=4, explore=0)
+        "mixed",
+        sampler=LexiFlowSampler(LOSS_FIRST, seed=0, start_trials=4, explore=0, candidates=0),
     )
     study.optimize(mixed, n_trials=8)
     open_trials = []
@@ -222,6 +278,7 @@ def test_metrics_by_name_and_an_unknown_one():
         ({"lead": -1}, "lead.*-1"),
         ({"explore": 2}, "explore.*2"),
         ({"widen": -1.0}, "widen.*-1"),
+        ({"candidates": -1}, "candidates.*-1"),
         ({"preference": "error"}, "preference.*'error'"),
         ({"start": [1]}, "start.*1"),
     ],

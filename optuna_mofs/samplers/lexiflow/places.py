@@ -75,10 +75,12 @@ class Places:
         return row
 
     def coordinates(self, rows: Array) -> Array:
-        """Rows for a model of them: on the grid of their values, fractions on their own scale."""
-        seen = self.space.snapped(rows)
+        """Rows for a model of them: fractions of features on their logarithmic scale."""
+        if not self._sizes:
+            return rows
+        seen = rows.copy()
         for j in self._sizes:
-            seen[:, j] = self._narrow(j, seen[:, j])
+            seen[:, j] = self._narrow(j, rows[:, j])
         return seen
 
     def inside(self, place: Array) -> Array:

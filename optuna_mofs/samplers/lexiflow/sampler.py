@@ -239,14 +239,16 @@ class LexiFlowSampler(HistorySampler):
         self, history: History, places: Places, stand: Stand, rng: np.random.Generator
     ) -> Proposal | None:
         """The most promising of many candidates, or None if there is nothing to gain or new."""
-        order, leading = self.kept("threads", _unbound).orders
+        threads: Threads = self.kept("threads", _unbound)
         values = _values(history)
-        targets = order.targets(values)
-        asked = questions(order, values, targets)
+        asked = questions(threads.orders[0], values, threads.targets[0])
         if not asked:
             return None
         question = asked[-1]
-        wanted, leads = order.ranking(values, targets), leading.ranking(values)
+        wanted, leads = (
+            order.ranking(values, targets)
+            for order, targets in zip(threads.orders, threads.targets)
+        )
         bases = (stand.incumbent, int(wanted[0]))
         if len(asked) > 1 and rng.random() < self.lead:
             question = asked[int(rng.integers(len(asked) - 1))]
@@ -266,7 +268,11 @@ class LexiFlowSampler(HistorySampler):
             question,
             _points(history, places, kept),
             values[kept],
-            Points(places.coordinates(drawn.rows), history.space.categorical, drawn.masks),
+            Points(
+                places.coordinates(history.space.snapped(drawn.rows)),
+                history.space.categorical,
+                drawn.masks,
+            ),
             {column: self._scales(history, places, column) for column in question.columns},
         )
         for k in np.argsort(-promise, kind="stable").tolist():

@@ -122,6 +122,11 @@ class Threads:
         self._numbers = numbers.copy()
         return self._stands[-1]
 
+    @property
+    def targets(self) -> tuple[Array, ...]:
+        """Those of all trials that were read, by each of the orders."""
+        return self._targets[-1]
+
     def _consume(self, i: int, numbers: Array, points: Array, note: dict[str, Any]) -> None:
         before = self._stands[-1]
         # A trial that this sampler did not make is taken up by the thread of its time.

@@ -158,9 +158,9 @@ class _Grid(_Axis):
         return int(found) if self.integer else min(self.high, found)
 
     def snapped(self, values: Array) -> Array:
-        place = self.start + np.clip(values, 0.0, 1.0) * self.width
-        k = np.round((np.exp(place) - self.low) / self.step if self.log else place)
-        cells = np.clip(k, 0, self.last)
+        place = self.start + np.minimum(1.0, np.maximum(0.0, values)) * self.width
+        k = np.rint((np.exp(place) - self.low) / self.step if self.log else place)
+        cells = np.minimum(self.last, np.maximum(0, k))
         scaled = np.log(self.low + cells * self.step) if self.log else cells
         snapped: Array = (scaled - self.start) / self.width
         return snapped

@@ -148,6 +148,15 @@ def test_size_of_extremes() -> None:
     assert ParameterSpace(many).size() == math.inf
 
 
+@given(SEEDS)
+def test_snapped_rows_are_where_their_values_go(seed: int) -> None:
+    rows = SPACE.sample(np.random.default_rng(seed), 5)
+    before = rows.copy()
+    expected = [SPACE.encode(SPACE.decode(row)) for row in rows]
+    np.testing.assert_allclose(SPACE.snapped(rows), expected, atol=1e-9)
+    np.testing.assert_array_equal(rows, before)
+
+
 def test_from_unit_keeps_its_input() -> None:
     unit = np.random.default_rng(0).random((4, len(SPACE)))
     before = unit.copy()

@@ -96,3 +96,26 @@ def test_a_fraction_of_features_is_walked_by_factors():
     assert places.from_unit(unit)[j] == pytest.approx(1000**-0.5)
     other = [k for k in range(len(history.space)) if k != j]
     assert places.from_unit(unit)[other].tolist() == [0.5] * len(other)
+
+
+def test_several_rows_at_once_are_as_one_by_one():
+    units = np.random.default_rng(0).random((6, 5))
+    places = Places(SPACE, {1: 40})
+    rows = places.from_unit(units)
+    np.testing.assert_array_equal(rows, [places.from_unit(u) for u in units])
+    there = places.place(rows)
+    np.testing.assert_array_equal(there, [places.place(row) for row in rows])
+    moved = there + np.random.default_rng(1).standard_normal(there.shape)
+    inside = places.inside(moved)
+    np.testing.assert_array_equal(inside, [places.inside(place) for place in moved])
+    np.testing.assert_array_equal(places.row(inside), [places.row(place) for place in inside])
+
+
+def test_half_of_the_fractions_are_drawn_evenly_on_request():
+    space = ParameterSpace({"fraction": FloatDistribution(0, 1)})
+    places = Places(space, {0: 100})
+    units = np.linspace(0.0005, 0.9995, 1000)[:, None]
+    few, wide = places.from_unit(units), places.from_unit(units, wide=True)
+    assert np.mean(few > 0.5) == pytest.approx(0.15, abs=0.01)
+    assert np.mean(wide > 0.5) == pytest.approx((0.15 + 0.5) / 2, abs=0.01)
+    np.testing.assert_allclose(places.coordinates(few)[:, 0], units[:, 0])

@@ -131,7 +131,7 @@ def log_improvement(mean: Array, sd: Array, best: float) -> Array:
 
     Example:
         >>> log_improvement(np.zeros(2), np.ones(2), -np.array([1.0, 60.0])).round(2).tolist()
-        [-2.48, -1809.11]
+        [-2.49, -1809.11]
     """
     z = (best - mean) / sd
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -60,7 +60,8 @@ def plot_feature_frequency(
     hover = [
         [
             f"<b>{escape(found.names[j], False)}</b><br>in {round(part * len(members))} of "
-            f"{len(members)} trials of the front with {label} features"
+            f"{len(members)} trials of the front with {label} features "
+            f"({_percents(found.sizes[members], found.total)})"
             for label, members, part in zip(labels, columns, line)
         ]
         for j, line in zip(rows, share)
@@ -69,10 +70,7 @@ def plot_feature_frequency(
     figure = go.Figure(
         go.Heatmap(
             z=np.round(share, 4).tolist(),
-            x=[
-                f"{label}<br>{_percents(found.sizes[members], found.total)}"
-                for label, members in zip(labels, columns)
-            ],
+            x=labels,
             y=tick_labels([found.names[j] for j in rows]),
             zmin=0,
             zmax=1,
@@ -92,7 +90,9 @@ def plot_feature_frequency(
         subtitle=f"{cut}{len(chosen):,} features that occur on the front, of {found.total:,}",
         height=max(320, 170 + 22 * len(rows)),
     )
-    figure.update_xaxes(title="number and fraction of features", type="category", showgrid=False)
+    figure.update_xaxes(
+        title=f"number of features, of {found.total:,}", type="category", showgrid=False
+    )
     return figure.update_yaxes(
         type="category", autorange="reversed", showgrid=False, dtick=1, ticksuffix="  "
     )

@@ -48,7 +48,8 @@ def test_pages_open_in_time_whatever_the_number_of_features(site):
     browser, dashboard, studies = site
     took = {p: dashboard.opening(browser, study) for p, study in studies.items()}
     print(took)
-    if os.getloadavg()[0] <= (os.cpu_count() or 1):
+    alone = "PYTEST_XDIST_WORKER" not in os.environ
+    if alone and os.getloadavg()[0] <= (os.cpu_count() or 1):
         assert max(opening.seconds for opening in took.values()) < LIMIT
     else:
         # The clock counts what others do; but many features must cost no more than few.

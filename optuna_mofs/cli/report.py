@@ -12,7 +12,7 @@ from optuna_mofs.cli.options import STORAGE, add_study_options
 from optuna_mofs.cli.output import write_text
 from optuna_mofs.cli.picks import Pick, add_pick_options, picked
 from optuna_mofs.cli.settings import Settings
-from optuna_mofs.cli.text import counted, number
+from optuna_mofs.cli.text import counted, number, without_steps
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
@@ -155,7 +155,7 @@ def _front_table(front: Front, pick: Pick) -> str:
     counted_features = "n_features" in frame
     listed = "features" in frame
     header = ["trial", *front.metric_names]
-    header += ["features"] * counted_features + ["which"] * listed + extra
+    header += ["features"] * counted_features + ["which"] * listed + without_steps(extra)
     rows: list[list[Any]] = []
     for i, (trial, values) in enumerate(zip(front, front.values)):
         row: list[Any] = [trial.number, *map(number, values)]
@@ -221,7 +221,8 @@ def _hyperparameters(front: Front, trial: FrozenTrial) -> list[list[str]]:
 
     known = StudyDescription.read(front.study)
     mask = set() if known is None else set(known.mask_parameters)
-    return [[name, _shown(value)] for name, value in trial.params.items() if name not in mask]
+    params = {name: _shown(value) for name, value in trial.params.items() if name not in mask}
+    return [list(row) for row in zip(without_steps(list(params)), params.values())]
 
 
 def _shown(value: Any) -> str:

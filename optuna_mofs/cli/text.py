@@ -58,6 +58,19 @@ def script(name: str) -> str:
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
+def without_steps(names: Sequence[str]) -> list[str]:
+    """Names of parameters without the pipeline's steps before them, if they still differ.
+
+    Example:
+        >>> without_steps(["model__booster__max_depth", "model__booster__subsample", "fraction"])
+        ['max_depth', 'subsample', 'fraction']
+        >>> without_steps(["svm__C", "ridge__C"])
+        ['svm__C', 'ridge__C']
+    """
+    short = [name.rpartition("__")[2] for name in names]
+    return short if len(set(short)) == len(short) and all(short) else list(names)
+
+
 def number(value: float) -> str:
     """A number as people read it, four significant digits.
 

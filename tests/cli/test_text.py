@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from optuna_mofs.cli.text import script, table, wrapped
+from optuna_mofs.cli.text import script, table, without_steps, wrapped
 
 
 def test_columns_end_below_each_other() -> None:
@@ -39,3 +39,10 @@ def test_script_is_a_path_when_the_environment_is_not_activated(
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert script("pip") == str(tmp_path / ".venv" / "bin" / "pip")
+
+
+def test_steps_before_parameters_stay_where_names_would_clash() -> None:
+    assert without_steps(["svc__C", "svc__gamma"]) == ["C", "gamma"]
+    assert without_steps(["a__C", "b__C", "b__gamma"]) == ["a__C", "b__C", "b__gamma"]
+    assert without_steps(["odd__", "plain"]) == ["odd__", "plain"]
+    assert without_steps([]) == []

@@ -29,7 +29,7 @@ class Job:
     """What a worker shall do with one study.
 
     Args:
-        storage: SQLite URL, or the path of a journal file.
+        storage: URL of a database, or the path of a journal file.
         study: Name of the study.
         problem: Name of its problem.
         trials: How many trials to run; None to run ``until`` there are enough.
@@ -50,9 +50,11 @@ def no_waiting(file: object) -> None:
 
 
 def open_storage(where: str) -> BaseStorage:
-    """SQLite by URL with patience for locks, or a journal file by path."""
+    """A database by URL, SQLite with patience for locks, or a journal file by path."""
     if "://" not in where:
         return JournalStorage(JournalFileBackend(where))
+    if not where.startswith("sqlite:"):
+        return RDBStorage(where)
     path = where.partition(":///")[2]
 
     def connect() -> sqlite3.Connection:

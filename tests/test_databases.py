@@ -1,0 +1,114 @@
+"""Studies in real database servers; each is skipped where the server is not installed."""
+
+from __future__ import annotations
+
+from contextlib import chdir
+
+import numpy as np
+import optuna
+import pytest
+from optuna.trial import TrialState
+
+from optuna_mofs import (
+    FeatureTable,
+    FilterEnsembleNSGA2Sampler,
+    GHGASampler,
+    LexiFlowSampler,
+    MOEADSampler,
+    ParEGOSampler,
+    SMSEGOSampler,
+    retry_interrupted,
+    selected_features,
+    suggest_features,
+)
+from optuna_mofs.cli import main
+from optuna_mofs.testing.problems import PROBLEMS, make_study
+from optuna_mofs.testing.proposing import distinct, params_of
+from optuna_mofs.testing.worker import Job, open_storage, run
+from tests.cli.tables import QUICK, write_people
+from tests.servers import SERVERS
+
+SAMPLERS = {
+    "nsga2": lambda: FilterEnsembleNSGA2Sampler(seed=2, start_size=8, population_size=8),
+    "parego": lambda: ParEGOSampler(seed=2, start_size=8),
+    "smsego": lambda: SMSEGOSampler(seed=2, start_size=8),
+    "ghga": lambda: GHGASampler(seed=2, start_size=5, first_phase=4),
+    "lexiflow": lambda: LexiFlowSampler(seed=2, start_trials=5),
+    "moead": lambda: MOEADSampler(seed=2, population_size=8),
+}
+
+
+@pytest.fixture(scope="module", params=list(SERVERS))
+def url(request):
+    with SERVERS[request.param]() as made:
+        yield made
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_stopped_and_reopened_it_goes_on_as_in_memory(url, name):
+    whole = make_study("packed", sampler=SAMPLERS[name]())
+    whole.optimize(PROBLEMS["packed"], n_trials=16)
+    make_study("packed", storage=url, study_name=f"resumed {name}")
+    for trials in (9, 7):
+        study = optuna.load_study(
+            study_name=f"resumed {name}", storage=url, sampler=SAMPLERS[name]()
+        )
+        study.optimize(PROBLEMS["packed"], n_trials=trials)
+    # To the last bit: a server must not round what a sampler goes by.
+    assert params_of(study) == params_of(whole)
+    assert [t.values for t in study.trials] == [t.values for t in whole.trials]
+
+
+@pytest.mark.parametrize("name", ["nsga2", "ghga"])
+def test_four_processes_try_nothing_twice(url, name):
+    study = make_study("packed", storage=open_storage(url), study_name=f"four {name}")
+    job = Job(url, f"four {name}", "packed", trials=8)
+    assert run(SAMPLERS[name], [job], count=4) == [0, 0, 0, 0]
+    assert [t.state for t in study.trials] == [TrialState.COMPLETE] * 32
+    assert distinct(study.trials) == 32
+
+
+def test_a_trial_that_a_kill_cut_off_is_tried_again(url):
+    study = make_study("packed", storage=open_storage(url), study_name="killed")
+    job = Job(url, "killed", "packed", trials=8, kill_at=5)
+    assert run(SAMPLERS["nsga2"], [job]) == [-9]
+    assert retry_interrupted(study) == [5]
+    study.sampler = SAMPLERS["nsga2"]()
+    study.optimize(PROBLEMS["packed"], n_trials=1)
+    assert study.trials[-1].params == study.trials[5].params
+    assert study.trials[-1].state == TrialState.COMPLETE
+
+
+def test_descriptions_longer_than_a_column_and_names_of_all_alphabets(url):
+    p = 10_935
+    # MySQL's TEXT holds 64 KB; these names alone are several times that.
+    names = tuple(f"Größe «{j}» λ 基因 🧬" for j in range(p))
+    ranks = np.arange(p)[None, ::-1] / (p - 1)
+    table = FeatureTable(names, filters=("auc",), ranks=ranks, mean_size=9)
+
+    def objective(trial):
+        mask = suggest_features(trial, table)
+        return 1.0 - mask[:20].mean(), mask.mean()
+
+    study = make_study(
+        "mixed", storage=url, study_name="wide", sampler=FilterEnsembleNSGA2Sampler(seed=0)
+    )
+    study.optimize(objective, n_trials=12)
+    again = optuna.load_study(study_name="wide", storage=url)
+    for trial in again.trials:
+        chosen = selected_features(again, trial)
+        assert len(chosen) == round(trial.values[1] * p)
+        assert 1.0 - len(set(chosen) & set(names[:20])) / 20 == pytest.approx(trial.values[0])
+
+
+def test_the_command_line_with_two_workers(url, tmp_path, capsys):
+    data = write_people(tmp_path)
+    where = ("--storage", url, "--study", "people")
+    new = ("--data", str(data), "--target", "risk", "--drop", "name", *QUICK)
+    with chdir(tmp_path):
+        assert main(["run", *where, *new, "--trials", "6", "--workers", "2", "--quiet"]) == 0
+        assert main(["run", *where, "--trials", "4", "--quiet"]) == 0
+        assert main(["front", *where, "--format", "csv"]) == 0
+    assert capsys.readouterr().out.startswith("trial,knee,error,fraction")
+    study = optuna.load_study(study_name="people", storage=url)
+    assert [t.state for t in study.trials] == [TrialState.COMPLETE] * 10

@@ -82,7 +82,7 @@ def dressed(
             "xanchor": "left",
             "y": 1.0,
             "yanchor": "top",
-            "pad": {"t": 16},
+            "pad": {"t": 26},
         },
         font={"family": "Helvetica, Arial, sans-serif", "size": 13, "color": INK},
         hoverlabel={"bgcolor": "white", "bordercolor": QUIET, "align": "left"},

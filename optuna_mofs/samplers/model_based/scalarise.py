@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import moocore
@@ -13,6 +14,8 @@ from optuna_mofs.features.table import Array
 RHO = 0.05
 #: Weight vectors drawn for each that is taken while other trials run.
 _TOO_MANY = 10
+#: No weights ask for what is closer to the ideal point than this.
+_CLOSEST = 1e-3
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,8 @@ class Scale:
         if not usable.any():
             return cls(np.zeros(values.shape[1]), np.ones(values.shape[1]))
         kept = values[usable]
-        ranks = _ranks(kept)
-        better = kept[ranks <= np.sort(ranks)[(len(kept) - 1) // 2]]
+        rank = ranks(kept)
+        better = kept[rank <= np.sort(rank)[(len(kept) - 1) // 2]]
         low, high = kept.min(axis=0), better.max(axis=0)
         # One trial, or one value for all: a constant stays a constant.
         high = np.where(high > low, high, kept.max(axis=0))
@@ -64,11 +67,12 @@ class Scale:
         return bounded
 
 
-def _ranks(values: Array) -> Array:
+def ranks(values: Array) -> Array:
+    """Non-domination rank of each trial, 0 the best; with one objective the trials in order."""
     if values.shape[1] == 1:
         return np.argsort(np.argsort(values[:, 0], kind="stable"), kind="stable")
-    ranks: Array = moocore.pareto_rank(values)
-    return ranks
+    found: Array = moocore.pareto_rank(values)
+    return found
 
 
 def weight_vector(number: int, count: int, offset: Array) -> Array:
@@ -98,7 +102,45 @@ def weight_vector(number: int, count: int, offset: Array) -> Array:
     return weights
 
 
-def weights_apart(number: int, count: int, offset: Array, running: Array) -> Array:
+def gap_weights(front: Array, ideal: Array, place: float) -> Array | None:
+    """Weights that ask for a place of a front of two objectives, or None if it is but a point.
+
+    On a front that is bent as that of two error rates, weights drawn evenly ask for its middle
+    nearly all the time. Here the mass of a gap between neighbours is the square root of its area,
+    the density of the points that cover most hypervolume (Auger et al. 2009), and the weights are
+    those under which the point at that part of the mass has the least norm. The front is thought
+    to go on to the ideal point's best value of each objective, or its ends would never be passed.
+
+    Args:
+        front: Non-dominated values, points × 2.
+        ideal: Point from which the norm is measured.
+        place: Part of the front's mass, in [0, 1).
+
+    Example:
+        >>> front = np.array([[0.0, 1.0], [0.1, 0.1], [1.0, 0.0]])
+        >>> gap_weights(front, np.full(2, -0.1), 0.75).round(2).tolist()
+        [0.14, 0.86]
+    """
+    front = front[np.argsort(front[:, 0], kind="stable")]
+    first, last = front[0], front[-1]
+    room = np.maximum([first[0] - ideal[0], last[1] - ideal[1]], 0.0)
+    before = first[0] - room[0], first[1] + room[0]
+    after = last[0] + room[1], last[1] - room[1]
+    front = np.vstack([before, front, after])
+    sides = np.diff(front, axis=0)
+    mass = np.sqrt(np.abs(sides).prod(axis=1))
+    ends = np.cumsum(mass)
+    if not len(ends) or not ends[-1] > 0:
+        return None
+    gap = min(int(np.searchsorted(ends, place * ends[-1])), len(ends) - 1)
+    inside = 1 - (ends[gap] - place * ends[-1]) / max(mass[gap], 1e-12)
+    target = front[gap] + inside * sides[gap]
+    weights = 1 / np.maximum(target - ideal, _CLOSEST)
+    normed: Array = weights / weights.sum()
+    return normed
+
+
+def weights_apart(number: int, draw: Callable[[int], Array], running: Array) -> Array:
     """Weights of the objectives for a trial, apart from those of the trials that run now.
 
     Several times too many are drawn and the one furthest from its nearest neighbour is taken, as
@@ -107,17 +149,18 @@ def weights_apart(number: int, count: int, offset: Array, running: Array) -> Arr
 
     Args:
         number: The trial's number.
-        count: Number of objectives.
-        offset: As for :func:`weight_vector`.
+        draw: Weights of a number.
         running: Weights of running trials, trials × objectives.
 
     Example:
-        >>> weights_apart(0, 2, np.array([0.25]), np.array([[0.75, 0.25]])).round(2).tolist()
+        >>> def draw(number):
+        ...     return weight_vector(number, 2, np.array([0.25]))
+        >>> weights_apart(0, draw, np.array([[0.75, 0.25]])).round(2).tolist()
         [0.04, 0.96]
     """
     if not len(running):
-        return weight_vector(number, count, offset)
-    drawn = np.array([weight_vector(number + k, count, offset) for k in range(_TOO_MANY)])
+        return draw(number)
+    drawn = np.array([draw(number + k) for k in range(_TOO_MANY)])
     apart = np.abs(drawn[:, None] - running).sum(axis=2).min(axis=1)
     furthest: Array = drawn[int(apart.argmax())]
     return furthest

@@ -78,7 +78,8 @@ class FirstConfigurations:
                     space.categorical,
                     self.count,
                 )
-            return Warp(space.names, self._history.described).back(rows)
+            warp = Warp(space.names, self._history.described)
+            return warp.back(warp.with_none(rows))
 
         rows: Array = self._kept(key, make)
         return rows

@@ -24,7 +24,7 @@ class Surrogate(Protocol):
     """What a sampler asks of a model."""
 
     def fit(self, X: Array, y: Array) -> Surrogate:
-        """Learn from rows without NaN and finite targets; returns itself."""
+        """Learn from rows without NaN and finite targets, the best first; returns itself."""
 
     def predict(self, X: Array) -> tuple[Array, Array]:
         """Mean and standard deviation of each row."""

@@ -16,7 +16,7 @@ from optuna_mofs.samplers.model_based.activity import Activity
 from optuna_mofs.samplers.model_based.encoding import RowEncoding
 from optuna_mofs.samplers.model_based.exact import ExactObjectives
 from optuna_mofs.samplers.model_based.masks import MaskView
-from optuna_mofs.samplers.model_based.scalarise import Scale
+from optuna_mofs.samplers.model_based.scalarise import Scale, ranks
 from optuna_mofs.samplers.model_based.warp import Warp
 
 #: Bounds of the reference point on the scale of the better half of the trials.
@@ -55,6 +55,8 @@ class View:
         self.scale = Scale.of(history.values, self._violations)
         #: Trials × objectives, minimised and on one scale.
         self.values = self.scale(history.values, self._violations)
+        #: Positions of the trials by non-domination rank.
+        self.best_first = np.argsort(ranks(self.values), kind="stable")
         #: No bound is better than this: what was never negative is not promised to be.
         self.floor = np.where(
             history.values.min(axis=0) >= 0, self.scale.linear(np.zeros(1)), -np.inf

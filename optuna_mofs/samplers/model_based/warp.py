@@ -35,6 +35,7 @@ class Warp:
         if described.representation.ranks is not None and _FRACTION in names:
             self._column = names.index(_FRACTION)
             self._p = max(1, len(described.features.free))
+            self._several = len(described.measures) > 1
 
     def sizes(self, rows: Array) -> Array | None:
         """Number of features of warped rows, or None if there is no fraction among them."""
@@ -44,6 +45,18 @@ class Warp:
         # As the representation counts, but for what the way there and back adds.
         sizes: Array = np.ceil(chosen - 1e-7)
         return sizes
+
+    def with_none(self, rows: Array) -> Array:
+        """Rows of a design, that of the smallest fraction with no feature at all.
+
+        The empty set is an end of the front of error and size. No draw meets a fraction of 0. With
+        one measure, or measures of a user's own, the rows stay as they are.
+        """
+        if self._column is None or not self._several:
+            return rows
+        rows = rows.copy()
+        rows[rows[:, self._column].argmin(), self._column] = 0.0
+        return rows
 
     def __call__(self, rows: Array) -> Array:
         """Rows of a history as models see them."""

@@ -156,7 +156,7 @@ def test_what_adds_nothing_to_the_front_comes_last() -> None:
 
 
 def test_the_papers_model_has_the_papers_confidence() -> None:
-    assert ParEGOSampler().confidence == 0.5
+    assert ParEGOSampler().confidence == 0.25
     assert ParEGOSampler(model="norm").confidence == 2
     assert ParEGOSampler(model="norm", confidence=0.7).confidence == 0.7
 
@@ -180,6 +180,17 @@ def test_few_features_have_as_much_room_as_many() -> None:
         assert 0.3 < (fractions < 7 / 63).mean() < 0.7
         assert fractions.max() > 0.5
         assert {n["operator"] for n in notes(study)[20:]} <= {"focus", "local"}
+
+
+@pytest.mark.parametrize(("measures", "empty"), [(["error", "fraction"], 1), (["error"], 0)])
+def test_the_start_has_the_empty_set_once(measures: list[str], empty: int) -> None:
+    X, y = make_classification(60, 12, random_state=0)
+    objective = FeatureSelectionObjective(
+        GaussianNB(), X, y, features="filter_ensemble", filters=["auc"], cv=2, measures=measures
+    )
+    study = objective.create_study(sampler=ParEGOSampler(seed=0, start_size=8))
+    study.optimize(objective, n_trials=8)
+    assert [t.params["fraction"] for t in study.trials].count(0.0) == empty
 
 
 @pytest.mark.parametrize("sampler", BOTH)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,6 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from optuna_mofs.samplers.model_based.scalarise import (
     Scale,
+    gap_weights,
     tchebycheff,
     weight_vector,
     weights_apart,
@@ -55,6 +58,10 @@ def test_scaling_and_norm_keep_dominance(values: np.ndarray, number: int) -> Non
                 assert norm[i] <= norm[j] + 1e-12
 
 
+def drawn(count: int, offset: np.ndarray, number: int) -> np.ndarray:
+    return weight_vector(number, count, offset)
+
+
 def least(points: np.ndarray) -> float:
     apart = np.abs(points[:, None] - points).sum(axis=2)
     return float(apart[~np.eye(len(points), dtype=bool)].min())
@@ -69,7 +76,7 @@ def test_weights_are_spread_over_trials_that_run_together(count: int, workers: i
         offset = np.random.default_rng(seed).random(count - 1)
         weights = np.empty((0, count))
         for number in range(37 * seed, 37 * seed + workers):
-            new = weights_apart(number, count, offset, weights)
+            new = weights_apart(number, partial(drawn, count, offset), weights)
             weights = np.vstack([weights, new])
         np.testing.assert_allclose(weights.sum(axis=1), 1)
         assert (weights >= 0).all()
@@ -87,3 +94,33 @@ def test_weights_are_uniform_in_the_long_run() -> None:
     weights = np.array([weight_vector(n, 3, np.zeros(2)) for n in range(2000)])
     np.testing.assert_allclose(weights.mean(axis=0), 1 / 3, atol=0.01)
     assert np.isclose((weights[:, 0] > 0.5).mean(), 0.25, atol=0.02)
+
+
+BENT = np.array([[0.0, 1.0], [0.02, 0.4], [0.05, 0.05], [0.4, 0.02], [1.0, 0.0]])
+
+
+def test_weights_by_gaps_reach_the_arms_of_a_bent_front() -> None:
+    places = (np.arange(200) + 0.5) / 200
+    by_gaps = np.array([gap_weights(BENT, np.zeros(2), place) for place in places])
+    evenly = np.column_stack([1 - places, places])
+    np.testing.assert_allclose(by_gaps.sum(axis=1), 1)
+
+    def middle(weights: np.ndarray) -> float:
+        """How often the bend has the least norm."""
+        norms = np.array([tchebycheff(BENT, w) for w in weights])
+        return float((norms.argmin(axis=1) == 2).mean())
+
+    assert middle(by_gaps) < 0.6 < middle(evenly)
+
+
+def test_weights_by_gaps_ask_for_more_than_the_ends() -> None:
+    front = np.array([[0.4, 0.6], [0.6, 0.4]])
+    asked = np.array([gap_weights(front, np.zeros(2), place) for place in (0.02, 0.5, 0.98)])
+    np.testing.assert_allclose(asked[1], 0.5)
+    ends = 1 / front / (1 / front).sum(axis=1, keepdims=True)
+    assert asked[0, 0] > ends[0, 0]
+    assert asked[2, 0] < ends[1, 0]
+
+
+def test_a_front_without_gaps_has_no_weights() -> None:
+    assert gap_weights(np.zeros((1, 2)), np.zeros(2), 0.3) is None

@@ -100,3 +100,14 @@ def test_many_trials_are_thinned_but_the_best_stay() -> None:
     best = X[np.argsort(smooth(X))[:50]]
     np.testing.assert_allclose(model.predict(best)[0], smooth(best), atol=0.02)
     assert len(model._X) < 300
+
+
+def test_kriging_of_many_rows_keeps_the_first() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((900, 2))
+    # Only the first rows say what is in the corner; the others are far from it.
+    X[:120] *= 0.15
+    X[120:] = 0.3 + 0.7 * X[120:]
+    rough = np.sin(40 * X[:, 0])
+    mean, _ = Kriging().fit(X, rough).predict(X[:120])
+    assert np.abs(mean - rough[:120]).max() < 0.2

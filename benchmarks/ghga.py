@@ -15,6 +15,7 @@ Error and size beside scikit-learn's selectors: ``python -m benchmarks.ghga_sele
 from __future__ import annotations
 
 import json
+import resource
 import statistics
 import sys
 import time
@@ -204,7 +205,12 @@ def main() -> None:
     began = time.perf_counter()
     for part in args.parts.split(","):
         PARTS[part](args)
-    print(f"\n{time.perf_counter() - began:.0f} s in all.", file=sys.stderr)
+    spent = sum(
+        used.ru_utime + used.ru_stime
+        for used in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    )
+    took = time.perf_counter() - began
+    print(f"\n{took:.0f} s in all, {spent:.0f} s of CPU time.", file=sys.stderr)
 
 
 if __name__ == "__main__":

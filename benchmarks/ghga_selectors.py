@@ -114,7 +114,7 @@ def main() -> None:
     options = parser(__doc__ or "", seeds=3)
     options.add_argument("--tasks", default="madelon,diabetes")
     options.add_argument("--against", default=",".join(SELECTORS), help=" or ".join(SELECTORS))
-    options.add_argument("--rows", type=int, default=400, help="training rows at most")
+    options.add_argument("--rows", type=int, default=600, help="training rows at most")
     options.add_argument("--jobs", type=int, default=2, help="splits at a time")
     options.add_argument("--keep", type=Path, help="file of finished splits, which are kept")
     args = options.parse_args()

@@ -52,6 +52,8 @@ class Elimination:
     merge: float = field(kw_only=True)
     radius: float = field(kw_only=True)
     gave_way: int = field(kw_only=True)
+    filtered: bool = field(kw_only=True)
+    longest: int | None = field(kw_only=True)
     tournament_divisor: int = field(kw_only=True)
 
     def begin(
@@ -84,7 +86,7 @@ class Elimination:
         """The next, thinner set of a chain, or None where all have been tried."""
         if chain.against:
             place = search.place(chain.first)
-            order = self._order(search, rng, name, place, np.array(chain.against))
+            order = self._order(search, rng, name, chain, place, np.array(chain.against))
             return self._first_new(
                 search, rng, name, chain, chain.first, left_out_in_turn(order, 1, 0)
             )
@@ -98,7 +100,7 @@ class Elimination:
         if chain.renewed and search.hopeless(place):
             return None
         mask = search.archive.mask(place)
-        order = self._order(search, rng, name, place, np.flatnonzero(mask))
+        order = self._order(search, rng, name, chain, place, np.flatnonzero(mask))
         largest = int(self.block * len(order))
         if self.demote:
             suspicion = chain.suspicion(mask, advances)
@@ -110,7 +112,13 @@ class Elimination:
         return self._first_new(search, rng, name, chain, master, turns)
 
     def _order(
-        self, search: Search, rng: np.random.Generator, name: int, place: int, features: Array
+        self,
+        search: Search,
+        rng: np.random.Generator,
+        name: int,
+        chain: Chain,
+        place: int,
+        features: Array,
     ) -> Array:
         """Features of a set in the guide's order, the most dispensable first."""
         if not len(features):
@@ -122,7 +130,7 @@ class Elimination:
             self.guide,
             self.retrain_every,
             before=name if self.renew == 0 else None,
-            of_all=self.renew == 0,
+            of_all=self.renew == 0 or (self.filtered and not chain.against and not chain.renewed),
         )
         order: Array = features[np.argsort(-predict(thinner, rng), kind="stable")]
         return order
@@ -227,7 +235,8 @@ class Elimination:
         return Chain(first, self._budget(size, search.trail.chosen(first) + 1))
 
     def _budget(self, size: int, chosen: int) -> int:
-        return int(self.budget(size, chosen) if callable(self.budget) else self.budget)
+        budget = int(self.budget(size, chosen) if callable(self.budget) else self.budget)
+        return budget if self.longest is None else min(budget, self.longest)
 
     def _is_known(self, row: Array, mask: Array) -> bool:
         """Whether a trial that failed or runs has this configuration."""

@@ -43,6 +43,8 @@ class ForestGuide:
         penalty: Ridge penalty; None for the forest alone.
         scale: ``"log"``, or ``"loss"`` for the loss itself.
         out_of_bag: Whether the forest is weighted by its predictions out of bag.
+        columns: Further columns of a set, of which a ridge regression learns first; see
+            :class:`.filtered.FilterColumns`.
     """
 
     trees: int = 30
@@ -52,6 +54,7 @@ class ForestGuide:
     penalty: float | None = 5.0
     scale: str = "log"
     out_of_bag: bool = True
+    columns: Callable[[Array], Array] | None = None
 
     def __call__(self, masks: Array, losses: Array, rng: np.random.Generator) -> Prediction:
         """Learn."""
@@ -61,6 +64,8 @@ class ForestGuide:
         if self.scale == "log":
             target = np.log(target + self.tolerance)
         mean = float(target.mean())
+        known = self._known(masks, target - mean)
+        target = target - known(masks)
         slopes = np.zeros(inputs.shape[1])
         if self.penalty is not None:
             slopes = _ridge(inputs, target - mean, self.penalty)
@@ -82,13 +87,23 @@ class ForestGuide:
 
         def predict(candidates: Array, rng: np.random.Generator) -> Array:
             rows = np.ascontiguousarray(candidates, dtype=np.float32)
-            loss = rows @ slopes
+            loss = known(candidates) + rows @ slopes
             for tree in trees:
                 loss = loss + weight / len(trees) * tree.predict(rows)[:, 0]
             scores: Array = -loss + _SMALL * rng.random(len(rows))
             return scores
 
         return predict
+
+    def _known(self, masks: Array, target: Array) -> Callable[[Array], Array]:
+        """What the further columns predict."""
+        if self.columns is None:
+            return lambda masks: np.zeros(len(masks))
+        columns = self.columns
+        inputs = columns(masks)
+        middle, spread = inputs.mean(axis=0), inputs.std(axis=0) + _SMALL
+        slopes = _ridge((inputs - middle) / spread, target, 1.0)
+        return lambda masks: (columns(masks) - middle) / spread @ slopes
 
 
 def plain_frequency_guide(masks: Array, losses: Array, rng: np.random.Generator) -> Prediction:
@@ -162,5 +177,5 @@ def _ridge(inputs: Array, target: Array, penalty: float) -> Array:
     centred = inputs - inputs.mean(axis=0)
     gram = centred.T @ centred
     gram[np.diag_indices_from(gram)] += penalty
-    slopes: Array = np.linalg.solve(gram, centred.T @ target.astype(np.float32))
+    slopes: Array = np.linalg.solve(gram, centred.T @ target.astype(inputs.dtype))
     return slopes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,13 @@ from optuna_mofs.history import History
 from optuna_mofs.samplers.base import HistorySampler, Proposal
 from optuna_mofs.samplers.ghga.chains import NO_CHAIN
 from optuna_mofs.samplers.ghga.elimination import Budget, Elimination, size_budget
-from optuna_mofs.samplers.ghga.guides import Guide, named_guide
+from optuna_mofs.samplers.ghga.filtered import (
+    Child,
+    FilterColumns,
+    FilteredChildren,
+    filtered_start,
+)
+from optuna_mofs.samplers.ghga.guides import ForestGuide, Guide, named_guide
 from optuna_mofs.samplers.ghga.population import reproductive_places, similar_pair
 from optuna_mofs.samplers.ghga.rows import RowVariation
 from optuna_mofs.samplers.ghga.search import Search
@@ -20,24 +27,18 @@ from optuna_mofs.samplers.ghga.variation import (
     declining_rate,
     size_keeping_mutation,
 )
-from optuna_mofs.samplers.operators.mask_start import (
-    MaskStart,
-    bernoulli_start,
-    ensemble_start,
-    wide_start,
-)
+from optuna_mofs.samplers.operators.mask_start import MaskStart, bernoulli_start
 from optuna_mofs.samplers.operators.survival import pareto_ranks
 
 #: What an elimination does beyond the paper, and in the paper.
 _OURS = {"block": 0.125, "slack": 0.1, "demote": True, "renew": 0.9, "merge": 0.05}
 _PAPER = {"block": 0.0, "slack": np.inf, "demote": False, "renew": 0.0, "merge": 0.0}
 
-#: First masks in turn, where filters rank the features: small sets of the best ones show soon what
-#: they are worth, and random halves what the filters overlook.
-_STARTS = (bernoulli_start, wide_start, ensemble_start)
-
 #: Part of the trials that are random where there are no features to select.
 _FRESH = 0.2
+
+#: Part of the children that follow neither filters nor guide, where there are filters.
+_BY_CHANCE = 0.4
 
 #: Tries to make a child that no trial has.
 _TRIES = 50
@@ -55,8 +56,9 @@ class GHGASampler(HistorySampler):
 
     The first value is the performance, in the study's direction; the number (or cost) of features
     is read off the mask. Read the result by :func:`optuna_mofs.optima`, and stop by
-    :class:`optuna_mofs.StopWhenNothingNew`. ``docs/samplers/ghga.md`` says what differs from the
-    paper and why.
+    :class:`optuna_mofs.StopWhenNothingNew`. Where filters rank the features, most children follow
+    filters and guide (:mod:`optuna_mofs.samplers.ghga.filtered`). ``docs/samplers/ghga.md`` says
+    what differs from the paper and why.
 
     Args:
         variant: ``"paper"`` for the paper's elimination: one feature at a time, the first cheaper
@@ -91,11 +93,12 @@ class GHGASampler(HistorySampler):
         merge: Probability that an elimination starts from the union of two similar local optima
             (by default 0.05).
         n_trials: Number of trials planned, if known: with a small budget the start takes a fifth
-            of it at most, and phase 1 a quarter.
+            of it at most, phase 1 a quarter and an elimination a tenth, and the guide learns anew
+            after a tenth.
         start_size: Finished trials before the first child (by default 20).
         start: Makes the first masks after the first one, which holds all features. By default
-            two of three follow the filters, if there are any, and the others are random halves,
-            which all are in the paper (``bernoulli_start``).
+            most follow the filters, if there are any (:func:`.filtered.filtered_start`), and the
+            others are random halves, which all are in the paper (``bernoulli_start``).
         value: Position of the value that is the performance.
         seed: Seed; if None, one is drawn and kept in the study.
 
@@ -217,8 +220,7 @@ class GHGASampler(HistorySampler):
             return Proposal(row, np.ones(len(table.free), dtype=bool), "all", memory=memory)
         recipe = self.start
         if recipe is None:
-            plain = table.ranks is None or self.variant == "paper"
-            recipe = bernoulli_start if plain else _STARTS[number % len(_STARTS)]
+            recipe = filtered_start(number) if self._filtered(history) else bernoulli_start
         weights = rng.dirichlet(np.ones(max(1, len(table.filters))))[: len(table.filters)]
         return Proposal(row, recipe(rng, table, weights), recipe.__name__, memory=memory)
 
@@ -234,12 +236,18 @@ class GHGASampler(HistorySampler):
         phase = self._iterations_of_phase_1(search.archive.p)
         rate = declining_rate(iteration, phase, self.mutation_decline, self.mutation_rate)
         archive = search.archive
+        led = None
+        if self._guide is not None and self._filtered(history):
+            led = self._led(history, search, rng, members, in_phase_1=iteration <= phase)
         for _ in range(_TRIES):
             a, b = similar_pair(rng, members, archive.dissimilarity)
             if rng.random() < 0.5:
                 a, b = b, a
             mask = archive.mask(a)
             tuned = self._rows.tunes(rng, history.space)
+            if led is not None and not tuned:
+                mask, a, b, _ = led
+                break
             if not tuned:
                 mask = commonality_crossover(rng, mask, archive.mask(b))
                 mask = size_keeping_mutation(rng, mask, rate)
@@ -254,9 +262,52 @@ class GHGASampler(HistorySampler):
         )
         parents = tuple(int(archive.numbers[place]) for place in dict.fromkeys((a, b)))
         operator = "tuning" if tuned else ("crossover" if a != b else "mutation")
+        if led is not None and not tuned:
+            operator = led[3]
         return Proposal(row, mask, operator, parents, {**memory, "after": after})
 
+    def _led(
+        self,
+        history: History,
+        search: Search,
+        rng: np.random.Generator,
+        members: Array,
+        *,
+        in_phase_1: bool,
+    ) -> Child | None:
+        """A child that follows filters and guide, or None where it is left to chance.
+
+        In a phase 1 that is cut short by a small budget less is left to chance.
+        """
+        table = history.table
+        assert table is not None
+        usual = 2 * search.archive.p
+        cut = min(1.0, self._iterations_of_phase_1(search.archive.p) / usual)
+        if rng.random() < _BY_CHANCE * (cut if in_phase_1 else 1.0):
+            return None
+        predict = search.prediction(
+            history, self._informed(history), self._retrain_every(), before=None, of_all=True
+        )
+        return FilteredChildren(table, predict, self.mutation_rate)(rng, search.archive, members)
+
     # ---- inside -------------------------------------------------------------------------------
+
+    def _filtered(self, history: History) -> bool:
+        """Whether filters lead the search."""
+        table = history.table
+        return self.variant != "paper" and table is not None and table.free_ranks is not None
+
+    def _informed(self, history: History) -> Guide:
+        """The guide, with what filters say."""
+        assert self._guide is not None
+        ranks = history.table.free_ranks if history.table is not None else None
+        if ranks is None or self.variant == "paper" or not isinstance(self._guide, ForestGuide):
+            return self._guide
+        return replace(self._guide, columns=FilterColumns(ranks))
+
+    def _retrain_every(self) -> int:
+        most = np.inf if self.n_trials is None else max(5, self.n_trials // 10)
+        return int(min(self.retrain_every, most))
 
     def _iterations_of_phase_1(self, p: int) -> int:
         if self.first_phase is not None:
@@ -281,8 +332,8 @@ class GHGASampler(HistorySampler):
         return Elimination(
             history,
             self._rows,
-            guide=self._guide,
-            retrain_every=self.retrain_every,
+            guide=self._informed(history),
+            retrain_every=self._retrain_every(),
             budget=self.budget,
             block=self.block,
             slack=self.slack,
@@ -291,6 +342,8 @@ class GHGASampler(HistorySampler):
             merge=self.merge,
             radius=self.niche_radius,
             gave_way=self.gave_way,
+            filtered=self._filtered(history),
+            longest=None if self.n_trials is None else max(5, self.n_trials // 10),
             tournament_divisor=self.tournament_divisor,
         )
 

@@ -47,7 +47,7 @@ class Search:
         self._place: dict[int, int] = {}
         self._sizes = np.zeros(0)
         self._dominance = Dominance(self.archive)
-        self._guide: tuple[tuple[bytes, ...], Prediction] | None = None
+        self._guides: dict[bool, tuple[tuple[bytes, ...], Prediction]] = {}
 
     def update(self, history: History) -> None:
         """Read the trials that are new."""
@@ -160,14 +160,14 @@ class Search:
         optima = np.zeros(0, dtype=np.intp) if of_all else self.optima()
         known = sorted(mask.tobytes() for mask in self.archive.unpacked(optima))
         key = (history.numbers[:count].tobytes(), *known)
-        if self._guide is None or self._guide[0] != key:
+        if of_all not in self._guides or self._guides[of_all][0] != key:
             rows = self._without(optima, count)
             masks = np.unpackbits(history.packed[rows], axis=1, count=self.archive.p)
             broken = history.violations[rows] > 0
             losses = np.where(broken, _BROKEN, history.values[rows, self._value])
             rng = np.random.default_rng(count)
-            self._guide = key, guide(masks.view(bool), losses, rng)
-        return self._guide[1]
+            self._guides[of_all] = key, guide(masks.view(bool), losses, rng)
+        return self._guides[of_all][1]
 
     def _without(self, optima: Array, count: int) -> Array:
         """Which of the first trials hold none of some sets; all, if there are none."""

@@ -47,7 +47,7 @@ def prefix_start(rng: np.random.Generator, table: FeatureTable, weights: Array) 
     hard to beat, and a wrapper can only leave it for something better.
     """
     p = len(table.free)
-    return _best(rng, table, weights, max(1, geometric_size(rng, table.start_size, p)))
+    return best_of_size(rng, table, weights, max(1, geometric_size(rng, table.start_size, p)))
 
 
 def wide_start(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
@@ -56,10 +56,13 @@ def wide_start(rng: np.random.Generator, table: FeatureTable, weights: Array) ->
     Trees on small data need few features; the lowest error may need ten times as many.
     """
     p = len(table.free)
-    return _best(rng, table, weights, round(np.exp(rng.random() * np.log(p + 0.5))))
+    return best_of_size(rng, table, weights, round(np.exp(rng.random() * np.log(p + 0.5))))
 
 
-def _best(rng: np.random.Generator, table: FeatureTable, weights: Array, size: int) -> Array:
+def best_of_size(
+    rng: np.random.Generator, table: FeatureTable, weights: Array, size: int
+) -> Array:
+    """The best features by weighted rank; a random set if there are no filters."""
     p = len(table.free)
     size = min(max(size, 1), p)
     if table.free_ranks is None:

@@ -8,9 +8,10 @@ and made data, which need no folder. With ``--tables`` the forests are looked up
 (``benchmarks/lexiflow_tables.py``), which costs little time.
 
 All methods see the same folds. Targets (equation 8) are computed over the trials of all methods
-and seeds together; each run is judged by its best trial under these common targets.
+and seeds together; each run is judged by its best trial under these common targets. No method is
+told the number of trials, so the first trials of a run are a run with a smaller budget.
 
-    python -m benchmarks.lexiflow --data DIR --seeds 5 --keep runs.jsonl
+    python -m benchmarks.lexiflow --data DIR --seeds 5 --trials 60,100 --keep runs.jsonl
     python -m benchmarks.lexiflow --data DIR --seeds 5 --tables FOLDER
     python -m benchmarks.lexiflow --quick
 """
@@ -78,20 +79,19 @@ class Timed:
 
 @dataclass(frozen=True)
 class Run:
-    """Values of all trials, milliseconds in the sampler by trial, test error of the best."""
+    """Values of all trials, milliseconds in the sampler by trial, test errors by budget."""
 
     values: list[list[float]]
     milliseconds: float | None
-    test: float | None
+    tests: dict[str, float]
 
-    @property
-    def points(self) -> np.ndarray:
-        """The values as an array."""
-        return np.array(self.values)
+    def first(self, trials: int) -> np.ndarray:
+        """The values of the first trials."""
+        return np.array(self.values[:trials])
 
 
-#: Task, method, seed, trials, quick.
-Job = tuple[str, str, int, int, bool]
+#: Task, method, seed, budgets as text, quick.
+Job = tuple[str, str, int, str, bool]
 
 
 @lru_cache
@@ -101,8 +101,9 @@ def task_of(name: str, folder: Path | None, quick: bool) -> Task:
 
 def run(job: Job, folder: Path | None) -> Run:
     """One method on one task, and the test error of its own lexicographic best."""
-    name, method, seed, n_trials, quick = job
+    name, method, seed, budgets, quick = job
     task = task_of(name, folder, quick)
+    n_trials = max(numbers(budgets))
     make = METHODS[method]
     sampler = RandomSampler(seed=seed) if make is None else make(task, seed)
     clock = Timed(sampler)
@@ -121,12 +122,20 @@ def run(job: Job, folder: Path | None) -> Run:
         else:
             study.optimize(task.objective, n_trials=n_trials)
     done = [t for t in study.get_trials(deepcopy=False)[:n_trials] if t.values is not None]
-    test = None
+    values = [list(t.values) for t in done]
+    tests = {}
     if task.test is not None:
-        model = task.objective.refit(task.preference.best(study))
-        test = float(np.mean(model.predict(task.test[0]) != task.test[1]))
+        for budget in numbers(budgets):
+            best = done[order_of(task).ranking(np.array(values[:budget]))[0]]
+            predicted = task.objective.refit(best).predict(task.test[0])
+            tests[str(budget)] = float(np.mean(predicted != task.test[1]))
     spent = None if make is None else 1000 * clock.seconds / n_trials
-    return Run([list(t.values) for t in done], spent, test)
+    return Run(values, spent, tests)
+
+
+def numbers(text: str) -> list[int]:
+    """Comma separated numbers."""
+    return [int(part) for part in text.split(",")]
 
 
 # ---- report -------------------------------------------------------------------------------------
@@ -137,15 +146,15 @@ def order_of(task: Task) -> LexicographicOrder:
     return named_order(names, [1.0] * len(names), tolerances=task.tolerances, goals=task.goals)
 
 
-def report(task: Task, runs: dict[str, list[Run]]) -> tuple[str, dict[str, float]]:
+def report(task: Task, runs: dict[str, list[Run]], trials: int) -> tuple[str, dict[str, float]]:
     """A table of one task, a line a method, judged by targets common to all; and mean places."""
     names = task.objective.metric_names
     order = order_of(task)
-    everything = np.concatenate([r.points for rs in runs.values() for r in rs])
-    targets = order.targets(everything)
+    points = {method: [r.first(trials) for r in rs] for method, rs in runs.items()}
+    targets = order.targets(np.concatenate([p for ps in points.values() for p in ps]))
     picks = {
-        method: np.array([r.points[order.ranking(r.points, targets)[0]] for r in rs])
-        for method, rs in runs.items()
+        method: np.array([p[order.ranking(p, targets)[0]] for p in ps])
+        for method, ps in points.items()
     }
     places = mean_places(order, targets, picks)
     rows = []
@@ -159,7 +168,7 @@ def report(task: Task, runs: dict[str, list[Run]]) -> tuple[str, dict[str, float
             for k in range(1, len(names))
         ]
         row.append(f"{places[method]:.2f}")
-        errors = [r.test for r in runs[method] if r.test is not None]
+        errors = [r.tests[str(trials)] for r in runs[method] if r.tests]
         row += [f"{statistics.mean(errors):.4f}"] if errors else []
         spent = [r.milliseconds for r in runs[method] if r.milliseconds is not None]
         row.append(f"{statistics.median(spent):.1f}" if spent else "-")
@@ -209,7 +218,9 @@ def main() -> None:
     options = parser(__doc__ or "")
     options.add_argument("--tasks", help="only these, semicolon separated parts of names")
     options.add_argument("--methods", help="only these, semicolon separated parts of names")
-    options.add_argument("--trials", type=int, default=100, help="default: %(default)s")
+    options.add_argument(
+        "--trials", default="100", help="budgets, comma separated (default: %(default)s)"
+    )
     options.add_argument("--keep", type=Path, help="file of finished runs, not run again")
     options.add_argument("--tables", type=Path, help="look forests up in tables kept in here")
     args = options.parse_args()
@@ -218,7 +229,7 @@ def main() -> None:
         TASKS.update(table_tasks(args.tables))
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.filterwarnings("ignore")
-    trials = 25 if args.quick else args.trials
+    trials = [25] if args.quick else numbers(args.trials)
     seeds = min(args.seeds, 2) if args.quick else args.seeds
     tasks = _chosen(list(TASKS), args.tasks)
     if args.data is None:
@@ -229,7 +240,7 @@ def main() -> None:
         methods = [m for m in methods if METHODS[m] is not None]
     jobs: list[Job] = [
         # The probe has half as many trials again.
-        (name, method, seed, trials * (2 if name[1] == ":" else 3) // 2, args.quick)
+        (name, method, seed, _text(trials, 2 if name[1] == ":" else 3), args.quick)
         for seed in range(seeds)
         for name in tasks
         for method in methods
@@ -243,18 +254,20 @@ def main() -> None:
         if args.keep:
             with args.keep.open("a") as file:
                 file.write(json.dumps([job, asdict(runs[job])]) + "\n")
-    ranks = []
-    for name in tasks:
-        mine: dict[str, list[Run]] = {method: [] for method in methods}
-        for job in jobs:
-            if job[0] == name:
-                mine[job[1]].append(runs[job])
-                n_trials = job[3]
-        table, places = report(task_of(name, args.data, args.quick), mine)
-        ranks.append(list(places.values()))
-        print(f"\n### {name}, {n_trials} trials, {seeds} seeds\n\n{table}")
-    means = [[m, f"{r:.2f}"] for m, r in zip(methods, np.mean(ranks, axis=0))]
-    print(f"\n### Mean rank over tasks\n\n{markdown_table(['method', 'mean rank'], means)}")
+    for at in range(len(trials)):
+        ranks = []
+        for name in tasks:
+            mine: dict[str, list[Run]] = {method: [] for method in methods}
+            for job in jobs:
+                if job[0] == name:
+                    mine[job[1]].append(runs[job])
+                    n_trials = numbers(job[3])[at]
+            table, places = report(task_of(name, args.data, args.quick), mine, n_trials)
+            ranks.append(list(places.values()))
+            print(f"\n### {name}, {n_trials} trials, {seeds} seeds\n\n{table}")
+        means = [[m, f"{r:.2f}"] for m, r in zip(methods, np.mean(ranks, axis=0))]
+        title = f"Mean rank over tasks, {trials[at]} trials"
+        print(f"\n### {title}\n\n{markdown_table(['method', 'mean rank'], means)}")
     if OURS in methods:
         print(f"\n{overhead(50 if args.quick else 1000)}")
 
@@ -265,6 +278,10 @@ def finished(file: Path | None) -> dict[Job, Run]:
         return {}
     lines = map(json.loads, file.read_text().splitlines())
     return {tuple(job): Run(**kept) for job, kept in lines}
+
+
+def _text(trials: Sequence[int], half: int) -> str:
+    return ",".join(str(n * half // 2) for n in trials)
 
 
 def _chosen(names: Sequence[str], parts: str | None) -> list[str]:

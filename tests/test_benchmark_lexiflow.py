@@ -41,15 +41,23 @@ def test_a_table_is_looked_up_at_the_nearest_cell(table):
 def test_report_judges_by_common_targets(table):
     task = Task(table, {"error": 0.01})
     runs = {
-        "low error": [Run([[0.10, 50.0], [0.3, 2.0]], 1.0, None)] * 2,
-        "few features": [Run([[0.2, 3.0], [0.109, 9.0]], None, None)] * 2,
-        "lost": [Run([[0.2, 3.0]], 2.0, None)] * 2,
+        "low error": [Run([[0.10, 50.0], [0.3, 2.0]], 1.0, {})] * 2,
+        "few features": [Run([[0.2, 3.0], [0.109, 9.0]], None, {})] * 2,
+        "lost": [Run([[0.2, 3.0]], 2.0, {})] * 2,
     }
-    text, places = report(task, runs)
+    text, places = report(task, runs, 2)
     assert "error 0.11, count 9" in text
     assert "| few features | 2 of 2 | 0.1090 | 9 | 1.00 | - |" in text
     assert "| lost | 0 of 2 | 0.2000 | - | 3.00 | 2.0 |" in text
     assert places == {"low error": 2.0, "few features": 1.0, "lost": 3.0}
+
+
+def test_a_report_of_a_smaller_budget_sees_the_first_trials_only(table):
+    X, y = np.zeros((1, 1)), np.zeros(1)
+    task = Task(table, {"error": 0.01}, test=(X, y))
+    runs = {"a": [Run([[0.3, 5.0], [0.1, 5.0]], None, {"1": 0.4, "2": 0.2})]}
+    assert "| a | 1 of 1 | 0.3000 | 5 | 1.00 | 0.4000 | - |" in report(task, runs, 1)[0]
+    assert "| a | 1 of 1 | 0.1000 | 5 | 1.00 | 0.2000 | - |" in report(task, runs, 2)[0]
 
 
 def test_equal_picks_share_their_places():
@@ -59,8 +67,8 @@ def test_equal_picks_share_their_places():
 
 
 def test_finished_runs_are_read_again(tmp_path):
-    job = ("task", "method", 0, 5, False)
-    run = Run([[0.5, 3.0]], None, 0.25)
+    job = ("task", "method", 0, "5,9", False)
+    run = Run([[0.5, 3.0]], None, {"5": 0.25})
     file = tmp_path / "runs.jsonl"
     file.write_text(json.dumps([job, asdict(run)]) + "\n")
     assert finished(file) == {job: run}

@@ -14,24 +14,11 @@ from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
 from optuna_mofs.preferences import LexicographicPreference
 from optuna_mofs.samplers.base import HistorySampler, Proposal
-from optuna_mofs.samplers.lexiflow.candidates import draw_candidates
-from optuna_mofs.samplers.lexiflow.directions import change_mask, random_direction
-from optuna_mofs.samplers.lexiflow.guide import (
-    KEEP,
-    learned_from,
-    questions,
-    relevant,
-    scales,
-    worth,
-)
-from optuna_mofs.samplers.lexiflow.model import Points
+from optuna_mofs.samplers.lexiflow.guide import Guide, Scales
 from optuna_mofs.samplers.lexiflow.places import Places
 from optuna_mofs.samplers.lexiflow.start import design_row, first_row, restart_row, start_mask
 from optuna_mofs.samplers.lexiflow.threads import Rules, Stand, Threads
-from optuna_mofs.samplers.operators.rows import fill_missing
-
-#: A running trial without a note is about to get one, if it is not older than this many trials.
-_RECENT = 32
+from optuna_mofs.samplers.lexiflow.walk import Walk
 
 
 class LexiFlowSampler(HistorySampler):
@@ -155,8 +142,10 @@ class LexiFlowSampler(HistorySampler):
         )
 
     def propose(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
-        """A start, the opposite of a direction that failed, or a new direction."""
-        stand = self._stand(history)
+        """A start, a step that the model chooses, the opposite of a direction, or a direction."""
+        threads: Threads = self.kept("threads", _unbound)
+        values = np.column_stack([history.violations, history.values])
+        stand = threads.after(history.numbers, values, history.notes)
         places = Places.of(history)
         if stand.members < (self.start_trials if stand.thread == 0 else 1):
             operator = "start" if stand.thread == 0 else "restart"
@@ -164,23 +153,24 @@ class LexiFlowSampler(HistorySampler):
         if self.candidates:
             if rng.random() < self.explore:
                 return self._anywhere(history, places, stand, rng, number, "explore")
-            guided = self._guided(history, places, stand, rng)
+            known = self.kept("scales", Scales)
+            guide = Guide(
+                self.candidates, self.lead, self.sparse, self.start, self.rules.first_step
+            )
+            guided = guide.propose(history, values, places, threads, stand, known, rng)
             if guided is not None:
                 return guided
-        tried = []
-        for waiting in _unclaimed(stand, history, number):
-            proposal = self._opposite(history, places, stand, waiting)
-            if not history.is_known(_params(history, proposal)):
-                return proposal
-            # It rounds to something that was tried before: nothing to wait for.
-            tried.append(waiting)
+        walk = Walk(self.sparse, self.sphere)
+        opposite, tried = walk.opposite(history, places, stand, number)
+        if opposite is not None:
+            return opposite
         if rng.random() < self.explore:
             return self._anywhere(history, places, stand, rng, number, "explore")
         base, step = stand.incumbent, stand.step
         if rng.random() < self.lead:
             # The leader is not polished: what it is there to find out needs no small steps.
             base, step = stand.leader, max(step, self.rules.first_step)
-        proposal = self._move(history, places, stand, base, step, int(rng.integers(2**53)))
+        proposal = walk.step(history, places, stand, base, step, int(rng.integers(2**53)))
         if tried:
             proposal.memory["no_opposite"] = tried
         return proposal
@@ -235,125 +225,6 @@ class LexiFlowSampler(HistorySampler):
                 return row
         return restart_row(rng, places, self.start, rng.random(len(history.space)))
 
-    def _guided(
-        self, history: History, places: Places, stand: Stand, rng: np.random.Generator
-    ) -> Proposal | None:
-        """The most promising of many candidates, or None if there is nothing to gain or new."""
-        threads: Threads = self.kept("threads", _unbound)
-        values = _values(history)
-        asked = questions(threads.orders[0], values, threads.targets[0])
-        if not asked:
-            return None
-        question = asked[-1]
-        wanted, leads = (
-            order.ranking(values, targets)
-            for order, targets in zip(threads.orders, threads.targets)
-        )
-        bases = (stand.incumbent, int(wanted[0]))
-        if len(asked) > 1 and rng.random() < self.lead:
-            question = asked[int(rng.integers(len(asked) - 1))]
-            bases = (stand.leader, int(leads[0]))
-        drawn = draw_candidates(
-            rng,
-            history,
-            places,
-            self.candidates,
-            bases,
-            (stand.step, max(stand.step, self.rules.first_step)),
-            sparse=self.sparse,
-            start=self.start,
-        )
-        kept = relevant(wanted, leads, KEEP)
-        promise = worth(
-            question,
-            _points(history, places, kept),
-            values[kept],
-            Points(
-                places.coordinates(history.space.snapped(drawn.rows)),
-                history.space.categorical,
-                drawn.masks,
-            ),
-            {column: self._scales(history, places, column) for column in question.columns},
-        )
-        for k in np.argsort(-promise, kind="stable").tolist():
-            base = int(drawn.bases[k])
-            memory = {
-                "thread": stand.thread,
-                # Both ways were candidates: if this one fails, no opposite is waited for.
-                "sign": -1,
-                "step": float(drawn.steps[k]),
-                "iteration": stand.iteration,
-                "failures": stand.failures,
-                "dimension": len(history.space) + (drawn.masks is not None),
-                "place": places.note(drawn.places[k]),
-                "improves": question.column - 1,
-            }
-            parents = () if base < 0 else (int(history.numbers[base]),)
-            mask = None if drawn.masks is None else drawn.masks[k]
-            proposal = Proposal(drawn.rows[k], mask, "guided", parents, memory)
-            if not history.is_known(_params(history, proposal)):
-                return proposal
-        return None
-
-    def _scales(self, history: History, places: Places, column: int) -> Array:
-        """Length scales of a column, from the first trials only, so that they last a while."""
-        count = learned_from(len(history))
-        key = (history.numbers[:count].tobytes(), history.space)
-        kept: dict[int, tuple[Any, Array]] = self.kept("scales", dict)
-        if column not in kept or kept[column][0] != key:
-            order = self.kept("threads", _unbound).orders[0]
-            points = _points(history, places, np.arange(count))
-            kept[column] = key, scales(order, points, _values(history)[:count], column)
-        return kept[column][1]
-
-    def _opposite(self, history: History, places: Places, stand: Stand, waiting: int) -> Proposal:
-        """The other way from where a direction that failed began."""
-        note = history.notes[int(np.searchsorted(history.numbers, waiting))]
-        base = int(np.searchsorted(history.numbers, note["incumbent"]))
-        step, direction = float(note["step"]), int(note["direction"])
-        return self._move(history, places, stand, base, step, direction, opposite=waiting)
-
-    def _move(
-        self,
-        history: History,
-        places: Places,
-        stand: Stand,
-        i: int,
-        step: float,
-        direction: int,
-        opposite: int | None = None,
-    ) -> Proposal:
-        sign = 1 if opposite is None else -1
-        # The integer stands for the direction: both signs draw the same from it.
-        rng = np.random.default_rng(direction)
-        row = fill_missing(rng, history.space, history.rows[i])
-        here = places.remembered(row, history.notes[i].get("place"))
-        u = random_direction(rng, places.dimension, sparse=self.sparse, sphere=self.sphere)
-        mask, moved = None, 1.0
-        if history.table is not None:
-            mask, moved = change_mask(rng, history, i, sign=sign, step=step)
-        place = places.inside(here + sign * step * u * moved)
-        number = int(history.numbers[i])
-        memory: dict[str, Any] = {
-            "thread": stand.thread,
-            "incumbent": number,
-            "direction": direction,
-            "sign": sign,
-            "step": step,
-            "iteration": stand.iteration,
-            "failures": stand.failures,
-            "dimension": len(history.space) + (mask is not None),
-            "place": places.note(place),
-        }
-        if opposite is not None:
-            memory["opposite"] = opposite
-        operator = "direction" if sign > 0 else "opposite"
-        return Proposal(places.row(place), mask, operator, (number,), memory)
-
-    def _stand(self, history: History) -> Stand:
-        threads: Threads = self.kept("threads", _unbound)
-        return threads.after(history.numbers, _values(history), history.notes)
-
     def _history(self, study: Study, trial: FrozenTrial) -> History:
         history = super()._history(study, trial)
         # The preference speaks of metrics by the names that the study gives them.
@@ -364,39 +235,5 @@ class LexiFlowSampler(HistorySampler):
         return history
 
 
-def _unclaimed(stand: Stand, history: History, number: int) -> list[int]:
-    """Trials whose opposite is this trial's to try, and no other worker's."""
-    running = list(zip(history.running_numbers, history.running_notes))
-    # Of workers that have not said yet what they do, the one with the lowest number may choose.
-    # Giving way does not help here: they would all turn to the next opposite. What was left
-    # behind long ago is no rival.
-    if any(not note and 0 < number - other <= _RECENT for other, note in running):
-        return []
-    claimed = {note.get("opposite") for _, note in running}
-    return [waiting for waiting, _ in stand.waiting if waiting not in claimed]
-
-
-def _values(history: History) -> Array:
-    """Violation and values of each trial, minimised."""
-    return np.column_stack([history.violations, history.values])
-
-
-def _points(history: History, places: Places, chosen: Array) -> Points:
-    """Some of the trials, as a model sees them."""
-    masks = None
-    if history.table is not None:
-        count = len(history.table.free)
-        masks = np.unpackbits(history.packed[chosen], axis=1, count=count).astype(bool)
-    rows = places.coordinates(history.rows[chosen])
-    return Points(rows, history.space.categorical, masks)
-
-
 def _unbound() -> Threads:
     raise AssertionError("the history was not read")
-
-
-def _params(history: History, proposal: Proposal) -> dict[str, Any]:
-    params = history.space.decode(proposal.row)
-    if history.codec is not None and proposal.mask is not None:
-        params = {**history.codec.encode(proposal.mask)[0], **params}
-    return params

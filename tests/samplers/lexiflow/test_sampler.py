@@ -10,7 +10,7 @@ from optuna_mofs import LexicographicPreference, LexiFlowSampler
 from optuna_mofs._storage import frozen_attr
 from optuna_mofs.description import StudyDescription
 from optuna_mofs.history import PROPOSAL
-from optuna_mofs.testing.problems import PROBLEMS, make_study, mixed
+from optuna_mofs.testing.problems import make_study, mixed
 
 LOSS_FIRST = LexicographicPreference(tolerances={0: 0.1})
 
@@ -66,76 +66,6 @@ def flat(trial):
     return float(trial.number > 0)
 
 
-def test_a_direction_and_its_opposite_are_symmetric_about_the_incumbent():
-    # From the middle no step leaves the space and is folded back.
-    middle = {"x": 0.5, "y": 0.5}
-    sampler = LexiFlowSampler(seed=3, start=middle, start_trials=1, explore=0, candidates=0)
-    study = optuna.create_study(sampler=sampler)
-    study.optimize(flat, n_trials=10)
-    written = notes(study)
-    pairs = [(n["opposite"], k) for k, n in enumerate(written) if n.get("operator") == "opposite"]
-    assert pairs
-    for plus, minus in pairs:
-        a, b = written[plus], written[minus]
-        assert (a["direction"], a["incumbent"], a["step"]) == (
-            b["direction"],
-            b["incumbent"],
-            b["step"],
-        )
-        assert (a["sign"], b["sign"], minus) == (1, -1, plus + 1)
-        assert study.trials[a["incumbent"]].params == middle
-        there, back = study.trials[plus].params, study.trials[minus].params
-        assert [there[n] + back[n] for n in middle] == pytest.approx([1.0, 1.0], abs=1e-4)
-
-
-def test_everything_is_on_the_trials_and_says_where_it_came_from():
-    study = make_study("packed", sampler=LexiFlowSampler(seed=1, start_trials=4, candidates=0))
-    study.optimize(PROBLEMS["packed"], n_trials=25)
-    written = notes(study)
-    assert [n["operator"] for n in written[1:4]] == ["start"] * 3
-    for number, note in enumerate(written[5:], start=5):
-        if note["operator"] == "explore":
-            assert note["parents"] == []
-            continue
-        assert note["operator"] in ("direction", "opposite")
-        assert note["parents"] == [note["incumbent"]]
-        assert note["incumbent"] < number
-        assert {"thread", "direction", "sign", "step", "iteration", "failures"} <= set(note)
-
-
-@pytest.mark.parametrize("problem", ["mixed", "packed"])
-def test_guided_trials_say_what_they_were_to_improve(problem):
-    study = make_study(problem, sampler=LexiFlowSampler(LOSS_FIRST, seed=1, start_trials=4))
-    study.optimize(PROBLEMS[problem], n_trials=40)
-    written = notes(study)[1:]
-    guided = [n for n in written if n["operator"] == "guided"]
-    assert len(guided) > 25
-    assert {n["improves"] for n in guided} == {0, 1}
-    # Some step from a trial, some are drawn anywhere; none waits for an opposite.
-    assert {len(n["parents"]) for n in guided} == {0, 1}
-    assert all(p < k for k, n in enumerate(written, start=1) for p in n["parents"])
-    assert {n["operator"] for n in written} <= {"start", "guided", "explore", "restart"}
-    assert len({str(sorted(t.params.items())) for t in study.trials}) == 40
-
-
-def test_a_model_finds_in_fewer_trials_what_directions_find():
-    """Both are judged by the least loss of a bowl with many parameters."""
-
-    def wide(trial):
-        x = np.array([trial.suggest_float(f"x{j}", 0, 1) for j in range(6)])
-        return float(((x - 0.3) ** 2).sum())
-
-    found = {}
-    for candidates in (0, 64):
-        values = []
-        for seed in range(3):
-            study = optuna.create_study(sampler=LexiFlowSampler(seed=seed, candidates=candidates))
-            study.optimize(wide, n_trials=40)
-            values.append(study.best_value)
-        found[candidates] = np.median(values)
-    assert found[64] < 0.5 * found[0]
-
-
 def test_the_start_is_a_design_that_all_workers_share():
     space = {f"x{j}": FloatDistribution(0, 1) for j in range(3)}
     made = []
@@ -147,15 +77,6 @@ def test_the_start_is_a_design_that_all_workers_share():
     assert made[0] == made[1]
     cells = np.floor(np.array(made[0]) * 8).astype(int)
     assert [sorted(column) for column in cells.T.tolist()] == [list(range(8))] * 3
-
-
-def test_workers_that_ask_at_once_are_guided_to_different_points():
-    study = make_study("mixed", sampler=LexiFlowSampler(LOSS_FIRST, seed=0, start_trials=4))
-    study.optimize(mixed, n_trials=12)
-    for _ in range(6):
-        mixed(study.ask())
-    asked = study.trials[12:]
-    assert len({str(sorted(t.params.items())) for t in asked}) == 6
 
 
 def test_restarts_widen_the_step_and_begin_somewhere_else():
@@ -190,18 +111,6 @@ def test_as_published():
     assert LexiFlowSampler.as_published().rules.limit(11) == 1024
 
 
-def test_steps_shrink_and_threads_restart_in_a_small_space():
-    """Opposites that round to what was tried are not waited for."""
-    study = optuna.create_study(sampler=LexiFlowSampler(seed=0, start_trials=1))
-    study.optimize(
-        lambda t: float(t.suggest_int("a", 0, 9) + t.suggest_int("b", 0, 9) + t.number > 0),
-        n_trials=80,
-    )
-    written = notes(study)
-    assert any(n.get("no_opposite") for n in written)
-    assert max(n.get("thread", 0) for n in written) >= 1
-
-
 @pytest.mark.parametrize("described", [True, False])
 def test_a_low_cost_start_is_the_first_trial(described):
     space = {
@@ -225,33 +134,6 @@ def test_a_start_outside_the_space_is_refused():
     study = optuna.create_study(sampler=LexiFlowSampler(start={"x": 7}))
     with pytest.raises(ValueError, match=r"start.*'x'.*7"):
         study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=1)
-
-
-def test_workers_follow_directions_of_their_own_and_late_results_count():
-    study = make_study(
-        "mixed",
-        sampler=LexiFlowSampler(LOSS_FIRST, seed=0, start_trials=4, explore=0, candidates=0),
-    )
-    study.optimize(mixed, n_trials=8)
-    open_trials = []
-    for _ in range(4):
-        trial = study.ask()
-        open_trials.append((trial, mixed(trial)))
-    written = notes(study)[8:]
-    fresh = [n["direction"] for n in written if n["sign"] > 0]
-    assert len(set(fresh)) == len(fresh) >= 3
-    # They start where the search stands: at the incumbent or at the leader.
-    assert len({n["incumbent"] for n in written}) <= 2
-    assert len({tuple(t.params.items()) for t, _ in open_trials}) == 4
-    # The last but one result is told first and is far the best: the next direction starts there.
-    trial, _ = open_trials[2]
-    study.tell(trial, (-50.0, -50.0))
-    study.optimize(mixed, n_trials=1)
-    assert notes(study)[-1]["incumbent"] == trial.number
-    for trial, values in open_trials[:2] + open_trials[3:]:
-        study.tell(trial, values)
-    study.optimize(mixed, n_trials=3)
-    assert notes(study)[-1]["incumbent"] == open_trials[2][0].number
 
 
 def test_metrics_by_name_and_an_unknown_one():

@@ -43,7 +43,8 @@ def test_a_model_finds_in_fewer_trials_what_directions_find():
     for candidates in (0, 64):
         values = []
         for seed in range(3):
-            study = optuna.create_study(sampler=LexiFlowSampler(seed=seed, candidates=candidates))
+            sampler = LexiFlowSampler(seed=seed, start_trials=10, candidates=candidates)
+            study = optuna.create_study(sampler=sampler)
             study.optimize(wide, n_trials=40)
             values.append(study.best_value)
         found[candidates] = np.median(values)

@@ -167,13 +167,15 @@ def report(task: Task, runs: dict[str, list[Run]], trials: int) -> tuple[str, di
             f"{statistics.median(later[:, k]):.4g}" if len(later) else "-"
             for k in range(1, len(names))
         ]
+        middle = found[order.ranking(found, targets)[(len(found) - 1) // 2]]
+        row.append(" / ".join(f"{v:.4g}" for v in middle))
         row.append(f"{places[method]:.2f}")
         errors = [r.tests[str(trials)] for r in runs[method] if r.tests]
         row += [f"{statistics.mean(errors):.4f}"] if errors else []
         spent = [r.milliseconds for r in runs[method] if r.milliseconds is not None]
         row.append(f"{statistics.median(spent):.1f}" if spent else "-")
         rows.append(row)
-    header = ["method", "reach the target", *names, "mean rank"]
+    header = ["method", "reach the target", *names, "middle run", "mean rank"]
     header += ["test error"] if task.test is not None else []
     shown = ", ".join(f"{n} {t:.4g}" for n, t in zip(names, targets))
     table = markdown_table([*header, "ms a trial in the sampler"], rows)

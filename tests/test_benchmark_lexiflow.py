@@ -47,8 +47,8 @@ def test_report_judges_by_common_targets(table):
     }
     text, places = report(task, runs, 2)
     assert "error 0.11, count 9" in text
-    assert "| few features | 2 of 2 | 0.1090 | 9 | 1.00 | - |" in text
-    assert "| lost | 0 of 2 | 0.2000 | - | 3.00 | 2.0 |" in text
+    assert "| few features | 2 of 2 | 0.1090 | 9 | 0.109 / 9 | 1.00 | - |" in text
+    assert "| lost | 0 of 2 | 0.2000 | - | 0.2 / 3 | 3.00 | 2.0 |" in text
     assert places == {"low error": 2.0, "few features": 1.0, "lost": 3.0}
 
 
@@ -56,8 +56,16 @@ def test_a_report_of_a_smaller_budget_sees_the_first_trials_only(table):
     X, y = np.zeros((1, 1)), np.zeros(1)
     task = Task(table, {"error": 0.01}, test=(X, y))
     runs = {"a": [Run([[0.3, 5.0], [0.1, 5.0]], None, {"1": 0.4, "2": 0.2})]}
-    assert "| a | 1 of 1 | 0.3000 | 5 | 1.00 | 0.4000 | - |" in report(task, runs, 1)[0]
-    assert "| a | 1 of 1 | 0.1000 | 5 | 1.00 | 0.2000 | - |" in report(task, runs, 2)[0]
+    assert "| a | 1 of 1 | 0.3000 | 5 | 0.3 / 5 | 1.00 | 0.4000 | - |" in report(task, runs, 1)[0]
+    assert "| a | 1 of 1 | 0.1000 | 5 | 0.1 / 5 | 1.00 | 0.2000 | - |" in report(task, runs, 2)[0]
+
+
+def test_the_middle_run_is_the_median_by_the_preference(table):
+    task = Task(table, {"error": 0.01})
+    values = [[0.3, 1.0], [0.1, 9.0], [0.105, 7.0]]
+    runs = {"a": [Run([v], None, {}) for v in values]}
+    # Two reach the target; the third, without, is last whatever it has of the second.
+    assert "| 0.1050 | 8 | 0.1 / 9 | 1.00 |" in report(task, runs, 1)[0]
 
 
 def test_equal_picks_share_their_places():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import moocore
 import numpy as np
 
 from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
 from optuna_mofs.samplers.base import HistorySampler, Proposal
+from optuna_mofs.samplers.moead.children import draw_children
 from optuna_mofs.samplers.moead.decomposition import Decomposition, tchebycheff
+from optuna_mofs.samplers.moead.judge import Judge, feasible_values
 from optuna_mofs.samplers.moead.population import Subproblems
 from optuna_mofs.samplers.moead.variation import DifferentialVariation, Variation
 from optuna_mofs.samplers.moead.weights import neighbourhoods, simplex_points
@@ -16,6 +19,8 @@ from optuna_mofs.samplers.operators.hypercube import latin_hypercube
 
 #: Key of a trial's memory: the subproblem for which it was made.
 _OWN = "subproblem"
+#: Children among which the model chooses, and how many it takes for one where there are masks.
+_CANDIDATES, _DEARER = 64, 4
 
 
 class MOEADSampler(HistorySampler):
@@ -24,13 +29,14 @@ class MOEADSampler(HistorySampler):
     Zhang and Li (2007), as Rosales-Pérez et al. (2014), *Multi-objective model type selection*,
     use it: the objectives are decomposed into subproblems, each a weighted Tchebycheff distance
     from the best values seen; each subproblem keeps the best trial for it, makes its next
-    configuration of its neighbours' trials, and offers it to them. The archive of algorithm 1 is
-    the study's front.
+    configuration of its neighbours' trials, and offers it to them. Of many such children the one
+    is evaluated that a model of the trials expects most of. The archive of algorithm 1 is the
+    study's front.
 
     With ``paper=True`` it is the paper's setting: rounded categories, mutation probability 0.1,
-    objectives as they are, parents and replacements from the neighbourhood only. What the default
-    does otherwise, and why, is in ``docs/samplers/moead.md``. The paper's budget of 20 × 50
-    evaluations is ``study.optimize(objective, n_trials=1000)``.
+    objectives as they are, parents and replacements from the neighbourhood only, no model. What
+    the default does otherwise, and why, is in ``docs/samplers/moead.md``. The paper's budget of
+    20 × 50 evaluations is ``study.optimize(objective, n_trials=1000)``.
 
     Args:
         population_size: Number of subproblems (N).
@@ -41,6 +47,8 @@ class MOEADSampler(HistorySampler):
             neighbourhood only.
         replaced: Subproblems that one trial may take over; by default as many as are neighbours.
         start_size: Finished trials before the first child; by default ``population_size``.
+        candidates: Children among which a model of the trials chooses, with masks a quarter of
+            it; 1 for none, as in the paper. By default 64.
         variation: Makes a child of three trials.
         decomposition: Losses and weights in, one number a subproblem out.
         normalise: Whether objectives are divided by their range over the population.
@@ -71,6 +79,7 @@ class MOEADSampler(HistorySampler):
         everywhere: bool | None = None,
         replaced: int | None = None,
         start_size: int | None = None,
+        candidates: int | None = None,
         variation: Variation | None = None,
         decomposition: Decomposition = tchebycheff,
         normalise: bool | None = None,
@@ -88,6 +97,9 @@ class MOEADSampler(HistorySampler):
         self.replaced = _at_least("replaced", replaced, 1)
         start_size = population_size if start_size is None else start_size
         self.start_size = _at_least("start_size", start_size, 3)
+        if candidates is None:
+            candidates = 1 if paper else _CANDIDATES
+        self.candidates = _at_least("candidates", candidates, 1)
         if anywhere is None:
             anywhere = 0.0 if paper else 0.1
         if not 0 <= anywhere <= 1:
@@ -110,10 +122,47 @@ class MOEADSampler(HistorySampler):
         if len(history) < self.start_size:
             return self._first(history, rng, number, own)
         members, places = self._members(history)
-        base, first, second = self._parents(rng, members, places[own], own)
-        row, mask = self.variation(rng, history, base, first, second)
-        parents = tuple(int(history.numbers[i]) for i in (base, first, second))
-        return Proposal(row, mask, "differential", parents, {_OWN: own})
+        if self.candidates > 1:
+            chosen = self._judged(history, rng, members, places[own], own)
+            if chosen is not None:
+                return chosen
+        three = self._parents(rng, members, places[own], own)
+        rows, masks = self.variation(rng, history, *(np.array([i]) for i in three))
+        parents = tuple(int(history.numbers[i]) for i in three)
+        mask = None if masks is None else masks[0]
+        return Proposal(rows[0], mask, "differential", parents, {_OWN: own})
+
+    def _judged(
+        self, history: History, rng: np.random.Generator, members: Array, near: Array, own: int
+    ) -> Proposal | None:
+        """The most promising of many children, or None if no trial is feasible or no child new."""
+        feasible = history.violations <= 0
+        if not feasible.any() or not (len(history.space) or history.table is not None):
+            return None
+        values = feasible_values(history)
+        front = np.flatnonzero(feasible & moocore.is_nondominated(values))
+        everyone, around = np.unique(members), np.unique(members[near])
+        everyone, around = everyone[everyone >= 0], around[around >= 0]
+        fewer = 1 if history.table is None else _DEARER
+        children = draw_children(
+            rng,
+            history,
+            self.variation,
+            max(2, self.candidates // fewer),
+            base=int(members[own]) if members[own] >= 0 else int(rng.choice(everyone)),
+            near=around if len(around) > 2 and rng.random() >= self.anywhere else everyone,
+            members=everyone,
+            front=front,
+        )
+        judge = self.kept("judge", lambda: Judge(self._weights(history), self.decomposition))
+        for k in judge.order(rng, history, children, front).tolist():
+            mask = None if children.masks is None else children.masks[k]
+            parents = tuple(int(history.numbers[i]) for i in children.parents[k] if i >= 0)
+            operator = "differential" if parents else "anywhere"
+            made = Proposal(children.rows[k], mask, operator, parents, {_OWN: own})
+            if not _is_known(history, made):
+                return made
+        return None
 
     def _first(
         self, history: History, rng: np.random.Generator, number: int, own: int
@@ -137,10 +186,9 @@ class MOEADSampler(HistorySampler):
 
     def _members(self, history: History) -> tuple[Array, Array]:
         """The member of each subproblem, and the neighbourhoods."""
-        objectives = history.values.shape[1]
 
         def make() -> tuple[Subproblems, Array]:
-            weights = simplex_points(self.population_size, objectives)
+            weights = self._weights(history)
             places = neighbourhoods(weights, self.neighbours)
             return (
                 Subproblems(
@@ -157,6 +205,9 @@ class MOEADSampler(HistorySampler):
         belongs = [None if self.everywhere else note.get(_OWN) for note in history.notes]
         members = subproblems.members(history.numbers, history.values, history.violations, belongs)
         return members, places
+
+    def _weights(self, history: History) -> Array:
+        return simplex_points(self.population_size, history.values.shape[1])
 
     def _parents(
         self, rng: np.random.Generator, members: Array, near: Array, own: int
@@ -175,6 +226,13 @@ class MOEADSampler(HistorySampler):
             # A population of one or two: the difference is between them, or none.
             first, second = rng.choice(everyone), base
         return base, int(first), int(second)
+
+
+def _is_known(history: History, proposal: Proposal) -> bool:
+    params = history.space.decode(proposal.row)
+    if history.codec is not None and proposal.mask is not None:
+        params = {**history.codec.encode(proposal.mask)[0], **params}
+    return history.is_known(params)
 
 
 def _at_least(name: str, value: int, least: int) -> int:

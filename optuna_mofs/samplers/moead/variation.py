@@ -1,4 +1,4 @@
-"""How the next configuration of a subproblem is made of its neighbours' members."""
+"""How configurations for a subproblem are made of its neighbours' members."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ from optuna_mofs.samplers.operators.mask_change import (
     FilterEnsembleMutation,
     MaskMutation,
 )
-from optuna_mofs.samplers.operators.rows import fill_missing, reflect
+from optuna_mofs.samplers.operators.rows import reflect
 
-#: Function of (generator, history, positions of the base and of two others); returns the row and
-#: the mask of the child.
-Variation = Callable[[np.random.Generator, History, int, int, int], tuple[Array, Array | None]]
+#: Function of (generator, history, positions of the bases and of two others for each); returns
+#: the rows and the masks of the children.
+Variation = Callable[
+    [np.random.Generator, History, Array, Array, Array], tuple[Array, Array | None]
+]
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class DifferentialVariation:
     rate: float = 0.7
     mutation_rate: float | None = None
     eta: float = 20.0
-    drift: float = 0.01
+    drift: float = 0.03
     rounded: bool = False
     mask_mutations: tuple[MaskMutation, ...] = field(
         default_factory=lambda: (AddDrop(), FilterEnsembleMutation())
@@ -69,9 +71,9 @@ class DifferentialVariation:
             raise ValueError(f"drift must be at least 0, but is {self.drift!r}.")
 
     def __call__(
-        self, rng: np.random.Generator, history: History, base: int, first: int, second: int
+        self, rng: np.random.Generator, history: History, base: Array, first: Array, second: Array
     ) -> tuple[Array, Array | None]:
-        """A child of three trials, given by their positions."""
+        """Children of three trials each, given by their positions."""
         space, rows = history.space, history.rows
         row = differential_rows(
             rng,
@@ -89,20 +91,23 @@ class DifferentialVariation:
         row = polynomial_mutation(
             rng, space, row, rate=mutation_rate, eta=self.eta, rounded=self.rounded
         )
-        drifted = reflect(row + self.drift * rng.standard_normal(len(row)))
-        row = fill_missing(rng, space, np.where(space.categorical, row, drifted))
+        drifted = reflect(row + self.drift * rng.standard_normal(row.shape))
+        row = np.where(space.categorical, row, drifted)
+        row = np.where(np.isnan(row), space.sample(rng, len(row)), row)
         table = history.table
         if table is None:
             return row, None
-        mask = differential_mask(
-            rng,
-            history.mask(base),
-            history.mask(first),
-            history.mask(second),
-            scale=self.scale,
-            rate=self.rate,
-        )
-        return row, self._mutated(rng, mask, table)
+        masks = [
+            self._mutated(
+                rng,
+                differential_mask(
+                    rng, *(history.mask(i) for i in three), scale=self.scale, rate=self.rate
+                ),
+                table,
+            )
+            for three in zip(base.tolist(), first.tolist(), second.tolist())
+        ]
+        return row, np.array(masks)
 
     def _mutated(self, rng: np.random.Generator, mask: Array, table: FeatureTable) -> Array:
         if not self.mask_mutations or rng.random() >= self.mask_rate:

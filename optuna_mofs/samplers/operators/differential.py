@@ -25,7 +25,7 @@ def differential_rows(
     rate: float = 0.7,
     rounded: bool = False,
 ) -> Array:
-    """Move a row along the difference of two others (equation 8).
+    """Move a row, or each of several, along the difference of two others (equation 8).
 
     A category follows the difference where the two disagree: with probability ``scale`` it
     becomes that of ``first``. What a row lacks (it is on another branch of a conditional space)
@@ -34,7 +34,7 @@ def differential_rows(
     Args:
         rng: Generator.
         space: The parameters.
-        base: The row that is moved.
+        base: The row that is moved, or rows × parameters.
         first: The row that the difference points to.
         second: The row it points from.
         scale: Length of the step in differences (F).
@@ -48,17 +48,18 @@ def differential_rows(
         >>> differential_rows(np.random.default_rng(0), space, *rows, rate=1.0).tolist()
         [0.5]
     """
-    d = len(base)
-    taking_part = rng.random(d) < rate
-    if d:
-        taking_part[rng.integers(d)] = True
+    shape = np.shape(base)
+    taking_part = rng.random(shape) < rate
+    if shape[-1]:
+        one = rng.integers(shape[-1], size=(*shape[:-1], 1))
+        np.put_along_axis(taking_part, one, True, axis=-1)
     a, b = _complete(first, second), _complete(second, first)
     home = _complete(base, a)
     moved = home + scale * (a - b)
     if rounded:
         category = np.clip(np.rint(moved), 0, np.maximum(space.cells - 1, 0))
     else:
-        category = np.where((a != b) & (rng.random(d) < scale), a, home)
+        category = np.where((a != b) & (rng.random(shape) < scale), a, home)
     moved = np.where(space.categorical, category, reflect(moved))
     return np.where(taking_part & ~np.isnan(moved), moved, home)
 
@@ -79,13 +80,13 @@ def polynomial_mutation(
     Args:
         rng: Generator.
         space: The parameters.
-        row: A row.
+        row: A row, or rows × parameters.
         rate: Probability that a parameter changes.
         eta: Distribution index: the larger, the smaller the steps.
         rounded: Treat the positions of categories as numbers that are rounded, as the paper does.
     """
-    d = len(row)
-    u = rng.random(d)
+    shape = np.shape(row)
+    u = rng.random(shape)
     low = (2 * np.minimum(u, 0.5)) ** (1 / (eta + 1)) - 1
     high = 1 - (2 * (1 - np.maximum(u, 0.5))) ** (1 / (eta + 1))
     delta = np.where(u < 0.5, low, high)
@@ -93,10 +94,10 @@ def polynomial_mutation(
     if rounded:
         category = np.clip(np.rint(row + delta * steps), 0, np.maximum(steps, 0))
     else:
-        category = np.floor(rng.random(d) * np.maximum(1, steps))
+        category = np.floor(rng.random(shape) * np.maximum(1, steps))
         category = category + (category >= row)
     moved = np.where(space.categorical, category, reflect(row + delta))
-    return np.where((rng.random(d) < rate) & ~np.isnan(row), moved, row)
+    return np.where((rng.random(shape) < rate) & ~np.isnan(row), moved, row)
 
 
 def differential_mask(

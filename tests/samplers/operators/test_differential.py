@@ -60,6 +60,19 @@ def test_what_a_row_lacks_comes_from_another_and_stays_missing_where_none_has_it
     assert np.isnan(child[2])
 
 
+def test_several_rows_at_once_move_each_by_its_own_difference():
+    rng = np.random.default_rng(0)
+    base, first, second = (SPACE.sample(rng, 50) for _ in range(3))
+    moved = differential_rows(rng, SPACE, base, first, second, rate=0.0)
+    # With a rate of 0 exactly one parameter takes part, a category only if it changes.
+    assert ((moved != base).sum(axis=1) <= 1).all()
+    column = moved[:, 2] != base[:, 2]
+    raw = (base + 0.5 * (first - second))[:, 2]
+    inside = column & (raw >= 0) & (raw <= 1)
+    np.testing.assert_allclose(moved[inside, 2], raw[inside])
+    assert polynomial_mutation(rng, SPACE, moved, rate=1.0).shape == moved.shape
+
+
 def test_mutation_is_small_and_rare():
     row = np.array([1.0, 0.5, 0.5])
     rng = np.random.default_rng(0)

@@ -1,0 +1,96 @@
+"""From a history to the model that judges children."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from optuna_mofs.features.table import Array
+from optuna_mofs.history import History
+from optuna_mofs.samplers.lexiflow.guide import learned_from
+from optuna_mofs.samplers.lexiflow.model import Points
+from optuna_mofs.samplers.lexiflow.places import Places
+from optuna_mofs.samplers.model_based.activity import Activity
+from optuna_mofs.samplers.moead.children import Children
+from optuna_mofs.samplers.moead.decomposition import Decomposition
+from optuna_mofs.samplers.moead.guide import (
+    KEEP,
+    drawn_values,
+    expected_gain,
+    ranges,
+    scales,
+    spread,
+)
+
+#: Values beyond this are infinities (see :class:`History`).
+_FINITE = 1e299
+
+
+class Judge:
+    """Puts children in order of what they are expected to gain.
+
+    What it keeps are caches of things learned from the first trials only, so that they last.
+
+    Args:
+        weights: Subproblems × objectives.
+        decomposition: Losses and weights in, one number a subproblem out.
+    """
+
+    def __init__(self, weights: Array, decomposition: Decomposition) -> None:
+        self._weights = weights
+        self._decomposition = decomposition
+        self._learned: tuple[Any, Activity, list[Array]] | None = None
+
+    def order(
+        self, rng: np.random.Generator, history: History, children: Children, front: Array
+    ) -> Array:
+        """Positions of children, the most promising first."""
+        values = feasible_values(history)
+        origin, span = ranges(values[front], history.reference())
+        losses = (values - origin) / span
+        sure = np.zeros(len(values), dtype=bool)
+        sure[front] = True
+        kept = spread(losses.max(axis=1), sure, KEEP)
+        activity, lengths = self._learn(history, values)
+        places = Places.of(history)
+        rows = activity.apply(history.space.snapped(children.rows))
+        candidates = Points(places.coordinates(rows), history.space.categorical, children.masks)
+        drawn = drawn_values(
+            rng, _points(history, places, kept), values[kept], candidates, lengths
+        )
+        gain = expected_gain((drawn - origin) / span, losses, self._weights, self._decomposition)
+        return np.argsort(-gain, kind="stable")
+
+    def _learn(self, history: History, values: Array) -> tuple[Activity, list[Array]]:
+        count = learned_from(len(history))
+        key = (history.numbers[:count].tobytes(), history.space)
+        if self._learned is None or self._learned[0] != key:
+            points = _points(history, Places.of(history), np.arange(count))
+            lengths = [scales(points, column) for column in values[:count].T]
+            self._learned = key, Activity(history.space, history.rows[:count]), lengths
+        return self._learned[1:]
+
+
+def feasible_values(history: History) -> Array:
+    """Values without infinities; a trial that breaks a constraint has the worst of each.
+
+    At least one trial must be feasible.
+    """
+    feasible = history.violations <= 0
+    values = history.values
+    finite = feasible[:, None] & (np.abs(values) < _FINITE)
+    low = values.min(axis=0, where=finite, initial=_FINITE)
+    high = values.max(axis=0, where=finite, initial=-_FINITE)
+    high = np.maximum(low, high)
+    return np.where(feasible[:, None], np.clip(values, low, high), high)
+
+
+def _points(history: History, places: Places, chosen: Array) -> Points:
+    """Some of the trials, as a model sees them."""
+    masks = None
+    if history.table is not None:
+        count = len(history.table.free)
+        masks = np.unpackbits(history.packed[chosen], axis=1, count=count).astype(bool)
+    rows = places.coordinates(history.rows[chosen])
+    return Points(rows, history.space.categorical, masks)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit, softmax
+from sklearn.metrics import roc_auc_score
 
 from optuna_mofs.features.table import Array
 from optuna_mofs.measures.base import Fold
@@ -13,6 +14,8 @@ from optuna_mofs.measures.base import Fold
 #: How fast a probability rises with the distance from the boundary: a row on the margin of a
 #: support vector machine, whose distance is 1, gets 0.88.
 _SLOPE = 2.0
+#: The least probability that counts for the logarithm.
+_LEAST = 0.01
 
 
 def class_probabilities(model: Any, X: Any, classes: Array) -> Array:
@@ -58,7 +61,37 @@ def brier_loss(fold: Fold) -> float:
     It tells models apart that make the same number of mistakes on a few hundred rows, and so
     ranks them with less noise than the error does.
     """
-    classes = np.unique(np.concatenate([fold.y_train, fold.y_test]))
-    truth = fold.y_test[:, None] == classes
-    squares = (class_probabilities(fold.estimator, fold.X_test, classes) - truth) ** 2
+    shares, truth = _shares_and_truth(fold)
+    squares = (shares - truth) ** 2
     return float(np.average(squares.sum(axis=1) / 2, weights=fold.test_weight))
+
+
+def log_loss(fold: Fold) -> float:
+    """Minus the logarithm of the probability of the true class; below 0.01 it counts as 0.01.
+
+    Without that bound a single row of which a model is wrongly sure would decide.
+    """
+    shares, truth = _shares_and_truth(fold)
+    of_truth = np.maximum((shares * truth).sum(axis=1), _LEAST)
+    return float(np.average(-np.log(of_truth), weights=fold.test_weight))
+
+
+def auc_loss(fold: Fold) -> float:
+    """1 minus the area under the ROC curve, each class against the others if there are several.
+
+    A class of which the test fold has no row, or nothing but rows, does not count.
+    """
+    shares, truth = _shares_and_truth(fold)
+    columns = [k for k in range(truth.shape[1]) if 0 < truth[:, k].sum() < len(truth)]
+    if truth.shape[1] == 2:
+        columns = columns[-1:]
+    areas = [
+        roc_auc_score(truth[:, k], shares[:, k], sample_weight=fold.test_weight) for k in columns
+    ]
+    return 1.0 - float(np.mean(areas)) if areas else 0.5
+
+
+def _shares_and_truth(fold: Fold) -> tuple[Array, Array]:
+    classes = np.unique(np.concatenate([fold.y_train, fold.y_test]))
+    truth: Array = fold.y_test[:, None] == classes
+    return class_probabilities(fold.estimator, fold.X_test, classes), truth

@@ -16,13 +16,15 @@ from optuna_mofs.measures.model import (
     false_positive_rate,
     training_error_measure,
 )
-from optuna_mofs.measures.probability import brier_loss
+from optuna_mofs.measures.probability import auc_loss, brier_loss, log_loss
 
 # Some measures depend on the objective's scorer, so each entry is a function of it.
 _MEASURES: dict[str, Callable[[object], Measure]] = {
     "error": error_measure,
     "training_error": training_error_measure,
     "brier": lambda _: Measure("brier", fold=brier_loss, worst=1.0),
+    "log_loss": lambda _: Measure("log_loss", fold=log_loss, worst=4.7),
+    "auc_loss": lambda _: Measure("auc_loss", fold=auc_loss, worst=1.0),
     "fnr": lambda _: Measure("fnr", fold=false_negative_rate, worst=1.0),
     "fpr": lambda _: Measure("fpr", fold=false_positive_rate, worst=1.0),
     "geometric_mean_loss": lambda _: Measure(
@@ -41,7 +43,9 @@ _MEASURES: dict[str, Callable[[object], Measure]] = {
 _ALIASES = {"false_negative_rate": "fnr", "false_positive_rate": "fpr", "n_features": "count"}
 
 #: Measures that only make sense for classifiers.
-CLASSIFIER_ONLY = frozenset({"brier", "fnr", "fpr", "geometric_mean_loss", "vc_dimension"})
+CLASSIFIER_ONLY = frozenset(
+    {"auc_loss", "brier", "fnr", "fpr", "geometric_mean_loss", "log_loss", "vc_dimension"}
+)
 
 
 def measure_names() -> list[str]:

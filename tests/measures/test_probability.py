@@ -6,12 +6,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
-from sklearn.metrics import brier_score_loss
+from sklearn.metrics import brier_score_loss, roc_auc_score
+from sklearn.metrics import log_loss as scikit_learns_log_loss
 from sklearn.svm import SVC
 
 from optuna_mofs import FeatureSelectionObjective
 from optuna_mofs.measures import Fold
-from optuna_mofs.measures.probability import _from_distances, brier_loss, class_probabilities
+from optuna_mofs.measures.probability import (
+    _from_distances,
+    auc_loss,
+    brier_loss,
+    class_probabilities,
+    log_loss,
+)
 
 
 class SaysOnly:
@@ -73,6 +80,28 @@ def test_two_classes_are_scored_as_by_scikit_learn():
     fold = fold_of(model, X[:, :3], y, weight)
     expected = brier_score_loss(y, model.predict_proba(X[:, :3])[:, 1], sample_weight=weight)
     assert brier_loss(fold) == pytest.approx(expected)
+    positive = np.clip(model.predict_proba(X[:, :3])[:, 1], 0.01, 0.99)
+    expected = scikit_learns_log_loss(y, positive, sample_weight=weight)
+    # A probability beyond 0.99 of the true class is not cut.
+    assert log_loss(fold) == pytest.approx(expected, abs=0.005)
+    expected = 1 - roc_auc_score(y, positive, sample_weight=weight)
+    assert auc_loss(fold) == pytest.approx(expected, abs=1e-3)
+
+
+def test_being_sure_and_wrong_is_not_infinitely_bad():
+    fold = fold_of(LogisticRegression(C=1e6), [[0.0], [1.0]], np.array([0, 1]))
+    fold.X_test, fold.y_test = [[50.0]], np.array([0])
+    assert log_loss(fold) == pytest.approx(-np.log(0.01))
+
+
+def test_the_area_of_several_classes_is_their_mean_and_a_lone_class_says_nothing():
+    X, y = load_iris(return_X_y=True)
+    model = LogisticRegression(max_iter=20)
+    fold = fold_of(model, X[:, :2], y)
+    expected = 1 - roc_auc_score(y, model.predict_proba(X[:, :2]), multi_class="ovr")
+    assert auc_loss(fold) == pytest.approx(expected)
+    fold.X_test, fold.y_test = X[:5, :2], y[:5]
+    assert auc_loss(fold) == 0.5
 
 
 def test_it_is_a_measure_by_name_and_takes_machines_without_probabilities():

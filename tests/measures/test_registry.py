@@ -11,6 +11,8 @@ def test_every_name_gives_a_measure_of_that_name():
     assert set(measure_names()) == {
         "error",
         "brier",
+        "log_loss",
+        "auc_loss",
         "training_error",
         "fnr",
         "fpr",

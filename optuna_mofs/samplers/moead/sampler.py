@@ -46,7 +46,8 @@ class MOEADSampler(HistorySampler):
         everywhere: Whether a trial competes for all subproblems, or for those of its own
             neighbourhood only.
         replaced: Subproblems that one trial may take over; by default as many as are neighbours.
-        start_size: Finished trials before the first child; by default ``population_size``.
+        start_size: Finished trials before the first child; in the paper ``population_size``, by
+            default up to twice that, if there are as many as half so many parameters.
         candidates: Children among which a model of the trials chooses, with masks a quarter of
             it; 1 for none, as in the paper. By default 64.
         variation: Makes a child of three trials.
@@ -95,8 +96,9 @@ class MOEADSampler(HistorySampler):
         if replaced is None:
             replaced = self.neighbours
         self.replaced = _at_least("replaced", replaced, 1)
-        start_size = population_size if start_size is None else start_size
-        self.start_size = _at_least("start_size", start_size, 3)
+        if start_size is None and paper:
+            start_size = population_size
+        self.start_size = None if start_size is None else _at_least("start_size", start_size, 3)
         if candidates is None:
             candidates = 1 if paper else _CANDIDATES
         self.candidates = _at_least("candidates", candidates, 1)
@@ -119,7 +121,7 @@ class MOEADSampler(HistorySampler):
     def propose(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
         """A point of the Latin hypercube, or a child for the subproblem whose turn it is."""
         own = number % self.population_size
-        if len(history) < self.start_size:
+        if len(history) < self._start(history):
             return self._first(history, rng, number, own)
         members, places = self._members(history)
         if self.candidates > 1:
@@ -169,18 +171,24 @@ class MOEADSampler(HistorySampler):
     ) -> Proposal:
         made, operator = Start()(rng, history, number)
         row = made.row
-        if number < self.start_size and not history.is_known(
-            history.space.decode(self._design(history)[number])
-        ):
-            row = self._design(history)[number]
+        if number < self._start(history):
+            planned = self._design(history)[number]
+            if not history.is_known(history.space.decode(planned)):
+                row = planned
         return Proposal(row, made.mask, operator, memory={_OWN: own})
+
+    def _start(self, history: History) -> int:
+        """Finished trials before the first child: more if there are many parameters."""
+        if self.start_size is not None:
+            return self.start_size
+        return min(2 * self.population_size, max(self.population_size, 2 * len(history.space)))
 
     def _design(self, history: History) -> Array:
         space = history.space
 
         def make() -> Array:
             shared = np.random.default_rng([self.study_seed, 2**22])
-            return space.from_unit(latin_hypercube(shared, self.start_size, len(space)))
+            return space.from_unit(latin_hypercube(shared, self._start(history), len(space)))
 
         return self.kept(f"design {space.distributions!r}", make)
 

@@ -195,6 +195,13 @@ class History:
         """
         return self.holds(self.internal(params))
 
+    def has_tried(self, row: Array, mask: Array | None = None) -> bool:
+        """:meth:`is_known` for an encoded row and a mask over the free features."""
+        params = self.space.decode(row)
+        if self.codec is not None and mask is not None:
+            params = {**self.codec.encode(mask)[0], **params}
+        return self.is_known(params)
+
     def internal(self, params: Mapping[str, Any]) -> dict[str, float]:
         """Parameters as the numbers that Optuna stores, without unknown ones and constants.
 

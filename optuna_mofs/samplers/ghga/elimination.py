@@ -160,7 +160,7 @@ class Elimination:
             tried = Try(master, tuple(left_out.tolist()))
             if search.archive.place(thinner) is not None or tried in chain.waiting:
                 continue
-            if self._is_known(row, thinner):
+            if self.history.has_tried(row, thinner):
                 continue
             memory = self.rows.memory(self.history.space, search.note(self.history, place))
             operator = "probe" if chain.against else "elimination"
@@ -199,7 +199,7 @@ class Elimination:
         best = int(np.argmin(search.cost))
         row = self.rows.whole(rng, self.history.space, search.row(self.history, best))
         mask = np.ones(search.archive.p, dtype=bool)
-        if self._is_known(row, mask):
+        if self.history.has_tried(row, mask):
             return None
         memory = self.rows.memory(self.history.space, search.note(self.history, best))
         return Proposal(row, mask, "all", memory=memory)
@@ -217,7 +217,7 @@ class Elimination:
             if near and archive.place(mask) is None:
                 better = min(a, b, key=lambda place: search.cost[place])
                 row = self.rows.whole(rng, self.history.space, search.row(self.history, better))
-                if self._is_known(row, mask):
+                if self.history.has_tried(row, mask):
                     continue
                 parents = (int(archive.numbers[a]), int(archive.numbers[b]))
                 memory = {
@@ -237,9 +237,3 @@ class Elimination:
     def _budget(self, size: int, chosen: int) -> int:
         budget = int(self.budget(size, chosen) if callable(self.budget) else self.budget)
         return budget if self.longest is None else min(budget, self.longest)
-
-    def _is_known(self, row: Array, mask: Array) -> bool:
-        """Whether a trial that failed or runs has this configuration."""
-        assert self.history.codec is not None
-        chosen, _ = self.history.codec.encode(mask)
-        return self.history.is_known({**chosen, **self.history.space.decode(row)})

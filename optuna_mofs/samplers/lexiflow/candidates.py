@@ -11,8 +11,8 @@ import numpy as np
 from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
 from optuna_mofs.samplers.lexiflow.directions import HARDLY, change_mask
-from optuna_mofs.samplers.lexiflow.places import Places
 from optuna_mofs.samplers.lexiflow.start import restart_row, start_mask
+from optuna_mofs.samplers.operators.places import Places
 from optuna_mofs.samplers.operators.rows import fill_missing
 
 #: Share of candidates that are drawn anywhere in the space.

@@ -11,20 +11,19 @@ import numpy as np
 from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
 from optuna_mofs.samplers.base import Proposal
+from optuna_mofs.samplers.gaussian.points import Points, points_of
+from optuna_mofs.samplers.gaussian.process import learned_from
 from optuna_mofs.samplers.lexiflow.candidates import Candidates, draw_candidates
-from optuna_mofs.samplers.lexiflow.model import Points
-from optuna_mofs.samplers.lexiflow.places import Places
 from optuna_mofs.samplers.lexiflow.promise import (
     KEEP,
     Question,
-    learned_from,
     questions,
     relevant,
     scales,
     worth,
 )
 from optuna_mofs.samplers.lexiflow.threads import Stand, Threads
-from optuna_mofs.samplers.lexiflow.walk import is_known
+from optuna_mofs.samplers.operators.places import Places
 
 
 @dataclass
@@ -40,7 +39,7 @@ class Scales:
         count = learned_from(len(history))
         key = (history.numbers[:count].tobytes(), history.space)
         if column not in self._kept or self._kept[column][0] != key:
-            points = _points(history, places, np.arange(count))
+            points = points_of(history, places, np.arange(count))
             found = scales(threads.orders[0], points, values[:count], column)
             self._kept[column] = key, found
         return self._kept[column][1]
@@ -111,7 +110,7 @@ class Guide:
         rows = places.coordinates(history.space.snapped(drawn.rows))
         promise = worth(
             question,
-            _points(history, places, kept),
+            points_of(history, places, kept),
             values[kept],
             Points(rows, history.space.categorical, drawn.masks),
             {
@@ -121,7 +120,7 @@ class Guide:
         )
         for k in np.argsort(-promise, kind="stable").tolist():
             proposal = _proposal(history, places, stand, question, drawn, k)
-            if not is_known(history, proposal):
+            if not history.has_tried(proposal.row, proposal.mask):
                 return proposal
         return None
 
@@ -144,13 +143,3 @@ def _proposal(
     parents = () if base < 0 else (int(history.numbers[base]),)
     mask = None if drawn.masks is None else drawn.masks[k]
     return Proposal(drawn.rows[k], mask, "guided", parents, memory)
-
-
-def _points(history: History, places: Places, chosen: Array) -> Points:
-    """Some of the trials, as a model sees them."""
-    masks = None
-    if history.table is not None:
-        count = len(history.table.free)
-        masks = np.unpackbits(history.packed[chosen], axis=1, count=count).astype(bool)
-    rows = places.coordinates(history.rows[chosen])
-    return Points(rows, history.space.categorical, masks)

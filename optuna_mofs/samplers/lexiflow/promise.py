@@ -16,13 +16,12 @@ from scipy.special import log_ndtr, ndtr
 
 from optuna_mofs.features.table import Array
 from optuna_mofs.fronts.lexicographic import LexicographicOrder
-from optuna_mofs.samplers.lexiflow.model import Points, Process, most_likely, normal_scores
+from optuna_mofs.samplers.gaussian.likelihood import most_likely
+from optuna_mofs.samplers.gaussian.points import Points
+from optuna_mofs.samplers.gaussian.process import Process, normal_scores
 
 #: Trials that predictions are made from, and that length scales are estimated from.
 KEEP, LEARN = 80, 50
-#: Length scales are estimated again when there are this many times as many trials.
-_AGAIN = 1.3
-_FIRST = 8
 
 
 @dataclass(frozen=True)
@@ -85,14 +84,8 @@ def relevant(wanted: Array, leading: Array, most: int) -> Array:
     return np.flatnonzero(best)
 
 
-def learned_from(count: int) -> int:
-    """The number of first trials from which length scales are estimated, given so many trials."""
-    steps = np.floor(np.log(max(1.0, count / _FIRST)) / np.log(_AGAIN) + 1e-9)
-    return min(count, int(np.ceil(_FIRST * _AGAIN**steps - 1e-9)))
-
-
 def scales(order: LexicographicOrder, points: Points, values: Array, column: int) -> Array:
-    """Length scales of a column's model, see :func:`~.model.most_likely`."""
+    """Length scales of a column's model."""
     few = relevant(order.ranking(values), order.without_tolerances().ranking(values), LEARN)
     chosen = points[few]
     return most_likely(chosen.squares(chosen), normal_scores(values[few, column]))

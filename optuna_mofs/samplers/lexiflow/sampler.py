@@ -15,10 +15,10 @@ from optuna_mofs.history import History
 from optuna_mofs.preferences import LexicographicPreference
 from optuna_mofs.samplers.base import HistorySampler, Proposal
 from optuna_mofs.samplers.lexiflow.guide import Guide, Scales
-from optuna_mofs.samplers.lexiflow.places import Places
 from optuna_mofs.samplers.lexiflow.start import design_row, first_row, restart_row, start_mask
 from optuna_mofs.samplers.lexiflow.threads import Rules, Stand, Threads
 from optuna_mofs.samplers.lexiflow.walk import Walk
+from optuna_mofs.samplers.operators.places import Places
 
 
 class LexiFlowSampler(HistorySampler):

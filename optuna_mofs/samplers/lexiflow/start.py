@@ -10,13 +10,13 @@ import numpy as np
 from optuna_mofs.features.draw import simplex_weights
 from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
-from optuna_mofs.samplers.lexiflow.places import Places
 from optuna_mofs.samplers.operators.hypercube import latin_hypercube
 from optuna_mofs.samplers.operators.mask_start import (
     ensemble_start,
     geometric_start,
     prefix_start,
 )
+from optuna_mofs.samplers.operators.places import Places
 from optuna_mofs.samplers.operators.rows import reflect
 
 #: Sets the generator of the design apart from those of trials.

@@ -10,8 +10,8 @@ import numpy as np
 from optuna_mofs.history import History
 from optuna_mofs.samplers.base import Proposal
 from optuna_mofs.samplers.lexiflow.directions import change_mask, random_direction
-from optuna_mofs.samplers.lexiflow.places import Places
 from optuna_mofs.samplers.lexiflow.threads import Stand
+from optuna_mofs.samplers.operators.places import Places
 from optuna_mofs.samplers.operators.rows import fill_missing
 
 #: A running trial without a note is about to get one, if it is not older than this many trials.
@@ -93,7 +93,7 @@ class Walk:
             base = int(np.searchsorted(history.numbers, note["incumbent"]))
             step, direction = float(note["step"]), int(note["direction"])
             proposal = self.step(history, places, stand, base, step, direction, opposite=waiting)
-            if not is_known(history, proposal):
+            if not history.has_tried(proposal.row, proposal.mask):
                 return proposal, tried
             tried.append(waiting)
         return None, tried
@@ -109,11 +109,3 @@ def unclaimed(stand: Stand, history: History, number: int) -> list[int]:
         return []
     claimed = {note.get("opposite") for _, note in running}
     return [waiting for waiting, _ in stand.waiting if waiting not in claimed]
-
-
-def is_known(history: History, proposal: Proposal) -> bool:
-    """Whether a trial has these parameters already."""
-    params = history.space.decode(proposal.row)
-    if history.codec is not None and proposal.mask is not None:
-        params = {**history.codec.encode(proposal.mask)[0], **params}
-    return history.is_known(params)

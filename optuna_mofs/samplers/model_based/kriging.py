@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, strtrs
-from scipy.optimize import minimize
+from scipy.linalg.lapack import strtrs
 
 from optuna_mofs.features.table import Array
+from optuna_mofs.samplers.gaussian.likelihood import most_likely
 
-#: The paper's nugget, here the least: cross-validated errors are rough.
-NUGGET = 1e-4
-_MOST_NUGGET = 0.3
-_LENGTHS = (0.03, 10.0)
+#: From the paper's nugget to one for rough values, such as cross-validated errors.
+_NUGGETS = (1e-4, 0.3)
 #: Points that hyperparameters are estimated from, and points that predictions are made from.
 _LEARN, _KEEP = 100, 256
 #: Relative gain in likelihood below which the search for scales ends.
@@ -41,7 +39,9 @@ class Kriging:
         self._center, self._spread = float(y.mean()), float(y.std()) or 1.0
         z = (y - self._center) / self._spread
         few = _representative(len(z), _LEARN)
-        theta = _most_likely(X[few], z[few])
+        theta = most_likely(
+            _squares(X[few]), z[few], nugget=_NUGGETS, first=1e-2, iterations=20, close=_CLOSE
+        )
         self._lengths, nugget = np.exp(theta[:-1]), float(np.exp(theta[-1]))
         kept = _representative(len(z), _KEEP)
         self._X, z = X[kept] / self._lengths, z[kept]
@@ -99,59 +99,7 @@ def _matern(r: Array) -> Array:
     return r
 
 
-def _most_likely(X: Array, z: Array) -> Array:
-    """Logarithms of the length scales and of the nugget (relative to the variance)."""
-    count, d = X.shape
-    # Columns × pairs: sums over columns, and over pairs, are products with it.
-    squares = ((X.T[:, :, None] - X.T[:, None, :]) ** 2).reshape(d, -1)
-    diagonal = slice(None, None, count + 1)
-    # Lower triangle of a matrix of which LAPACK fills but that; the other half is its mirror.
-    half = np.tril(np.full((count, count), 2.0), -1) + np.eye(count)
-    half = np.asfortranarray(half)
-    both = np.column_stack([z, np.ones(count)])
-    # A weak prior keeps scales sane while points are few: about half the range, more if d is
-    # large, because distances are.
-    prior = np.log(0.5 * np.sqrt(d))
-
-    def loss(theta: Array) -> tuple[float, Array]:
-        inverse_squares, nugget = np.exp(-2 * theta[:-1]), np.exp(theta[-1])
-        decay = (3 * inverse_squares) @ squares
-        np.sqrt(decay, out=decay)
-        falling = np.exp(-decay)
-        decay += 1
-        decay *= falling
-        decay[diagonal] += nugget
-        factor, failed = dpotrf(decay.reshape(count, count).T, lower=1, overwrite_a=1)
-        if failed:
-            return 1e10, np.zeros(d + 1)
-        logs = np.log(factor.diagonal()).sum()
-        solved = dpotrs(factor, both, lower=1)[0]
-        ones = solved[:, 1]
-        mean = (ones @ z) / ones.sum()
-        alpha = solved[:, 0] - mean * ones
-        variance = max(float((z - mean) @ alpha) / count, 1e-12)
-        pull = dpotri(factor, lower=1, overwrite_c=1)[0]
-        pull -= np.outer(alpha / variance, alpha)
-        value = 0.5 * count * np.log(variance) + logs
-        slopes = np.empty(d + 1)
-        slopes[-1] = 0.5 * nugget * np.trace(pull)
-        pull *= half
-        falling *= pull.T.reshape(-1)
-        slopes[:-1] = 1.5 * inverse_squares * (squares @ falling)
-        away = (theta[:-1] - prior) / 1.5
-        value += 0.5 * float(away @ away)
-        slopes[:-1] += away / 1.5
-        return float(value), slopes
-
-    start = np.append(np.full(d, prior), np.log(1e-2))
-    bounds = [tuple(np.log(_LENGTHS))] * d + [(np.log(NUGGET), np.log(_MOST_NUGGET))]
-    found = minimize(
-        loss,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds,
-        options={"maxiter": 20, "ftol": _CLOSE},
-    )
-    theta: Array = found.x
-    return theta
+def _squares(X: Array) -> Array:
+    """Squared distances by column."""
+    squares: Array = (X.T[:, :, None] - X.T[:, None, :]) ** 2
+    return squares

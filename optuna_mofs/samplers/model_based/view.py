@@ -140,7 +140,4 @@ class View:
 
     def is_known(self, row: Array, mask: Array | None) -> bool:
         """Whether a trial has this configuration."""
-        params = self.space.decode(self.warp.back(row))
-        if mask is not None and self.history.codec is not None:
-            params = {**self.history.codec.encode(mask)[0], **params}
-        return self.history.is_known(params)
+        return self.history.has_tried(self.warp.back(row), mask)

@@ -11,7 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from optuna_mofs.features.table import Array
-from optuna_mofs.samplers.lexiflow.model import Points, Process, most_likely, normal_scores
+from optuna_mofs.samplers.gaussian.likelihood import most_likely
+from optuna_mofs.samplers.gaussian.points import Points
+from optuna_mofs.samplers.gaussian.process import Process, normal_scores
 from optuna_mofs.samplers.moead.decomposition import Decomposition
 
 #: Trials that predictions are made from, and that length scales are estimated from.

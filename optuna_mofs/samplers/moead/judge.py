@@ -8,9 +8,8 @@ import numpy as np
 
 from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
-from optuna_mofs.samplers.lexiflow.guide import learned_from
-from optuna_mofs.samplers.lexiflow.model import Points
-from optuna_mofs.samplers.lexiflow.places import Places
+from optuna_mofs.samplers.gaussian.points import Points, points_of
+from optuna_mofs.samplers.gaussian.process import learned_from
 from optuna_mofs.samplers.model_based.activity import Activity
 from optuna_mofs.samplers.moead.children import Children
 from optuna_mofs.samplers.moead.decomposition import Decomposition
@@ -22,6 +21,7 @@ from optuna_mofs.samplers.moead.guide import (
     scales,
     spread,
 )
+from optuna_mofs.samplers.operators.places import Places
 
 #: Values beyond this are infinities (see :class:`History`).
 _FINITE = 1e299
@@ -57,7 +57,7 @@ class Judge:
         rows = activity.apply(history.space.snapped(children.rows))
         candidates = Points(places.coordinates(rows), history.space.categorical, children.masks)
         drawn = drawn_values(
-            rng, _points(history, places, kept), values[kept], candidates, lengths
+            rng, points_of(history, places, kept), values[kept], candidates, lengths
         )
         gain = expected_gain((drawn - origin) / span, losses, self._weights, self._decomposition)
         return np.argsort(-gain, kind="stable")
@@ -66,7 +66,7 @@ class Judge:
         count = learned_from(len(history))
         key = (history.numbers[:count].tobytes(), history.space)
         if self._learned is None or self._learned[0] != key:
-            points = _points(history, Places.of(history), np.arange(count))
+            points = points_of(history, Places.of(history), np.arange(count))
             lengths = [scales(points, column) for column in values[:count].T]
             self._learned = key, Activity(history.space, history.rows[:count]), lengths
         return self._learned[1:]
@@ -84,13 +84,3 @@ def feasible_values(history: History) -> Array:
     high = values.max(axis=0, where=finite, initial=-_FINITE)
     high = np.maximum(low, high)
     return np.where(feasible[:, None], np.clip(values, low, high), high)
-
-
-def _points(history: History, places: Places, chosen: Array) -> Points:
-    """Some of the trials, as a model sees them."""
-    masks = None
-    if history.table is not None:
-        count = len(history.table.free)
-        masks = np.unpackbits(history.packed[chosen], axis=1, count=count).astype(bool)
-    rows = places.coordinates(history.rows[chosen])
-    return Points(rows, history.space.categorical, masks)

@@ -162,7 +162,7 @@ class MOEADSampler(HistorySampler):
             parents = tuple(int(history.numbers[i]) for i in children.parents[k] if i >= 0)
             operator = "differential" if parents else "anywhere"
             made = Proposal(children.rows[k], mask, operator, parents, {_OWN: own})
-            if not _is_known(history, made):
+            if not history.has_tried(made.row, made.mask):
                 return made
         return None
 
@@ -234,13 +234,6 @@ class MOEADSampler(HistorySampler):
             # A population of one or two: the difference is between them, or none.
             first, second = rng.choice(everyone), base
         return base, int(first), int(second)
-
-
-def _is_known(history: History, proposal: Proposal) -> bool:
-    params = history.space.decode(proposal.row)
-    if history.codec is not None and proposal.mask is not None:
-        params = {**history.codec.encode(proposal.mask)[0], **params}
-    return history.is_known(params)
 
 
 def _at_least(name: str, value: int, least: int) -> int:

@@ -7,7 +7,7 @@ import pytest
 from optuna_mofs.description import StudyDescription
 from optuna_mofs.history import History
 from optuna_mofs.samplers.lexiflow.candidates import draw_candidates, random_directions
-from optuna_mofs.samplers.lexiflow.places import Places
+from optuna_mofs.samplers.operators.places import Places
 from optuna_mofs.testing.problems import PROBLEMS, make_study
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from optuna_mofs.fronts.lexicographic import LexicographicOrder
+from optuna_mofs.samplers.gaussian.points import Points
 from optuna_mofs.samplers.lexiflow import promise
-from optuna_mofs.samplers.lexiflow.model import Points
 
 
 def test_questions_are_asked_in_order_of_priority():
@@ -43,14 +43,6 @@ def test_relevant_trials_are_the_best_and_a_spread():
     assert np.median(values[kept, 0]) < np.median(values[:, 0]) < values[kept, 0].max()
     few = np.arange(60)[::-1]
     np.testing.assert_array_equal(promise.relevant(few, few, 60), np.arange(60))
-
-
-def test_scales_are_estimated_ever_more_seldom():
-    counts = [promise.learned_from(n) for n in range(1, 2000)]
-    assert all(1 <= c <= n for n, c in enumerate(counts, start=1))
-    assert counts == sorted(counts)
-    assert all(c * 1.35 > n for n, c in enumerate(counts[20:], start=21))
-    assert len(set(counts[100:])) < 15
 
 
 def test_improvement_far_below_joins_what_can_be_computed():

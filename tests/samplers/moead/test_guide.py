@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from optuna_mofs.samplers.lexiflow.model import Points, normal_scores
+from optuna_mofs.samplers.gaussian.points import Points
+from optuna_mofs.samplers.gaussian.process import normal_scores
 from optuna_mofs.samplers.moead.decomposition import tchebycheff
 from optuna_mofs.samplers.moead.guide import (
     drawn_values,

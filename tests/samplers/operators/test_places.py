@@ -10,7 +10,7 @@ from optuna_mofs.description import StudyDescription
 from optuna_mofs.features import FeatureTable, FilterEnsembleFeatures
 from optuna_mofs.history import History
 from optuna_mofs.parameters import ParameterSpace
-from optuna_mofs.samplers.lexiflow.places import HEIGHT, Places
+from optuna_mofs.samplers.operators.places import HEIGHT, Places
 
 quick = settings(deadline=None, max_examples=60)
 

@@ -1,0 +1,1 @@
+"""Gaussian processes: arrays in, arrays out. What several samplers learn from their trials."""

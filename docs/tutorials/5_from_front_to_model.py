@@ -38,7 +38,9 @@ print(f"the knee: {single.score(X_test, y_test):.3f}")
 
 # %%
 # The whole front as one classifier. Each member sees its own columns; those near the ideal point
-# weigh more. ``strategy="diverse"`` keeps only members that differ in what they get right.
+# weigh more. ``strategy="diverse"`` keeps only members that differ in what they get right. Where
+# nothing but the prediction counts, search with losses only (``measures=["error", "brier",
+# "log_loss", "auc_loss"]``): then every member of the front is good at something.
 
 for strategy in ("knee", "weighted", "diverse"):
     model = front_model(study, objective, strategy=strategy)

@@ -32,8 +32,8 @@ def front_model(
         source: A study, whose front is taken, or a front, or trials of your choice.
         objective: The study's objective.
         strategy: ``"knee"`` (S1), ``"weighted"`` (S2), ``"diverse"`` (S3) or ``"focused"`` (ours),
-            see :class:`FrontClassifier`. Where learners are searched for, ``"focused"`` with
-            ``each="learner"`` has the least error of them in our measurements.
+            see :class:`FrontClassifier`. Which of them predicts well depends on the measures: S2
+            does if all of them are losses of cross-validation, ``"focused"`` if one is not.
         voting: See :class:`FrontClassifier`.
         each: Name of a parameter, ``"learner"`` for example: members are the fronts of each of its
             values, as in :func:`pareto_front`. Only for a study.

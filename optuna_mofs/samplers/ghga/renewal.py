@@ -62,25 +62,37 @@ def walk(
     begun = np.array(sorted(started), dtype=np.intp)
     fruitless = begun[~archive.holds(begun, known).any(axis=1)]
     middle = np.median(archive.losses)
-    nodes = [root]
-    while True:
-        place = _best(archive, nodes, fruitless, middle)
-        if place is None:
-            return None
-        inside = archive.holds(np.array([place]), known)[0]
-        if not inside.any():
-            return Stop(place)
-        mask = archive.mask(place)
-        against = tuple(np.flatnonzero(archive.mask(known[np.argmax(inside)])).tolist())
-        nodes = []
-        for feature in against:
-            mask[feature] = False
-            node = archive.place(mask)
-            mask[feature] = True
-            if node is not None:
-                nodes.append(node)
-        if len(nodes) < len(against) and (place, against) not in probes:
-            return Stop(place, against)
+    exhausted: set[int] = set()
+    while root not in exhausted:
+        nodes, above = [root], root
+        while True:
+            left = [node for node in nodes if node not in exhausted]
+            place = _best(archive, left, fruitless, middle)
+            if place is None:
+                # Nothing is left below: go back to the top, and down another way.
+                exhausted.add(above)
+                break
+            inside = archive.holds(np.array([place]), known)[0]
+            if not inside.any():
+                return Stop(place)
+            against = tuple(np.flatnonzero(archive.mask(known[np.argmax(inside)])).tolist())
+            nodes, above = _without_one(archive, place, against), place
+            if len(nodes) < len(against) and (place, against) not in probes:
+                return Stop(place, against)
+    return None
+
+
+def _without_one(archive: Archive, place: int, features: tuple[int, ...]) -> list[int]:
+    """Places of the sets that lack one of some features of a set, as far as they were tried."""
+    mask = archive.mask(place)
+    nodes = []
+    for feature in features:
+        mask[feature] = False
+        node = archive.place(mask)
+        mask[feature] = True
+        if node is not None:
+            nodes.append(node)
+    return nodes
 
 
 def _best(archive: Archive, nodes: list[int], fruitless: Array, middle: float) -> int | None:

@@ -98,3 +98,14 @@ def test_sets_worse_than_most_are_left_alone() -> None:
         bits = np.array([number >> j & 1 for j in range(P)], dtype=bool)
         archive.add(np.packbits(bits), -7.0, number)
     assert walk(archive, places(archive, FIRST), set(), NONE) is None
+
+
+def test_where_nothing_is_left_below_the_walk_goes_another_way() -> None:
+    # Below ALL - {0} all was tried in vain; without 1, which is missed more, it was not.
+    below = [ALL - {0, 1}, ALL - {0, 5}]
+    archive = archive_of(ALL, FIRST, SECOND, ALL - {0}, ALL - {1}, *below, loss=missed)
+    known = places(archive, FIRST, SECOND)
+    found = walk(archive, known, set(), places(archive, *below))
+    assert found == Stop(archive.place(mask_of(ALL - {1})))
+    everything = places(archive, *below, ALL - {1})
+    assert walk(archive, known, set(), everything) is None

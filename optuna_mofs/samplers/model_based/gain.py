@@ -38,14 +38,18 @@ def gain(points: Array, front: Array, reference: Array, epsilon: Array) -> Array
 
 def penalty(points: Array, front: Array, epsilon: Array) -> Array:
     """How far points lie behind the front; -1 where no member epsilon-dominates them."""
-    worst = np.full(len(points), -1.0)
-    for member in front:
-        behind = points - member
-        held = (behind >= -epsilon).all(axis=1)
-        if held.any():
-            depth = np.prod(1 + np.maximum(behind[held], 0.0), axis=1) - 1
-            # Held by epsilon alone: no better than a point on the front.
-            worst[held] = np.maximum(worst[held], np.maximum(depth, 1e-9))
+    if not len(front):
+        return np.full(len(points), -1.0)
+    held = np.ones((len(points), len(front)), dtype=bool)
+    depth = np.ones(held.shape)
+    # By objective: sums over a short last axis take longer than all the rest.
+    for at, members, margin in zip(points.T, front.T, epsilon):
+        behind = at[:, None] - members
+        held &= behind >= -margin
+        depth *= 1 + np.maximum(behind, 0.0, out=behind)
+    # Held by epsilon alone: no better than a point on the front.
+    depth = np.where(held, np.maximum(depth - 1, 1e-9), -1.0)
+    worst: Array = depth.max(axis=1)
     return worst
 
 

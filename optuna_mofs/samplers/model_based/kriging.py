@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
-from scipy.linalg.lapack import strtrs
+from scipy.linalg.blas import strmm
+from scipy.linalg.lapack import dtrtri
 
 from optuna_mofs.features.table import Array
 from optuna_mofs.samplers.gaussian.likelihood import most_likely
@@ -55,7 +56,8 @@ class Kriging:
         self._sum = float(ones.sum())
         # Columns: what predictions multiply the kernel with.
         self._right = np.column_stack([alpha, ones]).astype(np.float32)
-        self._factor = factor.astype(np.float32)
+        # Once inverted, every prediction is a product, in a third of the time of solving.
+        self._inverse = np.asfortranarray(dtrtri(factor, lower=1)[0], dtype=np.float32)
         self._X = self._X.astype(np.float32)
         return self
 
@@ -65,7 +67,7 @@ class Kriging:
         k = _matern(_distances(at, self._X))
         right = k @ self._right
         # The transpose is Fortran's order, so that nothing is copied.
-        half = strtrs(self._factor, k.T, lower=1, overwrite_b=1)[0]
+        half = strmm(1.0, self._inverse, k.T, lower=1, overwrite_b=1)
         # The last term: the mean is estimated too (ordinary kriging).
         left = 1 - np.einsum("ij,ij->j", half, half) + (1 - right[:, 1]) ** 2 / self._sum
         sd = np.sqrt(self._variance * np.maximum(left, 1e-6))

@@ -245,8 +245,9 @@ class GHGASampler(HistorySampler):
                 a, b = b, a
             mask = archive.mask(a)
             tuned = self._rows.tunes(rng, history.space)
+            operator = "tuning" if tuned else ("crossover" if a != b else "mutation")
             if led is not None and not tuned:
-                mask, a, b, _ = led
+                mask, a, b, operator = led
                 break
             if not tuned:
                 mask = commonality_crossover(rng, mask, archive.mask(b))
@@ -261,9 +262,6 @@ class GHGASampler(HistorySampler):
             always=tuned,
         )
         parents = tuple(int(archive.numbers[place]) for place in dict.fromkeys((a, b)))
-        operator = "tuning" if tuned else ("crossover" if a != b else "mutation")
-        if led is not None and not tuned:
-            operator = led[3]
         return Proposal(row, mask, operator, parents, {**memory, "after": after})
 
     def _led(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -58,5 +59,8 @@ class Interrupts:
     def _hear(self, number: int, frame: Any) -> None:
         heard = Terminated() if number == signal.SIGTERM else KeyboardInterrupt()
         if self._allowed or self._waiting is not None:
+            # It may come in the middle of a query, and then the pool of connections complains at
+            # length of the one that was cut off. All that is left to do is to stop.
+            logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
             raise heard
         self._waiting = heard

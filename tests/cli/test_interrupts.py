@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import logging
 import os
 import signal
 
 import pytest
+import sqlalchemy
 
 from optuna_mofs.cli.errors import Terminated
 from optuna_mofs.cli.interrupts import Interrupts
@@ -56,3 +58,17 @@ def test_ignored_stays_ignored() -> None:
             _send(signal.SIGINT)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_a_query_that_is_cut_off_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.getLogger("sqlalchemy.pool")
+    before = logger.level
+    engine = sqlalchemy.create_engine("sqlite://")
+    try:
+        with Interrupts() as interrupts, interrupts.allowed():
+            with pytest.raises(KeyboardInterrupt):
+                _send(signal.SIGINT)
+            engine.pool.logger.error("Error closing cursor")
+        assert not caplog.records
+    finally:
+        logger.setLevel(before)

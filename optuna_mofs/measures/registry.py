@@ -23,6 +23,7 @@ _MEASURES: dict[str, Callable[[object], Measure]] = {
     "error": error_measure,
     "training_error": training_error_measure,
     "brier": lambda _: Measure("brier", fold=brier_loss, worst=1.0),
+    # A little above minus the logarithm of the least probability that counts.
     "log_loss": lambda _: Measure("log_loss", fold=log_loss, worst=4.7),
     "auc_loss": lambda _: Measure("auc_loss", fold=auc_loss, worst=1.0),
     "fnr": lambda _: Measure("fnr", fold=false_negative_rate, worst=1.0),

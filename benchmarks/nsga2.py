@@ -74,7 +74,7 @@ def objective(folder: str, task: str, rows: int, form: str) -> FeatureSelectionO
         "bits": lambda: MaskFeatures(form="bits"),
         "mask": lambda: MaskFeatures(),
         "mask, constant": lambda: MaskFeatures(),
-        "ensemble": lambda: FilterEnsembleFeatures(ranks="all"),
+        "ensemble": lambda: FilterEnsembleFeatures(ranks="all", redundancy_penalty=False),
     }[form]()
     filters = [*DEFAULT_FILTERS, constant] if form == "mask, constant" else DEFAULT_FILTERS
     made = FeatureSelectionObjective(

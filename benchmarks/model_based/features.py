@@ -30,6 +30,7 @@ from optuna_mofs import (
 #: Name of a method: representation and sampler of a seed.
 METHODS: dict[str, tuple[str, Callable[[int], Any]]] = {
     "BO-MO-FE: ParEGOSampler, filter ensemble": ("ensemble", lambda s: ParEGOSampler(seed=s)),
+    "the paper's filter ensemble: ParEGOSampler": ("paper", lambda s: ParEGOSampler(seed=s)),
     "BO-MO: ParEGOSampler, single filter": ("single", lambda s: ParEGOSampler(seed=s)),
     "ParEGOSampler, masks": ("mask", lambda s: ParEGOSampler(seed=s)),
     "SMSEGOSampler, filter ensemble": ("ensemble", lambda s: SMSEGOSampler(seed=s)),
@@ -54,13 +55,14 @@ def objective(
     features = {
         "mask": MaskFeatures,
         "ensemble": lambda: FilterEnsembleFeatures(ranks="all"),
+        "paper": lambda: FilterEnsembleFeatures(ranks="all", redundancy_penalty=False),
         "single": lambda: SingleFilterFeatures(ranks="all"),
     }[form]()
     made = FeatureSelectionObjective(
         model, X[kept], y[kept], space=space, features=features, cv=folds
     )
-    if form != "mask":
-        made.ranking = objective(folder, task, rows, folds, "mask").ranking
+    if form != "ensemble":
+        made.ranking = objective(folder, task, rows, folds, "ensemble").ranking
     return made
 
 

@@ -9,6 +9,7 @@ from optuna_mofs.features.representation import (
     SingleFilterFeatures,
     representation,
 )
+from optuna_mofs.features.similarity import Similarity
 from optuna_mofs.features.table import FeatureTable, group_columns
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "MaskCodec",
     "MaskFeatures",
     "Representation",
+    "Similarity",
     "SingleFilterFeatures",
     "group_columns",
     "mean_tree_size",

@@ -14,9 +14,12 @@ import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 
 from optuna_mofs.features.codec import MaskCodec, check_form, mask_id, pack_attribute
+from optuna_mofs.features.similarity import chosen_apart
 from optuna_mofs.features.table import Array, FeatureTable
 
 Ranks = Literal["fold", "all"]
+#: Suggestion of filter ensembles, and the option that asks for it.
+_PENALTY = "redundancy_penalty"
 
 
 class Representation(ABC):
@@ -31,6 +34,8 @@ class Representation(ABC):
     mask_parameters: tuple[str, ...] = ()
     #: Whether masks are computed of filter ranks, and of which: of each training fold, or once.
     ranks: Ranks | None = None
+    #: Whether masks depend on which features say nearly the same.
+    needs_similar: bool = False
     #: Whether the suggestions alone, without ranks or an attribute, say which features are chosen.
     is_plain: bool = False
     table: FeatureTable
@@ -51,7 +56,7 @@ class Representation(ABC):
         self,
         params: Mapping[str, Any],
         *,
-        ranks: Array | None = None,
+        seen: FeatureTable | None = None,
         attr: list[Any] | None = None,
         others: Iterable[list[Any]] = (),
     ) -> Array:
@@ -59,7 +64,7 @@ class Representation(ABC):
 
         Args:
             params: The trial's parameters.
-            ranks: Filter ranks, filters × features; by default those of the table.
+            seen: The features as some of the rows show them; by default as all rows do.
             attr: The trial's mask attribute, if any.
             others: Mask attributes of other trials.
         """
@@ -107,11 +112,11 @@ class MaskFeatures(Representation):
         self,
         params: Mapping[str, Any],
         *,
-        ranks: Array | None = None,
+        seen: FeatureTable | None = None,
         attr: list[Any] | None = None,
         others: Iterable[list[Any]] = (),
     ) -> Array:
-        """The mask over the free features; ``ranks`` only guide the search and are not used."""
+        """The mask over the free features; what filters say only guides the search."""
         mask = self.codec.decode(params, attr, others)
         if mask is None:
             raise ValueError(f"The trial lacks suggestions of its mask: it has {sorted(params)}.")
@@ -151,20 +156,26 @@ class _FilterFeatures(Representation):
         self,
         params: Mapping[str, Any],
         *,
-        ranks: Array | None = None,
+        seen: FeatureTable | None = None,
         attr: list[Any] | None = None,
         others: Iterable[list[Any]] = (),
     ) -> Array:
         """The top ⌈p · fraction⌉ of the p free features by score, ties by position."""
-        ranks = self.table.ranks if ranks is None else ranks
-        if ranks is None:
+        table = self.table if seen is None else seen
+        if table.free_ranks is None:
             raise ValueError(f"The filters {self.table.filters} have not ranked the features yet.")
         # Rounded, so that the last bit of a sum does not decide between copies of a feature.
-        score = np.round(self._score(params, ranks[:, self.table.free]), 12)
+        score = np.round(self._score(params, table.free_ranks), 12)
         count = int(np.ceil(len(score) * params["fraction"] - 1e-9))
         mask = np.zeros(len(score), dtype=bool)
-        mask[np.argsort(-score, kind="stable")[:count]] = True
+        mask[self._best(params, table, score, count)] = True
         return mask
+
+    def _best(
+        self, params: Mapping[str, Any], table: FeatureTable, score: Array, count: int
+    ) -> Array:
+        """Positions of the chosen among the free features."""
+        return np.argsort(-score, kind="stable")[:count]
 
     @abstractmethod
     def _score(self, params: Mapping[str, Any], ranks: Array) -> Array:
@@ -176,17 +187,27 @@ class _FilterFeatures(Representation):
 
 
 class FilterEnsembleFeatures(_FilterFeatures):
-    """A fraction and the weights of the filters (section 4.2.2).
+    """A fraction, the weights of the filters (section 4.2.2), and a penalty of redundancy.
 
     Each weight is a raw suggestion ``u`` in [0, 1]; ``-log(1 - u)``, normalised, so that uniform
     suggestions are uniform on the simplex.
 
+    The best features by weighted ranks are often near copies of each other. The suggestion
+    ``redundancy_penalty``, in [0, 1], says what part of its score a copy of a feature that is
+    already chosen loses; at 0 the features are those of the paper. What features have in common is
+    their squared correlation; the target is not asked.
+
     Args:
-        ranks: ``"fold"``: filters see only each training fold, so that nothing leaks from the
-            test fold; ``"all"``: once on all data, as the paper did.
+        ranks: ``"fold"``: filters and correlations see only each training fold, so that nothing
+            leaks from the test fold; ``"all"``: once on all data, as the paper did.
+        redundancy_penalty: Whether there is that suggestion; False is the paper.
     """
 
     kind = "filter_ensemble"
+
+    def __init__(self, *, ranks: Ranks = "fold", redundancy_penalty: bool = True) -> None:
+        super().__init__(ranks=ranks)
+        self.needs_similar = redundancy_penalty
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
@@ -195,12 +216,30 @@ class FilterEnsembleFeatures(_FilterFeatures):
         return {
             "fraction": FloatDistribution(0.0, 1.0),
             **{name: FloatDistribution(0.0, 1.0) for name in names},
+            **({_PENALTY: FloatDistribution(0.0, 1.0)} if self.needs_similar else {}),
         }
 
     def _score(self, params: Mapping[str, Any], ranks: Array) -> Array:
         raw = [params[weight_parameter(name)] for name in self.table.filters]
         score: Array = weights_from_raw(np.array(raw)) @ ranks
         return score
+
+    def _best(
+        self, params: Mapping[str, Any], table: FeatureTable, score: Array, count: int
+    ) -> Array:
+        penalty = params[_PENALTY] if self.needs_similar else 0.0
+        if penalty == 0 or table.similar is None:
+            return super()._best(params, table, score, count)
+        everywhere = np.full(len(table), np.nan)
+        everywhere[table.free] = score
+        chosen = chosen_apart(
+            everywhere, count, penalty=penalty, similar=table.similar, fixed=table.fixed
+        )
+        return np.searchsorted(table.free, chosen)
+
+    def to_json(self) -> dict[str, Any]:
+        """Kind and options as JSON values."""
+        return {**super().to_json(), _PENALTY: self.needs_similar}
 
 
 class SingleFilterFeatures(_FilterFeatures):

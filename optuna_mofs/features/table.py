@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from optuna_mofs.features.similarity import Similarity
+
 Array = np.ndarray[Any, Any]
 
 
@@ -36,6 +38,7 @@ class FeatureTable:
             :class:`~optuna_mofs.FilterEnsemble` gives.
         mean_size: Expected number of chosen free features at the start of a search (the geometric
             prior of Binder et al. 2020, section 4.3.1); None for a default of about ``sqrt(p)``.
+        similar: Which features say nearly the same; None if unknown.
 
     Example:
         >>> table = FeatureTable(names=("age", "city", "pay"), columns=((0,), (1, 2), (3,)))
@@ -50,6 +53,7 @@ class FeatureTable:
     filters: tuple[str, ...] = ()
     ranks: Array | None = field(default=None, repr=False)
     mean_size: float | None = None
+    similar: Similarity | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.names, str):
@@ -75,6 +79,11 @@ class FeatureTable:
             self._set("ranks", _checked_ranks(self.ranks, (len(self.filters), p)))
         if self.mean_size is not None and not 0 < self.mean_size < np.inf:
             raise ValueError(f"mean_size must be above 0 and finite, but is {self.mean_size}.")
+        if self.similar is not None and len(self.similar.others) != p:
+            raise ValueError(
+                f"similar must have a row for each of the {p} features, "
+                f"but has {len(self.similar.others)}."
+            )
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -170,6 +179,7 @@ class FeatureTable:
             "filters": list(self.filters),
             "ranks": None if self.ranks is None else _pack_ranks(self.ranks),
             "mean_size": self.mean_size,
+            "similar": None if self.similar is None else self.similar.to_json(),
         }
 
     @classmethod
@@ -185,6 +195,7 @@ class FeatureTable:
             filters=filters,
             ranks=None if data["ranks"] is None else _unpack_ranks(data["ranks"], shape),
             mean_size=data["mean_size"],
+            similar=None if data.get("similar") is None else Similarity.from_json(data["similar"]),
         )
 
 

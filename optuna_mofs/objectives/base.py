@@ -89,7 +89,13 @@ class StudyObjective(TrialModels):
         )
         self.features = None if features is None else representation(features)
         self.ranking = Ranking(
-            self.data, self.layout, filters, self.random_state, mean_size, n_jobs
+            self.data,
+            self.layout,
+            filters,
+            self.random_state,
+            mean_size,
+            n_jobs,
+            similar=self.features is not None and self.features.needs_similar,
         )
         learners.check(self.features, self.ranking.unranked)
         if isinstance(scoring, list | tuple | set | dict):
@@ -253,7 +259,7 @@ class StudyObjective(TrialModels):
         if chosen is None or chosen.ranks != "fold":
             return [full] * len(splits)
         return [
-            self.layout.full_mask(chosen.choose(params, ranks=self.ranking.of_rows(train)))
+            self.layout.full_mask(chosen.choose(params, seen=self.ranking.of_rows(train)))
             for train, _ in splits
         ]
 

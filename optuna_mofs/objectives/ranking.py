@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from optuna_mofs.features.prior import mean_tree_size
+from optuna_mofs.features.similarity import Similarity
 from optuna_mofs.features.table import Array, FeatureTable
-from optuna_mofs.filters import FilterEnsemble, resolve_filters
+from optuna_mofs.filters import FilterData, FilterEnsemble, resolve_filters
+from optuna_mofs.filters.likeness import nearest_features
 from optuna_mofs.objectives.dataset import Dataset, take_rows
 
 #: Row sets of which ranks are kept: the folds of any sensible cross-validation, not those of
@@ -29,6 +31,7 @@ class Ranking:
         random_state: Seed of the random filters.
         mean_size: Size prior; None to estimate it from the data.
         n_jobs: Threads or processes of the filters that can use several.
+        similar: Whether to find out which features say nearly the same.
     """
 
     def __init__(
@@ -39,6 +42,7 @@ class Ranking:
         random_state: int,
         mean_size: float | None = None,
         n_jobs: int | None = None,
+        similar: bool = False,
     ) -> None:
         self.data = data
         self.filters = filters
@@ -47,7 +51,8 @@ class Ranking:
         self.unranked = replace(layout, filters=names, mean_size=mean_size)
         self.random_state = random_state
         self.n_jobs = n_jobs
-        self._by_rows: dict[bytes, Array] = {}
+        self.similar = similar
+        self._by_rows: dict[bytes, FeatureTable] = {}
 
     @cached_property
     def table(self) -> FeatureTable:
@@ -64,23 +69,30 @@ class Ranking:
                 columns=table.columns,
                 random_state=self.random_state,
             )
-        ranks = self.of_rows(np.arange(self.data.shape[0])) if table.filters else None
-        return replace(table, ranks=ranks, mean_size=size)
+        if table.filters:
+            table = self.of_rows(np.arange(self.data.shape[0]))
+        return replace(table, mean_size=size)
 
-    def of_rows(self, rows: Array) -> Array:
-        """Ranks, filters × features, from some rows only."""
+    def of_rows(self, rows: Array) -> FeatureTable:
+        """The features with ranks and similarity from some rows only."""
         key = rows.tobytes()
-        ranks = self._by_rows.get(key)
-        if ranks is None:
-            ensemble = FilterEnsemble(
-                self.filters,
-                task="classification" if self.data.classification else "regression",
-                random_state=self.random_state,
-                n_jobs=self.n_jobs,
-            )
-            X = take_rows(self.data.X, rows)
-            ensemble.fit(X, self.data.y[rows], groups=self.unranked.columns)
-            ranks = ensemble.ranks_
+        table = self._by_rows.get(key)
+        if table is None:
+            table = self._look_at(take_rows(self.data.X, rows), self.data.y[rows])
             if len(self._by_rows) < _KEPT:
-                self._by_rows[key] = ranks
-        return ranks
+                self._by_rows[key] = table
+        return table
+
+    def _look_at(self, X: Any, y: Array) -> FeatureTable:
+        columns = self.unranked.columns
+        ensemble = FilterEnsemble(
+            self.filters,
+            task="classification" if self.data.classification else "regression",
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+        )
+        ranks = ensemble.fit(X, y, groups=columns).ranks_
+        similar = None
+        if self.similar:
+            similar = Similarity(*nearest_features(FilterData(X, y), columns))
+        return replace(self.unranked, ranks=ranks, similar=similar)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from optuna_mofs.features import (
     FeatureTable,
     FilterEnsembleFeatures,
     MaskFeatures,
+    Similarity,
     SingleFilterFeatures,
     representation,
 )
@@ -29,8 +31,8 @@ def table(p, *, fixed=(), seed=0, filters=("a", "b"), ties=False):
     )
 
 
-def ensemble_params(fraction, a, b):
-    return {"fraction": fraction, "weight_a": a, "weight_b": b}
+def ensemble_params(fraction, a, b, penalty=0.0):
+    return {"fraction": fraction, "weight_a": a, "weight_b": b, "redundancy_penalty": penalty}
 
 
 @settings(deadline=None, max_examples=100)
@@ -73,12 +75,50 @@ def test_fixed_features_do_not_count_and_are_not_chosen():
     assert features.full_mask(mask).sum() == 6
 
 
+def test_copies_of_a_chosen_feature_come_later_the_more_the_higher_the_penalty():
+    ranks = np.array([[1.0, 0.8, 0.6, 0.4, 0.2, 0.0]] * 2)
+    # 1 is a copy of 0; 3 of 2, but for half of its variance; 5 stands alone, 4 like the fixed 6.
+    similar = Similarity(
+        np.array([[1], [0], [3], [2], [6], [0], [4]]),
+        np.array([[1.0], [1.0], [0.5], [0.5], [1.0], [0.0], [1.0]]),
+    )
+    features = FeatureTable(
+        tuple("abcdefg"),
+        filters=("a", "b"),
+        ranks=np.column_stack([ranks, [0.5, 0.5]]),
+        similar=similar,
+        fixed=(6,),
+    )
+    bound = FilterEnsembleFeatures().bind(features)
+
+    def chosen(penalty):
+        mask = bound.choose(ensemble_params(0.5, 0.5, 0.5, penalty))
+        return "".join(features.names[j] for j in features.free[mask])
+
+    assert chosen(0.0) == "abc"
+    assert chosen(0.2) == "abc"
+    assert chosen(0.5) == "abc"  # b is worth 0.4, d 0.3
+    assert chosen(0.9) == "acd"
+    everything = bound.choose(ensemble_params(1.0, 0.5, 0.5, 1.0))
+    assert everything.all()
+
+
+def test_unknown_similarity_penalises_nothing():
+    features = table(20)
+    bound = FilterEnsembleFeatures().bind(features)
+    np.testing.assert_array_equal(
+        bound.choose(ensemble_params(0.3, 0.5, 0.2, 1.0)),
+        bound.choose(ensemble_params(0.3, 0.5, 0.2, 0.0)),
+    )
+
+
 def test_copies_of_a_feature_are_taken_by_position_whatever_the_sum_rounds_to():
     p = 101
     ranks = np.full((3, p), 1 / 3)
     features = FeatureTable(tuple(f"x{j}" for j in range(p)), filters=("a", "b", "c"), ranks=ranks)
     params = {"fraction": 0.5, "weight_a": 0.1, "weight_b": 0.7, "weight_c": 0.3}
-    mask = FilterEnsembleFeatures().bind(features).choose(params)
+    papers = FilterEnsembleFeatures(redundancy_penalty=False).bind(features)
+    mask = papers.choose(params)
     assert np.flatnonzero(mask).tolist() == list(range(51))
 
 
@@ -95,16 +135,22 @@ def test_ranks_of_a_fold_overrule_those_of_the_table():
     other = features.ranks[:, ::-1].copy()
     chosen = SingleFilterFeatures().bind(features)
     params = {"fraction": 0.5, "filter": "b"}
-    mask = chosen.choose(params, ranks=other)
+    mask = chosen.choose(params, seen=replace(features, ranks=other))
     np.testing.assert_array_equal(mask, chosen.choose(params)[::-1])
 
 
 def test_suggestions_of_each_representation():
     features = table(40)
-    assert FilterEnsembleFeatures().bind(features).distributions == {
+    papers = {
         "fraction": FloatDistribution(0.0, 1.0),
         "weight_a": FloatDistribution(0.0, 1.0),
         "weight_b": FloatDistribution(0.0, 1.0),
+    }
+    without = FilterEnsembleFeatures(redundancy_penalty=False).bind(features)
+    assert without.distributions == papers
+    assert FilterEnsembleFeatures().bind(features).distributions == {
+        **papers,
+        "redundancy_penalty": FloatDistribution(0.0, 1.0),
     }
     assert SingleFilterFeatures().bind(features).distributions == {
         "fraction": FloatDistribution(0.0, 1.0),
@@ -138,7 +184,8 @@ def test_filter_attributes_remember_the_mask():
 def test_masks_ignore_ranks_and_need_all_suggestions():
     bound = MaskFeatures().bind(table(3))
     params = {"x0": True, "x1": False, "x2": True}
-    assert bound.choose(params, ranks=np.zeros((2, 3))).tolist() == [True, False, True]
+    seen = replace(table(3), ranks=np.zeros((2, 3)))
+    assert bound.choose(params, seen=seen).tolist() == [True, False, True]
     with pytest.raises(ValueError, match="lacks suggestions of its mask"):
         bound.choose({"x0": True})
 

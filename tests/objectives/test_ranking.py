@@ -47,11 +47,21 @@ def test_ranks_of_rows_see_only_those_rows_and_are_kept(fits):
     found, rows = make(), np.arange(0, 60, 2)
     first = found.of_rows(rows)
     np.testing.assert_array_equal(
-        first, FilterEnsemble(["anova_f"], random_state=0).fit(X[rows], Y[rows]).ranks_
+        first.ranks, FilterEnsemble(["anova_f"], random_state=0).fit(X[rows], Y[rows]).ranks_
     )
     fits.clear()
     assert found.of_rows(rows.copy()) is first
     assert fits == []
+
+
+def test_similarity_of_rows_is_of_those_rows_and_only_if_asked_for():
+    rows = np.arange(0, 60, 2)
+    found = make(similar=True)
+    for seen, expected in ((found.of_rows(rows), X[rows]), (found.table, X)):
+        square = np.corrcoef(expected.T) ** 2
+        np.fill_diagonal(square, 0)
+        assert seen.similar.shares[:, 0].max() == pytest.approx(square.max(), abs=1e-5)
+    assert make().table.similar is None
 
 
 def test_ranks_of_ever_new_rows_do_not_fill_the_memory(monkeypatch):

@@ -9,11 +9,10 @@ from optuna_mofs.parameters import ParameterSpace
 
 
 class RowEncoding:
-    """Numbers as they are, categories as indicators, inactive ones apart from both.
+    """Numbers as they are, categories as indicators.
 
-    Horn and Bischl (2016), section II b: a number that is missing goes to ``max + 2 (max - min)``
-    of those seen, outside the range of all others; a category that is missing is a level of its
-    own.
+    An inactive category is a level of its own (Horn and Bischl 2016, section II b). An inactive
+    number stays NaN: where it is put is for the surrogate to say.
 
     Args:
         space: The parameters.
@@ -22,12 +21,6 @@ class RowEncoding:
 
     def __init__(self, space: ParameterSpace, rows: Array) -> None:
         self._number = np.flatnonzero(~space.categorical)
-        columns = rows[:, self._number]
-        there = ~np.isnan(columns)
-        high = columns.max(axis=0, where=there, initial=0.0)
-        low = columns.min(axis=0, where=there, initial=1.0)
-        span = np.where(high > low, high - low, 1.0)
-        self._absent = np.maximum(high, low) + 2 * span
         pairs = []
         for j in np.flatnonzero(space.categorical):
             missing = bool(np.isnan(rows[:, j]).any())
@@ -38,9 +31,8 @@ class RowEncoding:
         self._level = np.array([level for _, level in pairs], dtype=float)
 
     def __call__(self, rows: Array) -> Array:
-        """Rows × columns for a surrogate, without NaN."""
-        numbers = rows[:, self._number]
-        numbers = np.where(np.isnan(numbers), self._absent, numbers)
+        """Rows × columns for a surrogate."""
+        numbers: Array = rows[:, self._number]
         if not len(self._source):
             return numbers
         return np.hstack([numbers, rows[:, self._source] == self._level])

@@ -14,6 +14,8 @@ from optuna_mofs.samplers.gaussian.likelihood import most_likely
 _NUGGETS = (1e-4, 0.3)
 #: Points that hyperparameters are estimated from, and points that predictions are made from.
 _LEARN, _KEEP = 100, 256
+#: Where an inactive number is put.
+_MIDDLE = 0.5
 #: Relative gain in likelihood below which the search for scales ends.
 _CLOSE = 1e-3
 
@@ -27,6 +29,10 @@ class Kriging:
     the best are to come first. Predictions are in single precision, which errs far less than the
     nugget.
 
+    An inactive number (NaN) is put into the middle of its range. Outside of it, as a forest needs
+    it, all that belongs to another learner would be far away, and what all learners have in common
+    would be learned for each of them anew.
+
     Example:
         >>> X = np.linspace(0, 1, 9)[:, None]
         >>> model = Kriging().fit(X, np.sin(6 * X[:, 0]))
@@ -37,6 +43,7 @@ class Kriging:
 
     def fit(self, X: Array, y: Array) -> Kriging:
         """Estimate the hyperparameters and prepare predictions."""
+        X = _filled(X)
         self._center, self._spread = float(y.mean()), float(y.std()) or 1.0
         z = (y - self._center) / self._spread
         few = _representative(len(z), _LEARN)
@@ -63,7 +70,7 @@ class Kriging:
 
     def predict(self, X: Array) -> tuple[Array, Array]:
         """Mean and standard deviation."""
-        at = (X / self._lengths).astype(np.float32)
+        at = (_filled(X) / self._lengths).astype(np.float32)
         k = _matern(_distances(at, self._X))
         right = k @ self._right
         # The transpose is Fortran's order, so that nothing is copied.
@@ -73,6 +80,11 @@ class Kriging:
         sd = np.sqrt(self._variance * np.maximum(left, 1e-6))
         mean = self._mean + right[:, 0].astype(float)
         return self._center + self._spread * mean, self._spread * sd
+
+
+def _filled(X: Array) -> Array:
+    missing = np.isnan(X)
+    return np.where(missing, _MIDDLE, X) if missing.any() else X
 
 
 def _representative(count: int, most: int) -> Array:

@@ -24,7 +24,7 @@ class Surrogate(Protocol):
     """What a sampler asks of a model."""
 
     def fit(self, X: Array, y: Array) -> Surrogate:
-        """Learn from rows without NaN and finite targets, the best first; returns itself."""
+        """Learn from rows, the best first, and finite targets; returns itself."""
 
     def predict(self, X: Array) -> tuple[Array, Array]:
         """Mean and standard deviation of each row."""
@@ -90,6 +90,44 @@ class Forest:
         return found.mean(axis=0), found.std(axis=0)
 
 
+class Outside:
+    """A model that sees inactive numbers outside the range of all others.
+
+    Horn and Bischl (2016), section II b: at ``max + 2 (max - min)`` of those seen, so that one cut
+    of a tree tells them apart.
+
+    Args:
+        model: Learns from rows without NaN.
+
+    Example:
+        >>> X = np.array([[0.2], [0.6], [np.nan]])
+        >>> Outside(Forest(np.random.default_rng(0))).fit(X, X[:, 0] > 0).places.round(2).tolist()
+        [1.4]
+    """
+
+    def __init__(self, model: Surrogate) -> None:
+        self._model = model
+
+    def fit(self, X: Array, y: Array) -> Outside:
+        """Find the places and fit the model."""
+        there = ~np.isnan(X)
+        high = X.max(axis=0, where=there, initial=0.0)
+        low = X.min(axis=0, where=there, initial=1.0)
+        span = np.where(high > low, high - low, 1.0)
+        #: Where inactive numbers are put, by column.
+        self.places = np.maximum(high, low) + 2 * span
+        self._model.fit(self._filled(X), y)
+        return self
+
+    def predict(self, X: Array) -> tuple[Array, Array]:
+        """Mean and standard deviation."""
+        return self._model.predict(self._filled(X))
+
+    def _filled(self, X: Array) -> Array:
+        missing = np.isnan(X)
+        return np.where(missing, self.places, X) if missing.any() else X
+
+
 class Regressor:
     """Any scikit-learn regressor that can say how sure it is.
 
@@ -142,9 +180,9 @@ def surrogate_factory(what: Any) -> SurrogateFactory:
                 f"surrogate {what!r} cannot say how sure it is: it needs predict(X, "
                 "return_std=True) or fitted estimators_. Try a forest or a Gaussian process."
             )
-        return lambda columns, masks, rng: Regressor(what, rng)
+        return lambda columns, masks, rng: Outside(Regressor(what, rng))
     if callable(what):
-        return lambda columns, masks, rng: what()
+        return lambda columns, masks, rng: Outside(what())
     raise ValueError(
         f"surrogate must be one of {sorted(_NAMED)}, a scikit-learn regressor or a function that "
         f"makes a model, but is {what!r}."
@@ -161,11 +199,15 @@ def _has_parts(estimator: Any) -> bool:
 
 
 def _auto(columns: int, masks: bool, rng: np.random.Generator) -> Surrogate:
-    return Kriging() if columns <= KRIGING_COLUMNS and not masks else Forest(rng)
+    return Kriging() if columns <= KRIGING_COLUMNS and not masks else _forest(columns, masks, rng)
+
+
+def _forest(columns: int, masks: bool, rng: np.random.Generator) -> Surrogate:
+    return Outside(Forest(rng))
 
 
 _NAMED: dict[str, SurrogateFactory] = {
     "auto": _auto,
-    "forest": lambda columns, masks, rng: Forest(rng),
+    "forest": _forest,
     "kriging": lambda columns, masks, rng: Kriging(),
 }

@@ -7,8 +7,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Matern
 from sklearn.linear_model import BayesianRidge, LinearRegression
 
-from optuna_mofs.samplers.model_based import Forest, Kriging
-from optuna_mofs.samplers.model_based.surrogates import Surrogate, surrogate_factory
+from optuna_mofs.samplers.model_based import Kriging
+from optuna_mofs.samplers.model_based.surrogates import Outside, Surrogate, surrogate_factory
 
 
 def smooth(X: np.ndarray) -> np.ndarray:
@@ -45,8 +45,59 @@ def test_all_learn_and_know_what_they_do_not_know(what: object) -> None:
 def test_who_is_chosen() -> None:
     factory, rng = surrogate_factory("auto"), np.random.default_rng(0)
     assert isinstance(factory(3, False, rng), Kriging)
-    assert isinstance(factory(3, True, rng), Forest)
-    assert isinstance(factory(80, False, rng), Forest)
+    assert isinstance(factory(3, True, rng), Outside)
+    assert isinstance(factory(80, False, rng), Outside)
+
+
+class Recorder:
+    """Keeps the rows that it is given."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> Recorder:
+        self.fitted = X
+        return self
+
+    def predict(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        self.asked = X
+        return X[:, 0], X[:, 0]
+
+
+def test_inactive_numbers_lie_outside_for_all_models_but_kriging() -> None:
+    model = Recorder()
+    outside = surrogate_factory(lambda: model)(3, False, np.random.default_rng(0))
+    seen = np.array([[0.2, 0.3, np.nan], [0.6, 0.3, np.nan], [np.nan, np.nan, np.nan]])
+    outside.fit(seen, np.zeros(3))
+    assert np.isclose(model.fitted[2, 0], 0.6 + 2 * 0.4)  # max + 2 (max - min), section II b
+    # A column with one value, or with none, still tells missing from there.
+    assert model.fitted[2, 1] >= 0.3 + 1
+    outside.predict(np.array([[np.nan, 0.5, 0.5], [0.5, np.nan, np.nan]]))
+    assert np.isfinite(model.asked).all()
+    assert (model.asked[1, 1:] > 1).all()
+
+
+def test_kriging_learns_of_one_learner_what_holds_for_the_other() -> None:
+    """Columns: a number that both have, one of each learner's own, which learner it is."""
+    rng = np.random.default_rng(0)
+
+    def rows(count: int, first: np.ndarray) -> np.ndarray:
+        x = rng.random((count, 3))
+        x[first, 2] = np.nan
+        x[~first, 1] = np.nan
+        return np.column_stack([x, first])
+
+    def truth(X: np.ndarray) -> np.ndarray:
+        return np.sin(6 * X[:, 0]) + 0.3 * X[:, 3]
+
+    errors = []
+    for _ in range(5):
+        # The second learner was seen at one end of the shared number only.
+        seen = rows(40, np.arange(40) < 34)
+        seen[34:, 0] *= 0.3
+        new = rows(200, np.zeros(200, dtype=bool))
+        both = [Kriging(), Outside(Kriging())]
+        found = [model.fit(seen, truth(seen)).predict(new)[0] for model in both]
+        errors.append([np.abs(mean - truth(new)).mean() for mean in found])
+    inside, outside = np.mean(errors, axis=0)
+    assert inside < 0.9 * outside
 
 
 @pytest.mark.parametrize("what", ["gp", 3, LinearRegression()], ids=str)

@@ -1,0 +1,123 @@
+"""Which features say nearly the same, as a study remembers it."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+#: Shares are kept as bytes.
+_STEPS = 255
+
+
+@dataclass(frozen=True, eq=False)
+class Similarity:
+    """For each feature the others that are most like it, and how much they share.
+
+    Args:
+        others: Positions, features × neighbours.
+        shares: Share of a feature's variance that the neighbour explains, in [0, 1]; 0 where there
+            are fewer neighbours.
+
+    Example:
+        >>> twins = Similarity(np.array([[1], [0], [0]]), np.array([[1.0], [1.0], [0.0]]))
+        >>> chosen_apart(np.array([0.9, 0.8, 0.5]), 2, penalty=1.0, similar=twins)
+        [0, 2]
+    """
+
+    others: Array
+    shares: Array
+
+    def __post_init__(self) -> None:
+        p = len(self.others)
+        if self.others.shape != self.shares.shape or self.others.ndim != 2:
+            raise ValueError(
+                f"others and shares must have one shape (features, neighbours), "
+                f"but have {self.others.shape} and {self.shares.shape}."
+            )
+        if self.others.size and not (self.others.min() >= 0 and self.others.max() < p):
+            raise ValueError(f"others must hold positions in 0..{p - 1}.")
+        if self.shares.size and not (self.shares.min() >= 0 and self.shares.max() <= 1):
+            raise ValueError(
+                f"shares must lie in [0, 1], but go from {self.shares.min()} "
+                f"to {self.shares.max()}."
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as JSON values, the shares to a 255th."""
+        kept = np.rint(self.shares * _STEPS).astype("u1")
+        return {
+            "shape": list(self.others.shape),
+            "others": _packed(self.others.astype("<u4")),
+            "shares": _packed(kept),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Similarity:
+        """The inverse of :meth:`to_json`."""
+        shape = tuple(data["shape"])
+        others = np.frombuffer(_unpacked(data["others"]), dtype="<u4").astype(np.int64)
+        shares = np.frombuffer(_unpacked(data["shares"]), dtype="u1") / _STEPS
+        return cls(others.reshape(shape), shares.reshape(shape))
+
+
+def chosen_apart(
+    score: Array,
+    count: int,
+    *,
+    penalty: float,
+    similar: Similarity,
+    fixed: Iterable[int] = (),
+) -> list[int]:
+    """Positions of the best features, one after the other, each apart from those before.
+
+    A feature's score is worth ``score * (1 - penalty * share)``, where ``share`` is what the
+    feature chosen so far that is most like it explains: the trade of relevance and redundancy of
+    mRMR (Peng, Long, Ding 2005), on any score and with a penalty to search for.
+
+    Args:
+        score: Of each feature, at least 0, the highest best; NaN for those not to choose from.
+        count: How many to choose.
+        penalty: What a copy of a chosen feature loses, from 0 (nothing) to 1 (everything).
+        similar: The features' neighbours.
+        fixed: Positions of the features that are chosen already.
+    """
+    shared = [0.0] * len(score)
+
+    def take(j: int) -> None:
+        for other, share in zip(similar.others[j].tolist(), similar.shares[j].tolist()):
+            shared[other] = max(shared[other], share)
+
+    for j in fixed:
+        take(j)
+    # Scores only fall: the best that is still what it was is the next.
+    worth = [(-value, j) for j, value in enumerate(score.tolist()) if value == value]
+    whole = [-value for value in score.tolist()]
+    heapify(worth)
+    chosen: list[int] = []
+    while worth and len(chosen) < count:
+        value, j = heappop(worth)
+        # Rounded, so that the last bit of a product does not decide between copies of a feature.
+        now = round(whole[j] * (1 - penalty * shared[j]), 12)
+        if now > value:
+            heappush(worth, (now, j))
+            continue
+        chosen.append(j)
+        take(j)
+    return chosen
+
+
+def _packed(values: Array) -> str:
+    return base64.b64encode(zlib.compress(values.tobytes(), 6)).decode("ascii")
+
+
+def _unpacked(text: str) -> bytes:
+    return zlib.decompress(base64.b64decode(text))

@@ -48,16 +48,22 @@ def best_candidate(
 
 
 def _first_new(view: View, found: Candidates, order: Array) -> tuple[Proposal, Seen] | None:
-    for k in np.argsort(found.scores, kind="stable")[:_LOOKED_AT]:
-        row, mask, source = found.rows[k], found.mask(k), int(found.source[k])
-        if view.is_known(row, mask):
-            continue
-        parents = (int(view.numbers[order[source]]),) if source >= 0 else ()
-        proposal = Proposal(view.warp.back(row), mask, str(found.operators[k]), parents)
-        if mask is None:
-            return proposal, view.candidates(row[None])
-        return proposal, view.candidates(row[None], mask[None], np.zeros(1, dtype=np.int64))
+    best_first = np.argsort(found.scores, kind="stable")[:_LOOKED_AT]
+    for spent in (False, True):
+        for k in best_first:
+            row, mask = found.rows[k], found.mask(k)
+            if not view.is_known(row, mask) and (spent or not view.is_spent(row)):
+                return _proposed(view, found, int(k), order)
     return None
+
+
+def _proposed(view: View, found: Candidates, k: int, order: Array) -> tuple[Proposal, Seen]:
+    row, mask, source = found.rows[k], found.mask(k), int(found.source[k])
+    parents = (int(view.numbers[order[source]]),) if source >= 0 else ()
+    proposal = Proposal(view.warp.back(row), mask, str(found.operators[k]), parents)
+    if mask is None:
+        return proposal, view.candidates(row[None])
+    return proposal, view.candidates(row[None], mask[None], np.zeros(1, dtype=np.int64))
 
 
 def _nearby(view: View, rng: np.random.Generator) -> Callable[[Array, int, float], Array]:

@@ -15,6 +15,7 @@ from optuna_mofs.history import History
 from optuna_mofs.samplers.model_based.activity import Activity
 from optuna_mofs.samplers.model_based.encoding import RowEncoding
 from optuna_mofs.samplers.model_based.exact import ExactObjectives
+from optuna_mofs.samplers.model_based.feature_sets import FeatureSets
 from optuna_mofs.samplers.model_based.masks import MaskView
 from optuna_mofs.samplers.model_based.scalarise import Scale, ranks
 from optuna_mofs.samplers.model_based.warp import Warp
@@ -61,6 +62,7 @@ class View:
         self.floor = np.where(
             history.values.min(axis=0) >= 0, self.scale.linear(np.zeros(1)), -np.inf
         )
+        self._sets = FeatureSets(history, kept)
         self._encoding = RowEncoding(self.space, self.rows)
         X = self._encoding(self.rows)
         sizes = self.warp.sizes(self.rows)
@@ -141,3 +143,7 @@ class View:
     def is_known(self, row: Array, mask: Array | None) -> bool:
         """Whether a trial has this configuration."""
         return self.history.has_tried(self.warp.back(row), mask)
+
+    def is_spent(self, row: Array) -> bool:
+        """Whether the feature set that filters make of a row was tried often enough."""
+        return self._sets.is_spent(self.warp.back(row))

@@ -6,7 +6,7 @@ import base64
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -90,27 +90,40 @@ def chosen_apart(
         similar: The features' neighbours.
         fixed: Positions of the features that are chosen already.
     """
-    shared = [0.0] * len(score)
+    order = np.argsort(-score, kind="stable")[: np.count_nonzero(~np.isnan(score))].tolist()
+    untouched = iter(order)
+    # Worth of features like a chosen one, as in the heap; what it held before is out of date.
+    worth: dict[int, float] = {}
+    heap: list[tuple[float, int]] = []
+    chosen: list[int] = []
+    taken = set(fixed)
 
     def take(j: int) -> None:
         for other, share in zip(similar.others[j].tolist(), similar.shares[j].tolist()):
-            shared[other] = max(shared[other], share)
+            if share == 0 or other in taken:
+                continue
+            # Rounded, so that the last bit of a product does not decide between copies.
+            now = -round(float(score[other]) * (1 - penalty * share), 12)
+            if now > worth.get(other, -np.inf):
+                worth[other] = now
+                heappush(heap, (now, other))
 
-    for j in fixed:
+    for j in sorted(taken):
         take(j)
-    # Scores only fall: the best that is still what it was is the next.
-    worth = [(-value, j) for j, value in enumerate(score.tolist()) if value == value]
-    whole = [-value for value in score.tolist()]
-    heapify(worth)
-    chosen: list[int] = []
-    while worth and len(chosen) < count:
-        value, j = heappop(worth)
-        # Rounded, so that the last bit of a product does not decide between copies of a feature.
-        now = round(whole[j] * (1 - penalty * shared[j]), 12)
-        if now > value:
-            heappush(worth, (now, j))
-            continue
+    upcoming = next(untouched, None)
+    while len(chosen) < count:
+        while upcoming is not None and upcoming in worth:
+            upcoming = next(untouched, None)
+        while heap and (heap[0][1] in taken or heap[0][0] != worth[heap[0][1]]):
+            heappop(heap)
+        if upcoming is None and not heap:
+            break
+        if upcoming is None or (heap and heap[0] < (-float(score[upcoming]), upcoming)):
+            j = heappop(heap)[1]
+        else:
+            j, upcoming = upcoming, next(untouched, None)
         chosen.append(j)
+        taken.add(j)
         take(j)
     return chosen
 

@@ -14,7 +14,7 @@ from optuna_mofs.samplers.model_based.search import InfillSearch, neighbours
 from optuna_mofs.samplers.model_based.view import Seen, View
 
 #: How many of the best candidates are looked at for one that no trial has.
-_LOOKED_AT = 300
+_LOOKED_AT = 1000
 
 
 def best_candidate(

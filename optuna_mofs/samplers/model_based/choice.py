@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -13,8 +14,8 @@ from optuna_mofs.samplers.model_based.masks import MaskSearch
 from optuna_mofs.samplers.model_based.search import InfillSearch, neighbours
 from optuna_mofs.samplers.model_based.view import Seen, View
 
-#: How many of the best candidates are looked at for one that no trial has.
-_LOOKED_AT = 1000
+#: How many candidates with as many features are passed over before the others are given up.
+_PATIENCE = 100
 
 
 def best_candidate(
@@ -48,13 +49,22 @@ def best_candidate(
 
 
 def _first_new(view: View, found: Candidates, order: Array) -> tuple[Proposal, Seen] | None:
-    best_first = np.argsort(found.scores, kind="stable")[:_LOOKED_AT]
-    for spent in (False, True):
-        for k in best_first:
-            row, mask = found.rows[k], found.mask(k)
-            if not view.is_known(row, mask) and (spent or not view.is_spent(row)):
-                return _proposed(view, found, int(k), order)
-    return None
+    """The best that no trial has and whose feature set is not spent; else one that is."""
+    sizes = view.warp.sizes(found.rows)
+    passed: Counter[float] = Counter()
+    spent: int | None = None
+    for k in np.argsort(found.scores, kind="stable").tolist():
+        size = 0.0 if sizes is None else float(sizes[k])
+        # One place of the space can fill the list: a single feature that is as good as all.
+        if passed[size] == _PATIENCE:
+            continue
+        passed[size] += 1
+        if view.is_known(found.rows[k], found.mask(k)):
+            continue
+        if not view.is_spent(found.rows[k]):
+            return _proposed(view, found, k, order)
+        spent = k if spent is None else spent
+    return None if spent is None else _proposed(view, found, spent, order)
 
 
 def _proposed(view: View, found: Candidates, k: int, order: Array) -> tuple[Proposal, Seen]:

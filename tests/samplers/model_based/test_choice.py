@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from optuna.distributions import FloatDistribution
+from sklearn.datasets import make_classification
+from sklearn.naive_bayes import GaussianNB
+
+from optuna_mofs import FeatureSelectionObjective, FilterEnsembleFeatures, ParEGOSampler
+from optuna_mofs.samplers.model_based.candidates import Candidates
+from optuna_mofs.samplers.model_based.choice import _first_new
+from optuna_mofs.samplers.model_based.view import Seen, View
+from optuna_mofs.samplers.model_based.warp import Warp
+from optuna_mofs.selection import selected_mask
+
+
+class FakeView:
+    """Rows of one number: known below 0.3, spent below 0.6."""
+
+    numbers = np.array([7, 8])
+
+    def __init__(self) -> None:
+        self.warp = Warp(["x"], None)
+
+    def is_known(self, row: np.ndarray, mask: np.ndarray | None) -> bool:
+        return bool(row[0] < 0.3)
+
+    def is_spent(self, row: np.ndarray) -> bool:
+        return bool(row[0] < 0.6)
+
+    def candidates(self, rows: np.ndarray) -> Seen:
+        return Seen(rows, rows)
+
+
+def chosen(*places: float) -> Any:
+    """What is chosen of candidates of which the lower is the better."""
+    rows = np.array(places)[:, None]
+    found = Candidates(
+        rows, rows[:, 0], np.array([1] * len(rows)), np.array(["focus"] * len(rows))
+    )
+    return _first_new(cast(View, FakeView()), found, np.array([1, 0]))
+
+
+@pytest.mark.parametrize(
+    ("places", "expected"), [((0.9, 0.2, 0.7, 0.4), 0.7), ((0.2, 0.5, 0.4), 0.4)]
+)
+def test_the_best_that_is_neither_known_nor_spent_else_not_known(
+    places: tuple[float, ...], expected: float
+) -> None:
+    proposal, seen = chosen(*places)
+    assert proposal.row.tolist() == [expected]
+    assert seen.X.tolist() == [[expected]]
+    assert proposal.parents == (7,)
+
+
+def test_nothing_where_all_are_known() -> None:
+    assert chosen(0.1, 0.2) is None
+
+
+def test_a_study_does_not_try_the_same_feature_alone_again_and_again() -> None:
+    X, y = make_classification(
+        80, 12, n_informative=1, n_redundant=0, n_clusters_per_class=1, random_state=0
+    )
+    objective = FeatureSelectionObjective(
+        GaussianNB(),
+        X,
+        y,
+        features=FilterEnsembleFeatures(ranks="all"),
+        cv=2,
+        filters=["auc", "anova_f"],
+        space={"var_smoothing": FloatDistribution(1e-9, 1.0, log=True)},
+    )
+    study = objective.create_study(sampler=ParEGOSampler(seed=0, start_size=8))
+    study.optimize(objective, n_trials=30)
+    masks = [selected_mask(study, trial) for trial in study.trials[8:]]
+    alone = [mask.tobytes() for mask in masks if mask is not None and mask.sum() == 1]
+    assert len(set(alone)) == len(alone)

@@ -14,7 +14,7 @@ import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 
 from optuna_mofs.features.codec import MaskCodec, check_form, mask_id, pack_attribute
-from optuna_mofs.features.similarity import chosen_apart
+from optuna_mofs.features.similarity import best_first, chosen_apart
 from optuna_mofs.features.table import Array, FeatureTable
 
 Ranks = Literal["fold", "all"]
@@ -175,7 +175,7 @@ class _FilterFeatures(Representation):
         self, params: Mapping[str, Any], table: FeatureTable, score: Array, count: int
     ) -> Array:
         """Positions of the chosen among the free features."""
-        return np.argsort(-score, kind="stable")[:count]
+        return best_first(score, count)
 
     @abstractmethod
     def _score(self, params: Mapping[str, Any], ranks: Array) -> Array:

@@ -90,13 +90,14 @@ def chosen_apart(
         similar: The features' neighbours.
         fixed: Positions of the features that are chosen already.
     """
-    order = np.argsort(-score, kind="stable")[: np.count_nonzero(~np.isnan(score))].tolist()
-    untouched = iter(order)
+    taken = set(fixed)
+    # A chosen feature touches only its neighbours: no more are chosen or passed over.
+    reach = (count + len(taken)) * (1 + similar.others.shape[1])
+    untouched = iter(best_first(score, reach).tolist())
     # Worth of features like a chosen one, as in the heap; what it held before is out of date.
     worth: dict[int, float] = {}
     heap: list[tuple[float, int]] = []
     chosen: list[int] = []
-    taken = set(fixed)
 
     def take(j: int) -> None:
         for other, share in zip(similar.others[j].tolist(), similar.shares[j].tolist()):
@@ -126,6 +127,24 @@ def chosen_apart(
         taken.add(j)
         take(j)
     return chosen
+
+
+def best_first(score: Array, count: int) -> Array:
+    """Positions of the highest scores, ties by position; NaN is none.
+
+    Example:
+        >>> best_first(np.array([0.5, np.nan, 0.9, 0.5]), 2).tolist()
+        [2, 0]
+    """
+    there = np.flatnonzero(~np.isnan(score))
+    if count < len(there):
+        # Sorting all of ten thousand features takes longer than the rest.
+        least = (
+            np.partition(score[there], len(there) - count)[len(there) - count] if count else np.inf
+        )
+        there = there[score[there] >= least]
+    found: Array = there[np.argsort(-score[there], kind="stable")][:count]
+    return found
 
 
 def _packed(values: Array) -> str:

@@ -54,11 +54,12 @@ def nearest_features(
         end = starts[last] if last < p else len(order)
         inside = starts[first:last] - starts[first]
         square = (columns[starts[first] : end] @ columns.T) ** 2
-        square = np.maximum.reduceat(square, inside, axis=0)
-        square = np.maximum.reduceat(square, starts, axis=1)
+        if len(order) > p:
+            square = np.maximum.reduceat(square, inside, axis=0)
+            square = np.maximum.reduceat(square, starts, axis=1)
         square[np.arange(last - first), np.arange(first, last)] = -1.0
         near = np.argpartition(-square, width - 1, axis=1)[:, :width]
-        near.sort(axis=1)  # ties by position, on any machine
+        near.sort(axis=1)  # so that those of equal share are by position
         by_share = np.argsort(-np.take_along_axis(square, near, axis=1), axis=1, kind="stable")
         others[first:last] = np.take_along_axis(near, by_share, axis=1)
         shares[first:last] = np.take_along_axis(square, others[first:last], axis=1)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from optuna_mofs.features.similarity import Similarity, chosen_apart
+from optuna_mofs.features.similarity import Similarity, best_first, chosen_apart
 
 
 @st.composite
@@ -19,6 +19,13 @@ def similarities(draw: st.DrawFn) -> Similarity:
     others = draw(hnp.arrays(np.int64, shape, elements=st.integers(0, p - 1)))
     shares = draw(hnp.arrays(float, shape, elements=st.floats(0, 1)))
     return Similarity(others, shares)
+
+
+@given(hnp.arrays(float, st.integers(0, 12), elements=st.sampled_from([0.0, 0.3, 0.7, np.nan])))
+def test_best_first_is_a_stable_sort_cut_off(score: np.ndarray) -> None:
+    everything = [j for j in np.argsort(-score, kind="stable").tolist() if not np.isnan(score[j])]
+    for count in range(len(score) + 2):
+        assert best_first(score, count).tolist() == everything[:count]
 
 
 @given(similarities())

@@ -131,7 +131,7 @@ class MaskFeatures(Representation):
         return {"kind": self.kind, "form": self.codec.form, "name": self.name}
 
 
-class _FilterFeatures(Representation):
+class FilterFeatures(Representation):
     """What both filter representations share: a fraction, and ranks by fold or once."""
 
     def __init__(self, *, ranks: Ranks = "fold") -> None:
@@ -165,48 +165,63 @@ class _FilterFeatures(Representation):
         if table.free_ranks is None:
             raise ValueError(f"The filters {self.table.filters} have not ranked the features yet.")
         # Rounded, so that the last bit of a sum does not decide between copies of a feature.
-        score = np.round(self._score(params, table.free_ranks), 12)
+        score = np.round(self.scores(params, table.free_ranks), 12)
         count = int(np.ceil(len(score) * params["fraction"] - 1e-9))
         mask = np.zeros(len(score), dtype=bool)
-        mask[self._best(params, table, score, count)] = True
+        mask[self._best(table, score, count, float(self.penalties(params)))] = True
         return mask
 
-    def _best(
-        self, params: Mapping[str, Any], table: FeatureTable, score: Array, count: int
-    ) -> Array:
+    @staticmethod
+    def _best(table: FeatureTable, score: Array, count: int, penalty: float) -> Array:
         """Positions of the chosen among the free features."""
-        return best_first(score, count)
+        if penalty == 0 or table.similar is None:
+            return best_first(score, count)
+        everywhere = np.full(len(table), np.nan)
+        everywhere[table.free] = score
+        chosen = chosen_apart(
+            everywhere, count, penalty=penalty, similar=table.similar, fixed=table.fixed
+        )
+        return np.searchsorted(table.free, chosen)
 
     @abstractmethod
-    def _score(self, params: Mapping[str, Any], ranks: Array) -> Array:
-        """Score of each free feature, the highest best."""
+    def scores(self, params: Mapping[str, Any], ranks: Array) -> Array:
+        """Score of each feature, the highest best; a row for each of many parameter values.
+
+        Args:
+            params: Values by name, or arrays of as many values each.
+            ranks: Filters × features.
+        """
+
+    def penalties(self, params: Mapping[str, Any]) -> Array:
+        """What a copy of a chosen feature loses of its score; one for each of many values."""
+        return np.zeros(np.shape(params["fraction"]))
 
     def to_json(self) -> dict[str, Any]:
         """Kind and options as JSON values."""
         return {"kind": self.kind, "ranks": self.ranks}
 
 
-class FilterEnsembleFeatures(_FilterFeatures):
-    """A fraction, the weights of the filters (section 4.2.2), and a penalty of redundancy.
+class FilterEnsembleFeatures(FilterFeatures):
+    """A fraction and the weights of the filters (section 4.2.2).
 
     Each weight is a raw suggestion ``u`` in [0, 1]; ``-log(1 - u)``, normalised, so that uniform
     suggestions are uniform on the simplex.
 
-    The best features by weighted ranks are often near copies of each other. By the suggestion
-    ``redundancy_penalty``, ``u`` in [0, 1], a copy of a feature that is already chosen loses
-    ``u^3`` of its score: nothing at 0, which is the paper's way, and all at 1. Of 500 features a
-    tenth of the score puts it behind 50 others, so that small losses need room. What features have
-    in common is their squared correlation; the target is not asked.
+    The best features by weighted ranks can be near copies of each other, above all in spectra and
+    images. With ``redundancy_penalty`` there is one more suggestion of that name, ``u`` in [0, 1]:
+    a copy of a feature that is already chosen loses ``u^3`` of its score, nothing at 0 and all at
+    1. Of 500 features a tenth of the score puts it behind 50 others, so that small losses need
+    room. What features have in common is their squared correlation; the target is not asked.
 
     Args:
         ranks: ``"fold"``: filters and correlations see only each training fold, so that nothing
             leaks from the test fold; ``"all"``: once on all data, as the paper did.
-        redundancy_penalty: Whether there is that suggestion; False is the paper.
+        redundancy_penalty: Whether there is that suggestion; the paper has none.
     """
 
     kind = "filter_ensemble"
 
-    def __init__(self, *, ranks: Ranks = "fold", redundancy_penalty: bool = True) -> None:
+    def __init__(self, *, ranks: Ranks = "fold", redundancy_penalty: bool = False) -> None:
         super().__init__(ranks=ranks)
         self.needs_similar = redundancy_penalty
 
@@ -220,34 +235,24 @@ class FilterEnsembleFeatures(_FilterFeatures):
             **({_PENALTY: FloatDistribution(0.0, 1.0)} if self.needs_similar else {}),
         }
 
-    def _score(self, params: Mapping[str, Any], ranks: Array) -> Array:
+    def scores(self, params: Mapping[str, Any], ranks: Array) -> Array:
+        """Ranks, weighted."""
         raw = [params[weight_parameter(name)] for name in self.table.filters]
-        score: Array = weights_from_raw(np.array(raw)) @ ranks
+        score: Array = weights_from_raw(np.stack(raw, axis=-1)) @ ranks
         return score
 
-    def _best(
-        self, params: Mapping[str, Any], table: FeatureTable, score: Array, count: int
-    ) -> Array:
-        penalty = params[_PENALTY] if self.needs_similar else 0.0
-        if penalty == 0 or table.similar is None:
-            return super()._best(params, table, score, count)
-        everywhere = np.full(len(table), np.nan)
-        everywhere[table.free] = score
-        chosen = chosen_apart(
-            everywhere,
-            count,
-            penalty=penalty**3,
-            similar=table.similar,
-            fixed=table.fixed,
-        )
-        return np.searchsorted(table.free, chosen)
+    def penalties(self, params: Mapping[str, Any]) -> Array:
+        """The cube of the suggestion."""
+        if not self.needs_similar:
+            return super().penalties(params)
+        return np.asarray(params[_PENALTY]) ** 3
 
     def to_json(self) -> dict[str, Any]:
         """Kind and options as JSON values."""
         return {**super().to_json(), _PENALTY: self.needs_similar}
 
 
-class SingleFilterFeatures(_FilterFeatures):
+class SingleFilterFeatures(FilterFeatures):
     """The name of a filter and a fraction (section 4.2.1).
 
     Args:
@@ -264,9 +269,12 @@ class SingleFilterFeatures(_FilterFeatures):
             "filter": CategoricalDistribution(self.table.filters),
         }
 
-    def _score(self, params: Mapping[str, Any], ranks: Array) -> Array:
-        row: Array = ranks[self.table.filters.index(params["filter"])]
-        return row
+    def scores(self, params: Mapping[str, Any], ranks: Array) -> Array:
+        """Ranks by the filter that is named."""
+        names = np.asarray(params["filter"])
+        places = [self.table.filters.index(name) for name in names.ravel().tolist()]
+        found: Array = ranks[np.array(places, dtype=np.int64).reshape(names.shape)]
+        return found
 
 
 _KINDS: dict[str, type[Representation]] = {
@@ -300,13 +308,16 @@ def weight_parameter(filter_name: str) -> str:
 
 
 def weights_from_raw(raw: Array) -> Array:
-    """Weights on the simplex from raw suggestions in [0, 1].
+    """Weights on the simplex from raw suggestions in [0, 1], along the last axis.
 
     Example:
         >>> weights_from_raw(np.array([0.5, 0.5])).tolist()
         [0.5, 0.5]
     """
     pull = -np.log1p(-np.minimum(raw, 1 - 1e-12))
-    total = pull.sum()
+    total = pull.sum(axis=-1, keepdims=True)
     # No pull at all: even weights (none, if there are no filters).
-    return np.full(len(raw), 1 / max(1, len(raw))) if total == 0 else pull / total
+    weights: Array = np.where(
+        total == 0, 1 / max(1, raw.shape[-1]), pull / np.where(total == 0, 1.0, total)
+    )
+    return weights

@@ -89,7 +89,7 @@ def test_copies_of_chosen_features_come_later_by_the_penalty():
         similar=similar,
         fixed=(6,),
     )
-    bound = FilterEnsembleFeatures().bind(features)
+    bound = FilterEnsembleFeatures(redundancy_penalty=True).bind(features)
 
     def chosen(penalty):
         mask = bound.choose(ensemble_params(0.5, 0.5, 0.5, penalty))
@@ -106,7 +106,7 @@ def test_copies_of_chosen_features_come_later_by_the_penalty():
 
 def test_unknown_similarity_penalises_nothing():
     features = table(20)
-    bound = FilterEnsembleFeatures().bind(features)
+    bound = FilterEnsembleFeatures(redundancy_penalty=True).bind(features)
     np.testing.assert_array_equal(
         bound.choose(ensemble_params(0.3, 0.5, 0.2, 1.0)),
         bound.choose(ensemble_params(0.3, 0.5, 0.2, 0.0)),
@@ -118,7 +118,7 @@ def test_copies_of_a_feature_are_taken_by_position_whatever_the_sum_rounds_to():
     ranks = np.full((3, p), 1 / 3)
     features = FeatureTable(tuple(f"x{j}" for j in range(p)), filters=("a", "b", "c"), ranks=ranks)
     params = {"fraction": 0.5, "weight_a": 0.1, "weight_b": 0.7, "weight_c": 0.3}
-    papers = FilterEnsembleFeatures(redundancy_penalty=False).bind(features)
+    papers = FilterEnsembleFeatures().bind(features)
     mask = papers.choose(params)
     assert np.flatnonzero(mask).tolist() == list(range(51))
 
@@ -147,9 +147,10 @@ def test_suggestions_of_each_representation():
         "weight_a": FloatDistribution(0.0, 1.0),
         "weight_b": FloatDistribution(0.0, 1.0),
     }
-    without = FilterEnsembleFeatures(redundancy_penalty=False).bind(features)
+    without = FilterEnsembleFeatures().bind(features)
     assert without.distributions == papers
-    assert FilterEnsembleFeatures().bind(features).distributions == {
+    penalised = FilterEnsembleFeatures(redundancy_penalty=True).bind(features)
+    assert penalised.distributions == {
         **papers,
         "redundancy_penalty": FloatDistribution(0.0, 1.0),
     }

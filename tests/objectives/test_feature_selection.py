@@ -241,12 +241,19 @@ def test_redrawn_folds_evaluate_repeats_again():
 # ---- filters and leaks ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [FilterEnsembleFeatures, SingleFilterFeatures])
-def test_ranks_of_a_fold_see_no_test_rows(make):
+@pytest.mark.parametrize(
+    "features",
+    [
+        FilterEnsembleFeatures(ranks="fold"),
+        FilterEnsembleFeatures(ranks="fold", redundancy_penalty=True),
+        SingleFilterFeatures(ranks="fold"),
+    ],
+)
+def test_ranks_of_a_fold_see_no_test_rows(features):
     rng = np.random.default_rng(1)
     data = rng.normal(size=(90, 30))
     y = (data[:, 0] + rng.normal(size=90) > 0).astype(int)
-    options = {"filters": ["anova_f", "variance"], "features": make(ranks="fold"), "cv": 3}
+    options = {"filters": ["anova_f", "variance"], "features": features, "cv": 3}
     first = objective(GaussianNB(), data, y, **options)
     params = {"fraction": 0.2, "filter": "anova_f", "weight_anova_f": 0.9, "weight_variance": 0.5}
     params["redundancy_penalty"] = 0.9
@@ -274,7 +281,7 @@ def test_masks_of_folds_are_what_is_fitted_and_instability_sees_them():
     Watching.seen.clear()
     found = objective(
         Watching(),
-        features=FilterEnsembleFeatures(redundancy_penalty=False),
+        features=FilterEnsembleFeatures(),
         filters=["anova_f", "auc"],
         measures=["error", "instability"],
     )
@@ -494,7 +501,7 @@ def test_repeats_of_queued_parameters_of_a_filter_ensemble():
     found = objective(CountingTree(), features="filter_ensemble")
     study = found.create_study()
     for _ in range(2):
-        study.enqueue_trial({"fraction": 0.3, "weight_anova_f": 0.5, "redundancy_penalty": 0.5})
+        study.enqueue_trial({"fraction": 0.3, "weight_anova_f": 0.5})
     study.optimize(found, n_trials=2)
     assert len(CountingTree.fits) == 3
     assert study.trials[1].user_attrs["repeat_of"] == 0

@@ -8,10 +8,6 @@ from scipy.special import ndtri
 
 from optuna_mofs.features.table import Array
 
-#: Length scales are estimated again when there are this many times as many trials.
-_AGAIN = 1.3
-_FIRST = 8
-
 
 def normal_scores(values: Array) -> Array:
     """Values as quantiles of the normal distribution: a wild value is only the last of all.
@@ -62,7 +58,17 @@ def _matern(weights: Array, squares: Array) -> Array:
     return kernel
 
 
-def learned_from(count: int) -> int:
-    """The number of first trials from which length scales are estimated, given so many trials."""
-    steps = np.floor(np.log(max(1.0, count / _FIRST)) / np.log(_AGAIN) + 1e-9)
-    return min(count, int(np.ceil(_FIRST * _AGAIN**steps - 1e-9)))
+def learned_from(count: int, *, first: int = 8, again: float = 1.3) -> int:
+    """The number of first trials from which length scales are estimated, given so many trials.
+
+    Args:
+        count: Trials.
+        first: Up to so many, all of them.
+        again: Scales are estimated again when there are this many times as many trials.
+
+    Example:
+        >>> [learned_from(count) for count in (7, 8, 10, 11, 100)]
+        [7, 8, 8, 11, 85]
+    """
+    steps = np.floor(np.log(max(1.0, count / first)) / np.log(again) + 1e-9)
+    return min(count, int(np.ceil(first * again**steps - 1e-9)))

@@ -33,6 +33,12 @@ class Candidates:
         """The mask of the k-th candidate."""
         return None if self.masks is None or self.index is None else self.masks[self.index[k]]
 
+    def masks_of(self, positions: Array) -> Array | None:
+        """The masks of some candidates."""
+        if self.masks is None or self.index is None:
+            return None
+        return self.masks[self.index[positions]]
+
     @classmethod
     def joined(cls, parts: list[Candidates]) -> Candidates:
         """Several as one."""

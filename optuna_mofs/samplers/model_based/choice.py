@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -16,6 +15,8 @@ from optuna_mofs.samplers.model_based.view import Seen, View
 
 #: How many candidates with as many features are passed over before the others are given up.
 _PATIENCE = 100
+#: Candidates whose feature sets are looked up at a time.
+_BLOCK = 50
 
 
 def best_candidate(
@@ -50,21 +51,38 @@ def best_candidate(
 
 def _first_new(view: View, found: Candidates, order: Array) -> tuple[Proposal, Seen] | None:
     """The best that no trial has and whose feature set is not spent; else one that is."""
+    ranked = np.argsort(found.scores, kind="stable")
     sizes = view.warp.sizes(found.rows)
-    passed: Counter[float] = Counter()
-    spent: int | None = None
-    for k in np.argsort(found.scores, kind="stable").tolist():
-        size = 0.0 if sizes is None else float(sizes[k])
+    if found.masks is not None and found.index is not None:
+        sizes = found.masks.sum(axis=1)[found.index]
+    if sizes is not None:
         # One place of the space can fill the list: a single feature that is as good as all.
-        if passed[size] == _PATIENCE:
-            continue
-        passed[size] += 1
-        if view.is_known(found.rows[k], found.mask(k)):
-            continue
-        if not view.is_spent(found.rows[k]):
-            return _proposed(view, found, k, order)
-        spent = k if spent is None else spent
-    return None if spent is None else _proposed(view, found, spent, order)
+        ranked = ranked[_times_before(sizes[ranked]) < _PATIENCE]
+    rest: int | None = None
+    for block in np.split(ranked, range(_BLOCK, len(ranked), _BLOCK)):
+        masks = found.masks_of(block)
+        spent = view.spent(found.rows[block], masks)
+        for k, is_spent in zip(block.tolist(), spent.tolist()):
+            if view.is_known(found.rows[k], found.mask(k)):
+                continue
+            if not is_spent:
+                return _proposed(view, found, k, order)
+            rest = k if rest is None else rest
+    return None if rest is None else _proposed(view, found, rest, order)
+
+
+def _times_before(values: Array) -> Array:
+    """How often each value occurs before its place.
+
+    Example:
+        >>> _times_before(np.array([5, 7, 5, 5, 7])).tolist()
+        [0, 0, 1, 2, 1]
+    """
+    order = np.argsort(values, kind="stable")
+    ranked = values[order]
+    times = np.empty(len(values), dtype=np.int64)
+    times[order] = np.arange(len(values)) - np.searchsorted(ranked, ranked, side="left")
+    return times
 
 
 def _proposed(view: View, found: Candidates, k: int, order: Array) -> tuple[Proposal, Seen]:

@@ -1,4 +1,4 @@
-"""Feature sets that several rows of filter weights stand for."""
+"""How often feature sets were tried."""
 
 from __future__ import annotations
 
@@ -8,49 +8,63 @@ from typing import Any
 
 import numpy as np
 
+from optuna_mofs.features.codec import unpack
 from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
+from optuna_mofs.samplers.model_based.set_view import FilterSets
 
 
 class FeatureSets:
-    """How often each feature set was tried, where rows say it only through filters.
+    """Which feature sets had their trials.
 
-    Top features of many weights are the same, above all when they are few: a model that sees the
-    weights asks for the same one or two features again and again. A set of ``k`` features is worth
-    ``sqrt(k)`` trials, with other hyperparameters each.
+    A model asks for the same few features again and again, with hyperparameters that promise a
+    little more each time, while another set would tell it far more. A set of ``k`` features is
+    worth ``sqrt(k)`` trials, with other hyperparameters each. The top features of many filter
+    weights are one set, above all when they are few.
 
     Args:
         history: Finished trials.
+        filters: What weights of filters stand for, if the study has such.
         kept: Keeps what was counted from trial to trial.
     """
 
-    def __init__(self, history: History, kept: Callable[[str, Callable[[], Any]], Any]) -> None:
-        self._history = history
-        described = history.described
-        chosen = None if described is None else described.representation
-        # Masks that a sampler sets itself it does not set twice.
-        ranked = chosen is not None and chosen.ranks is not None and chosen.table.ranks is not None
-        self._chosen = chosen if ranked else None
+    def __init__(
+        self,
+        history: History,
+        filters: FilterSets | None,
+        kept: Callable[[str, Callable[[], Any]], Any],
+    ) -> None:
+        self._filters = filters
         known: dict[int, bytes] = kept("feature sets", dict)
-        self._tries: Counter[bytes] = Counter()
-        for number, row in zip(history.numbers.ravel().tolist(), history.rows if ranked else ()):
-            if number not in known:
-                known[number] = self._key(self._set(row))
-            self._tries[known[number]] += 1
+        numbers = history.numbers.ravel().tolist()
+        new = [i for i, number in enumerate(numbers) if number not in known]
+        if new:
+            known.update(zip((numbers[i] for i in new), _keys(self._of_trials(history, new))))
+        self._tries = Counter(known[number] for number in numbers)
 
-    def is_spent(self, row: Array) -> bool:
-        """Whether the set that a row stands for had its trials."""
-        found = self._set(row)
-        if found is None:
-            return False
-        return self._tries[self._key(found)] >= max(1.0, float(np.sqrt(found.sum())))
+    def spent(self, rows: Array, masks: Array | None = None) -> Array:
+        """Whether the set of each configuration had its trials.
 
-    def _set(self, row: Array) -> Array | None:
-        params = self._history.space.decode(row)
-        if self._chosen is None or not params.keys() >= self._chosen.distributions.keys():
-            return None
-        return self._chosen.choose(params)
+        Args:
+            rows: As in the history.
+            masks: Mask of each row, if the study has masks.
+        """
+        says = np.full(len(rows), masks is not None)
+        sets = np.zeros((len(rows), 0), dtype=bool) if masks is None else masks
+        if self._filters is not None:
+            says, sets = self._filters.complete(rows), self._filters(rows)
+        tries = np.array([self._tries[key] for key in _keys(sets)])
+        found: Array = says & (tries >= np.sqrt(np.maximum(1, sets.sum(axis=1))))
+        return found
 
-    @staticmethod
-    def _key(mask: Array | None) -> bytes:
-        return b"" if mask is None else np.packbits(mask).tobytes()
+    def _of_trials(self, history: History, positions: list[int]) -> Array:
+        if self._filters is not None:
+            return self._filters(history.rows[positions])
+        if history.table is None:
+            return np.zeros((len(positions), 0), dtype=bool)
+        p = len(history.table.free)
+        return np.array([unpack(history.packed[i], p) for i in positions])
+
+
+def _keys(sets: Array) -> list[bytes]:
+    return [packed.tobytes() for packed in np.packbits(sets, axis=1)]

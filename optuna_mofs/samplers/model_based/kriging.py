@@ -12,8 +12,10 @@ from optuna_mofs.samplers.gaussian.likelihood import most_likely
 
 #: From the paper's nugget to one for rough values, such as cross-validated errors.
 _NUGGETS = (1e-4, 0.3)
-#: Points that hyperparameters are estimated from, and points that predictions are made from.
-_LEARN, _KEEP = 100, 256
+#: Points that predictions are made from.
+_KEEP = 400
+#: Points that scales are estimated from for each model anew.
+_LEARN = 100
 #: Where an inactive number is put.
 _MIDDLE = 0.5
 #: Relative gain in likelihood below which the search for scales ends.
@@ -23,15 +25,19 @@ _CLOSE = 1e-3
 class Kriging:
     """A Gaussian process with constant mean; scale of each column by maximum likelihood.
 
-    Horn and Bischl (2016), section III A: Matérn 3/2 and a small nugget. The likelihood is
-    maximised over at most 100 rows and predictions are made from at most 256, half of them the
-    first and the others a spread of the rest, so that the cost stays flat: where there are more,
-    the best are to come first. Predictions are in single precision, which errs far less than the
-    nugget.
+    Horn and Bischl (2016), section III A: Matérn 3/2 and a small nugget. Predictions are made from
+    at most 400 rows, half of them the first and the others a spread of the rest, so that the cost
+    stays flat: where there are more, the best are to come first. Scales that are not given are
+    estimated from at most 100 rows in the same way. Predictions are in single precision, which
+    errs far less than the nugget.
 
     An inactive number (NaN) is put into the middle of its range. Outside of it, as a forest needs
     it, all that belongs to another learner would be far away, and what all learners have in common
     would be learned for each of them anew.
+
+    Args:
+        together: The last so many columns have one scale.
+        scales: Logarithms of the scales and of the nugget, if known (see :func:`likely_scales`).
 
     Example:
         >>> X = np.linspace(0, 1, 9)[:, None]
@@ -41,16 +47,21 @@ class Kriging:
         True
     """
 
+    def __init__(self, together: int = 0, scales: Array | None = None) -> None:
+        self._together = together
+        self._scales = scales
+
     def fit(self, X: Array, y: Array) -> Kriging:
-        """Estimate the hyperparameters and prepare predictions."""
+        """Estimate scales that are not given, and prepare predictions."""
+        scales = self._scales
+        if scales is None:
+            scales = likely_scales(X, y, together=self._together, most=_LEARN)
         X = _filled(X)
         self._center, self._spread = float(y.mean()), float(y.std()) or 1.0
         z = (y - self._center) / self._spread
-        few = _representative(len(z), _LEARN)
-        theta = most_likely(
-            _squares(X[few]), z[few], nugget=_NUGGETS, first=1e-2, iterations=20, close=_CLOSE
-        )
-        self._lengths, nugget = np.exp(theta[:-1]), float(np.exp(theta[-1]))
+        own = X.shape[1] - self._together
+        self._lengths = np.exp(scales[np.minimum(np.arange(X.shape[1]), own)])
+        nugget = float(np.exp(scales[-1]))
         kept = _representative(len(z), _KEEP)
         self._X, z = X[kept] / self._lengths, z[kept]
         K = _matern(_distances(self._X, self._X))
@@ -80,6 +91,27 @@ class Kriging:
         sd = np.sqrt(self._variance * np.maximum(left, 1e-6))
         mean = self._mean + right[:, 0].astype(float)
         return self._center + self._spread * mean, self._spread * sd
+
+
+def likely_scales(X: Array, y: Array, *, together: int = 0, most: int = 250) -> Array:
+    """Logarithms of the scale of each column and of the nugget, by maximum likelihood.
+
+    Args:
+        X: Rows, the best first.
+        y: Targets.
+        together: The last so many columns have one scale.
+        most: At most so many rows are used, half of them the first.
+    """
+    few = _representative(len(y), most)
+    z = y[few]
+    return most_likely(
+        _squares(_filled(X[few]), together),
+        (z - z.mean()) / (z.std() or 1.0),
+        nugget=_NUGGETS,
+        first=1e-2,
+        iterations=20,
+        close=_CLOSE,
+    )
 
 
 def _filled(X: Array) -> Array:
@@ -113,7 +145,11 @@ def _matern(r: Array) -> Array:
     return r
 
 
-def _squares(X: Array) -> Array:
-    """Squared distances by column."""
-    squares: Array = (X.T[:, :, None] - X.T[:, None, :]) ** 2
-    return squares
+def _squares(X: Array, together: int) -> Array:
+    """Squared distances by column; the last ones as one, if they belong together."""
+    own = X.shape[1] - together
+    squares: Array = (X.T[:own, :, None] - X.T[:own, None, :]) ** 2
+    if not together:
+        return squares
+    apart = _distances(X[:, own:], X[:, own:])
+    return np.concatenate([squares, apart[None] ** 2])

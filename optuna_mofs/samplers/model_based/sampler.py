@@ -15,8 +15,10 @@ from optuna_mofs.samplers.base import HistorySampler, Proposal
 from optuna_mofs.samplers.model_based.choice import best_candidate
 from optuna_mofs.samplers.model_based.gain import tolerance
 from optuna_mofs.samplers.model_based.infill import LowerConfidenceBound
+from optuna_mofs.samplers.model_based.kriging import Kriging
 from optuna_mofs.samplers.model_based.masks import MaskSearch
 from optuna_mofs.samplers.model_based.scalarise import sequence
+from optuna_mofs.samplers.model_based.scales import objective_scales
 from optuna_mofs.samplers.model_based.search import InfillSearch
 from optuna_mofs.samplers.model_based.start import FirstConfigurations
 from optuna_mofs.samplers.model_based.surrogates import Surrogate, surrogate_factory
@@ -101,7 +103,7 @@ class ModelBasedSampler(HistorySampler):
         first = FirstConfigurations(history, self._first_count(history), seed, self.kept)
         if len(history) < first.count or not history.distributions:
             return first(rng, number)
-        view = View(history, self.kept)
+        view = View(history, self.kept, self.surrogate)
         if view.exhausted:
             return first.random(rng)
         # Of the trial, not of the attempt: an attempt that gave a clone is not worth a new model.
@@ -120,16 +122,29 @@ class ModelBasedSampler(HistorySampler):
         size = int(np.clip(4 * d, 8, 24))
         return size if self.n_trials is None else max(4, min(size, self.n_trials // 3))
 
-    def _fitted(self, view: View, targets: Array, rng: np.random.Generator) -> Surrogate:
-        make = surrogate_factory(self.surrogate)
-        X, order = view.seen.X, view.best_first
-        return make(X.shape[1], view.masked, rng).fit(X[order], targets[order])
+    def _fitted(
+        self,
+        view: View,
+        targets: Array,
+        rng: np.random.Generator,
+        scales: Array | None = None,
+    ) -> Surrogate:
+        model: Surrogate
+        if view.kriging:
+            model = Kriging(view.together, scales)
+        else:
+            model = surrogate_factory(self.surrogate)(rng)
+        order = view.best_first
+        return model.fit(view.seen.X[order], targets[order])
 
     def _bounds(
         self, view: View, rng: np.random.Generator
     ) -> Callable[[Seen, LowerConfidenceBound], Array]:
         """Bounds of all objectives: one surrogate for each that is not exactly known."""
-        models = {j: self._fitted(view, view.values[:, j], rng) for j in view.unknown}
+        scales = objective_scales(view, self.kept) if view.kriging else {}
+        models = {
+            j: self._fitted(view, view.values[:, j], rng, scales.get(j)) for j in view.unknown
+        }
         # The trials are asked for twice: for the front, and for the best to start from.
         of_trials = {j: model.predict(view.seen.X) for j, model in models.items()}
 

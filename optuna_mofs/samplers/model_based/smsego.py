@@ -20,7 +20,7 @@ class SMSEGOSampler(ModelBasedSampler):
     ``docs/samplers/model_based.md``.
 
     Args:
-        **shared: See :class:`ModelBasedSampler`. ``confidence`` is 0.5 by default (the authors'
+        **shared: See :class:`ModelBasedSampler`. ``confidence`` is 0.25 by default (the authors'
             code: 1). With ``n_trials`` the tolerance of the penalty shrinks towards the end;
             without it as many trials are thought to be left as are finished.
 
@@ -39,7 +39,7 @@ class SMSEGOSampler(ModelBasedSampler):
         True
     """
 
-    default_confidence = 0.5
+    default_confidence = 0.25
 
     def learn(self, view: View, rng: np.random.Generator, number: int) -> Learned:
         """One surrogate an objective, but for those that are exactly known."""

@@ -30,8 +30,8 @@ class Surrogate(Protocol):
         """Mean and standard deviation of each row."""
 
 
-#: Makes a fresh model of (number of columns, whether masks are among them, generator).
-SurrogateFactory = Callable[[int, bool, np.random.Generator], Surrogate]
+#: Makes a fresh model of a generator.
+SurrogateFactory = Callable[[np.random.Generator], Surrogate]
 
 
 class Forest:
@@ -159,20 +159,22 @@ class Regressor:
         return found.mean(axis=0), found.std(axis=0)
 
 
+def takes_kriging(what: Any, columns: int) -> bool:
+    """Whether what a user asked for is Kriging in a space of so many columns."""
+    return isinstance(what, str) and (
+        what == "kriging" or (what == "auto" and columns <= KRIGING_COLUMNS)
+    )
+
+
 def surrogate_factory(what: Any) -> SurrogateFactory:
     """What a user asked for as a function that makes a fresh model.
 
     Args:
-        what: ``"auto"`` (Kriging on spaces of few columns, else a forest),
-            ``"forest"``, ``"kriging"``, a scikit-learn regressor, or a function without arguments
-            that returns a :class:`Surrogate`.
+        what: ``"auto"`` (Kriging on spaces of few columns, see :func:`takes_kriging`; else a
+            forest), ``"forest"``, ``"kriging"``, a scikit-learn regressor, or a function without
+            arguments that returns a :class:`Surrogate`.
     """
-    if isinstance(what, str):
-        if what not in _NAMED:
-            raise ValueError(
-                f"surrogate must be one of {sorted(_NAMED)}, a scikit-learn regressor or a "
-                f"function that makes a model, but is {what!r}."
-            )
+    if isinstance(what, str) and what in _NAMED:
         return _NAMED[what]
     if hasattr(what, "get_params") and hasattr(what, "fit"):
         if not (_says_std(what) or _has_parts(what)):
@@ -180,9 +182,9 @@ def surrogate_factory(what: Any) -> SurrogateFactory:
                 f"surrogate {what!r} cannot say how sure it is: it needs predict(X, "
                 "return_std=True) or fitted estimators_. Try a forest or a Gaussian process."
             )
-        return lambda columns, masks, rng: Outside(Regressor(what, rng))
+        return lambda rng: Outside(Regressor(what, rng))
     if callable(what):
-        return lambda columns, masks, rng: Outside(what())
+        return lambda rng: Outside(what())
     raise ValueError(
         f"surrogate must be one of {sorted(_NAMED)}, a scikit-learn regressor or a function that "
         f"makes a model, but is {what!r}."
@@ -198,16 +200,12 @@ def _has_parts(estimator: Any) -> bool:
     return "n_estimators" in estimator.get_params(deep=False)
 
 
-def _auto(columns: int, masks: bool, rng: np.random.Generator) -> Surrogate:
-    return Kriging() if columns <= KRIGING_COLUMNS and not masks else _forest(columns, masks, rng)
-
-
-def _forest(columns: int, masks: bool, rng: np.random.Generator) -> Surrogate:
+def _forest(rng: np.random.Generator) -> Surrogate:
     return Outside(Forest(rng))
 
 
 _NAMED: dict[str, SurrogateFactory] = {
-    "auto": _auto,
+    "auto": _forest,
     "forest": _forest,
-    "kriging": lambda columns, masks, rng: Kriging(),
+    "kriging": lambda rng: Kriging(),
 }

@@ -9,15 +9,15 @@ from typing import Any
 import moocore
 import numpy as np
 
-from optuna_mofs.features.codec import unpack
 from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
 from optuna_mofs.samplers.model_based.activity import Activity
-from optuna_mofs.samplers.model_based.encoding import RowEncoding
+from optuna_mofs.samplers.model_based.columns import Columns
 from optuna_mofs.samplers.model_based.exact import ExactObjectives
 from optuna_mofs.samplers.model_based.feature_sets import FeatureSets
-from optuna_mofs.samplers.model_based.masks import MaskView
 from optuna_mofs.samplers.model_based.scalarise import Scale, ranks
+from optuna_mofs.samplers.model_based.set_view import filter_sets
+from optuna_mofs.samplers.model_based.surrogates import takes_kriging
 from optuna_mofs.samplers.model_based.warp import Warp
 
 #: Bounds of the reference point on the scale of the better half of the trials.
@@ -42,10 +42,16 @@ class View:
 
     Args:
         history: What is known.
-        kept: Keeps views of masks from trial to trial.
+        kept: Keeps from trial to trial what was made of each.
+        surrogate: What the user asked for, see :func:`surrogate_factory`.
     """
 
-    def __init__(self, history: History, kept: Callable[[str, Callable[[], Any]], Any]) -> None:
+    def __init__(
+        self,
+        history: History,
+        kept: Callable[[str, Callable[[], Any]], Any],
+        surrogate: Any = "auto",
+    ) -> None:
         self.history = history
         self.space = history.space
         self.numbers = history.numbers.ravel()
@@ -62,32 +68,22 @@ class View:
         self.floor = np.where(
             history.values.min(axis=0) >= 0, self.scale.linear(np.zeros(1)), -np.inf
         )
-        self._sets = FeatureSets(history, kept)
-        self._encoding = RowEncoding(self.space, self.rows)
-        X = self._encoding(self.rows)
-        sizes = self.warp.sizes(self.rows)
-        #: Whether masks are among the columns.
-        self.masked = history.table is not None
-        if history.table is not None:
-            table = history.table
-            self._mask_view: MaskView = kept("mask view", lambda: MaskView(table))
-            X = np.hstack([X, self._seen_masks(kept("mask views", dict))])
-            sizes = history.sizes.ravel()
+        filters = filter_sets(history)
+        self._sets = FeatureSets(history, filters, kept)
+        self._columns = Columns(history, filters, self.warp, kept, by_distance=True)
+        #: Whether the surrogate is Kriging.
+        self.kriging = takes_kriging(surrogate, self._columns.width)
+        if not self.kriging:
+            self._columns = Columns(history, filters, self.warp, kept, by_distance=False)
+        #: The last so many columns are a feature set: they have one scale.
+        self.together = self._columns.together
+        X = self._columns.of_trials()
+        sizes = self.warp.sizes(self.rows) if history.table is None else history.sizes.ravel()
         self._exact = ExactObjectives(history.values, np.zeros(len(X)) if sizes is None else sizes)
         #: Objectives that need a model.
         self.unknown = self._exact.unknown
         #: The trials.
         self.seen = self._seen(X, sizes)
-
-    def _seen_masks(self, known: dict[int, Array]) -> Array:
-        assert self.history.table is not None
-        numbers = self.numbers.tolist()
-        new = [i for i, number in enumerate(numbers) if number not in known]
-        if new:
-            p = len(self.history.table.free)
-            masks = np.array([unpack(self.history.packed[i], p) for i in new])
-            known.update(zip((numbers[i] for i in new), self._mask_view(masks)))
-        return np.array([known[number] for number in numbers])
 
     def _seen(self, X: Array, sizes: Array | None) -> Seen:
         values = self._exact(np.zeros(len(X)) if sizes is None else sizes)
@@ -134,16 +130,20 @@ class View:
             masks: Distinct masks.
             index: Which mask each row has.
         """
-        X = self._encoding(rows)
+        X = self._columns(rows, masks, index)
         if masks is None or index is None:
             return self._seen(X, self.warp.sizes(rows))
-        X = np.hstack([X, self._mask_view(masks)[index]])
         return self._seen(X, masks.sum(axis=1)[index])
 
     def is_known(self, row: Array, mask: Array | None) -> bool:
         """Whether a trial has this configuration."""
         return self.history.has_tried(self.warp.back(row), mask)
 
-    def is_spent(self, row: Array) -> bool:
-        """Whether the feature set that filters make of a row was tried often enough."""
-        return self._sets.is_spent(self.warp.back(row))
+    def spent(self, rows: Array, masks: Array | None) -> Array:
+        """Whether the feature set of each configuration was tried often enough.
+
+        Args:
+            rows: Warped rows.
+            masks: Mask of each, if there are masks.
+        """
+        return self._sets.spent(self.warp.back(rows), masks)

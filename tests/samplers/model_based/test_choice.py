@@ -8,7 +8,13 @@ from optuna.distributions import FloatDistribution
 from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
 
-from optuna_mofs import FeatureSelectionObjective, FilterEnsembleFeatures, ParEGOSampler
+from optuna_mofs import (
+    FeatureSelectionObjective,
+    FilterEnsembleFeatures,
+    MaskFeatures,
+    ParEGOSampler,
+)
+from optuna_mofs.features import Representation
 from optuna_mofs.samplers.model_based.candidates import Candidates
 from optuna_mofs.samplers.model_based.choice import _first_new
 from optuna_mofs.samplers.model_based.view import Seen, View
@@ -27,8 +33,9 @@ class FakeView:
     def is_known(self, row: np.ndarray, mask: np.ndarray | None) -> bool:
         return bool(row[0] < 0.3)
 
-    def is_spent(self, row: np.ndarray) -> bool:
-        return bool(row[0] < 0.6)
+    def spent(self, rows: np.ndarray, masks: np.ndarray | None) -> np.ndarray:
+        found: np.ndarray = rows[:, 0] < 0.6
+        return found
 
     def candidates(self, rows: np.ndarray) -> Seen:
         return Seen(rows, rows)
@@ -59,7 +66,16 @@ def test_nothing_where_all_are_known() -> None:
     assert chosen(0.1, 0.2) is None
 
 
-def test_a_study_does_not_try_the_same_feature_alone_again_and_again() -> None:
+def test_the_only_good_one_is_found_behind_many_that_are_not() -> None:
+    proposal, _ = chosen(*np.linspace(0, 0.59, 400), 0.7)
+    assert proposal.row.tolist() == [0.7]
+
+
+@pytest.mark.parametrize("features", [FilterEnsembleFeatures(ranks="all"), MaskFeatures()])
+@pytest.mark.parametrize("surrogate", ["auto", "forest"])
+def test_a_study_does_not_try_the_same_feature_alone_again_and_again(
+    features: Representation, surrogate: str
+) -> None:
     X, y = make_classification(
         80, 12, n_informative=1, n_redundant=0, n_clusters_per_class=1, random_state=0
     )
@@ -67,12 +83,14 @@ def test_a_study_does_not_try_the_same_feature_alone_again_and_again() -> None:
         GaussianNB(),
         X,
         y,
-        features=FilterEnsembleFeatures(ranks="all"),
+        features=features,
         cv=2,
         filters=["auc", "anova_f"],
         space={"var_smoothing": FloatDistribution(1e-9, 1.0, log=True)},
     )
-    study = objective.create_study(sampler=ParEGOSampler(seed=0, start_size=8))
+    study = objective.create_study(
+        sampler=ParEGOSampler(seed=0, start_size=8, surrogate=surrogate)
+    )
     study.optimize(objective, n_trials=30)
     masks = [selected_mask(study, trial) for trial in study.trials[8:]]
     alone = [mask.tobytes() for mask in masks if mask is not None and mask.sum() == 1]

@@ -44,7 +44,7 @@ def test_the_fraction_of_features_needs_no_model(features: str) -> None:
 def test_candidates_look_like_trials(features: str) -> None:
     view = view_of(features)
     masks = None
-    if view.masked:
+    if view.history.table is not None:
         masks = np.array([view.history.mask(i) for i in range(9)])
     seen = view.candidates(view.rows, masks, np.arange(9))
     np.testing.assert_allclose(seen.X, view.seen.X)

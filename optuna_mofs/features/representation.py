@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -20,6 +20,8 @@ from optuna_mofs.features.table import Array, FeatureTable
 Ranks = Literal["fold", "all"]
 #: Suggestion of filter ensembles, and the option that asks for it.
 _PENALTY = "redundancy_penalty"
+#: Share of variance from which features are said to be alike.
+_ALIKE = 0.5
 
 
 class Representation(ABC):
@@ -39,6 +41,15 @@ class Representation(ABC):
     #: Whether the suggestions alone, without ranks or an attribute, say which features are chosen.
     is_plain: bool = False
     table: FeatureTable
+
+    def settled(self, typical_share: Callable[[], float]) -> Self:
+        """A copy in which everything that depends on the data is decided.
+
+        Args:
+            typical_share: What the middle one of the features has in common with the one most like
+                it (a squared correlation), computed if asked for.
+        """
+        return copy.copy(self)
 
     def bind(self, table: FeatureTable) -> Self:
         """A copy with the features attached."""
@@ -208,22 +219,38 @@ class FilterEnsembleFeatures(FilterFeatures):
     suggestions are uniform on the simplex.
 
     The best features by weighted ranks can be near copies of each other, above all in spectra and
-    images. With ``redundancy_penalty`` there is one more suggestion of that name, ``u`` in [0, 1]:
-    a copy of a feature that is already chosen loses ``u^3`` of its score, nothing at 0 and all at
-    1. Of 500 features a tenth of the score puts it behind 50 others, so that small losses need
-    room. What features have in common is their squared correlation; the target is not asked.
+    images. With a ``redundancy_penalty`` there is one more suggestion of that name, ``u`` in
+    [0, 1]: a copy of a feature that is already chosen loses ``u^3`` of its score, nothing at 0 and
+    all at 1. Of 500 features a tenth of the score puts it behind 50 others, so that small losses
+    need room. What features have in common is their squared correlation; the target is not asked.
 
     Args:
         ranks: ``"fold"``: filters and correlations see only each training fold, so that nothing
             leaks from the test fold; ``"all"``: once on all data, as the paper did.
-        redundancy_penalty: Whether there is that suggestion; the paper has none.
+        redundancy_penalty: Whether there is that suggestion. ``"auto"``: an objective decides; it
+            is there if the middle one of the features has half of its variance in common with
+            another. False is the paper.
     """
 
     kind = "filter_ensemble"
 
-    def __init__(self, *, ranks: Ranks = "fold", redundancy_penalty: bool = False) -> None:
+    def __init__(
+        self, *, ranks: Ranks = "fold", redundancy_penalty: bool | Literal["auto"] = "auto"
+    ) -> None:
         super().__init__(ranks=ranks)
-        self.needs_similar = redundancy_penalty
+        if redundancy_penalty not in (True, False, "auto"):
+            raise ValueError(
+                f"redundancy_penalty must be True, False or 'auto', but is {redundancy_penalty!r}."
+            )
+        self.redundancy_penalty = redundancy_penalty
+        self.needs_similar = redundancy_penalty is True
+
+    def settled(self, typical_share: Callable[[], float]) -> Self:
+        """A copy that knows whether there is a penalty."""
+        settled = super().settled(typical_share)
+        if self.redundancy_penalty == "auto":
+            settled.redundancy_penalty = settled.needs_similar = typical_share() >= _ALIKE
+        return settled
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:

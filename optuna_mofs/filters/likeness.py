@@ -13,6 +13,8 @@ from optuna_mofs.filters.data import FilterData, Floats
 _PAIRS, _FEWEST, _MOST = 60_000, 4, 16
 #: Less than this share says nothing.
 _LEAST = 0.04
+#: Features that stand for all when only the middle one is asked for.
+_SPREAD = 200
 #: Correlations held at a time: 32 MB.
 _BLOCK_ENTRIES = 8_000_000
 
@@ -65,6 +67,35 @@ def nearest_features(
         shares[first:last] = np.take_along_axis(square, others[first:last], axis=1)
     shares[shares < _LEAST] = 0.0
     return others, np.minimum(shares, 1.0)
+
+
+def typical_share(data: FilterData, groups: Sequence[Sequence[int]] | None = None) -> float:
+    """What the middle one of the features has in common with the one most like it.
+
+    Of many features a spread of 200 is looked at, each beside all others.
+
+    Args:
+        data: Prepared data.
+        groups: Columns of each feature; by default each column is one.
+
+    Returns:
+        A squared correlation, as in :func:`nearest_features`.
+
+    Example:
+        >>> X = np.random.default_rng(0).normal(size=(90, 2))
+        >>> typical_share(FilterData(np.hstack([X, X]), X[:, 0] > 0))
+        1.0
+    """
+    members = [np.atleast_1d(g) for g in groups or range(data.n_features)]
+    order = np.concatenate(members)
+    owner = np.repeat(np.arange(len(members)), [len(m) for m in members])
+    columns = np.concatenate([_unit_length(block) for _, block in data.blocks()])[order]
+    shares = []
+    for j in np.unique(np.linspace(0, len(members) - 1, _SPREAD).astype(np.int64)):
+        own = owner == j
+        square = (columns[own] @ columns[~own].T) ** 2
+        shares.append(float(square.max(initial=0.0)))
+    return min(1.0, round(float(np.median(shares)), 6))
 
 
 def _unit_length(rows: Floats) -> NDArray[np.float32]:

@@ -19,6 +19,8 @@ from sklearn.metrics import check_scoring
 from optuna_mofs.description import MeasureDescription, StudyDescription
 from optuna_mofs.features.representation import Representation, representation
 from optuna_mofs.features.table import Array, FeatureTable
+from optuna_mofs.filters import FilterData
+from optuna_mofs.filters.likeness import typical_share
 from optuna_mofs.measures import Fold, Measure, measure
 from optuna_mofs.objectives.checks import check_measures, check_weights
 from optuna_mofs.objectives.conditions import conditions_of
@@ -87,7 +89,9 @@ class StudyObjective(TrialModels):
             costs=costs,
             all_fixed=features is None,
         )
-        self.features = None if features is None else representation(features)
+        self.features: Representation | None = None
+        if features is not None:
+            self.features = representation(features).settled(self._typical_share)
         self.ranking = Ranking(
             self.data,
             self.layout,
@@ -121,6 +125,9 @@ class StudyObjective(TrialModels):
             n_jobs=n_jobs,
         )
         self.__setstate__({})
+
+    def _typical_share(self) -> float:
+        return typical_share(FilterData(self.data.X, self.data.y), self.layout.columns)
 
     def __getstate__(self) -> dict[str, Any]:
         # What belongs to studies of this process stays here; a copy attaches anew.

@@ -140,6 +140,34 @@ def test_ranks_of_a_fold_overrule_those_of_the_table():
     np.testing.assert_array_equal(mask, chosen.choose(params)[::-1])
 
 
+@pytest.mark.parametrize(
+    ("asked", "share", "penalised"),
+    [
+        ("auto", 0.5, True),
+        ("auto", 0.49, False),
+        (True, 0.0, True),
+        (False, 1.0, False),
+    ],
+)
+def test_a_penalty_where_features_are_alike(asked, share, penalised):
+    features = FilterEnsembleFeatures(redundancy_penalty=asked)
+    settled = features.settled(lambda: share)
+    assert ("redundancy_penalty" in settled.bind(table(9)).distributions) == penalised
+    assert settled.needs_similar == penalised
+    assert settled.to_json()["redundancy_penalty"] is penalised
+    # The user's own object stays as it was.
+    assert features.redundancy_penalty == asked
+
+
+def test_nobody_is_asked_where_nothing_depends_on_it():
+    def never():
+        raise AssertionError
+
+    papers = FilterEnsembleFeatures(redundancy_penalty=False)
+    for features in (papers, SingleFilterFeatures(), MaskFeatures()):
+        assert type(features.settled(never)) is type(features)
+
+
 def test_suggestions_of_each_representation():
     features = table(40)
     papers = {
@@ -201,6 +229,7 @@ def test_masks_ignore_ranks_and_need_all_suggestions():
         (lambda: representation({"form": "bits"}), "must be one of"),
         (lambda: MaskFeatures(form="words"), "'words'"),
         (lambda: FilterEnsembleFeatures(ranks="none"), "'fold' or 'all', but is 'none'"),
+        (lambda: FilterEnsembleFeatures(redundancy_penalty="yes"), "or 'auto', but is 'yes'"),
         (lambda: FilterEnsembleFeatures().bind(FeatureTable(("a",))), "there are none"),
         (
             lambda: (

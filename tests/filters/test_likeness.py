@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 
 from optuna_mofs.filters import FilterData, likeness
-from optuna_mofs.filters.likeness import nearest_features
+from optuna_mofs.filters.likeness import nearest_features, typical_share
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(80, 7)) @ RANDOM.normal(size=(7, 7))
@@ -64,3 +64,32 @@ def test_what_users_hold() -> None:
     _, alike = nearest_features(FilterData(sparse.csc_matrix(X), Y))
     assert np.allclose(alike, nearest_features(FilterData(X, Y))[1])
     assert nearest_features(FilterData(X[:, :1], Y))[0].shape == (1, 0)
+
+
+def middle_share(data: np.ndarray, groups: list[list[int]]) -> float:
+    square = np.corrcoef(data.T) ** 2
+    best = []
+    for one in groups:
+        others = [k for group in groups if group is not one for k in group]
+        best.append(square[np.ix_(one, others)].max())
+    return float(np.median(best))
+
+
+@pytest.mark.parametrize("groups", [None, [[0, 3], [1], [2, 4], [6]]])
+@pytest.mark.parametrize("form", [np.asarray, pd.DataFrame, sparse.csr_array])
+def test_typical_share_is_that_of_the_middle_feature(groups, form) -> None:
+    found = typical_share(FilterData(form(X), Y), groups)
+    # Column 5 belongs to no feature.
+    assert found == pytest.approx(middle_share(X, groups or [[j] for j in range(7)]), abs=1e-5)
+
+
+def test_typical_share_of_many_features_looks_at_a_spread_of_them() -> None:
+    pairs = np.repeat(RANDOM.normal(size=(40, 350)), 2, axis=1)
+    target = np.arange(40) % 2
+    assert typical_share(FilterData(pairs, target)) == 1.0
+    assert typical_share(FilterData(pairs[:, ::2], target)) < 0.6
+
+
+@pytest.mark.parametrize("data", [X[:, :1], np.ones((80, 3))])
+def test_typical_share_of_what_has_no_other(data: np.ndarray) -> None:
+    assert typical_share(FilterData(data, Y)) == 0.0

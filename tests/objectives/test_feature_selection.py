@@ -277,6 +277,27 @@ def test_ranks_of_a_fold_see_no_test_rows(features):
         assert (after != before).any()
 
 
+@pytest.mark.parametrize("alike", [True, False])
+def test_a_penalty_of_redundancy_where_features_are_alike(alike, open_sqlite, tmp_path):
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(60, 4))
+    y = (data[:, 0] > 0).astype(int)
+    data = np.hstack([data, data + 0.1 if alike else rng.normal(size=(60, 4))])
+    options = {"features": "filter_ensemble", "filters": ["anova_f", "auc"]}
+    first = objective(GaussianNB(), data, y, **options)
+    storage = open_sqlite(tmp_path / "study.db")
+    study = first.create_study(storage=storage, study_name="a")
+    study.optimize(first, n_trials=1)
+    assert ("redundancy_penalty" in study.trials[0].params) == alike
+    # Another process finds the same, before it has looked at the filters.
+    again = objective(GaussianNB(), data, y, **options)
+    other = again.create_study(storage=storage, study_name="a", load_if_exists=True)
+    other.optimize(again, n_trials=1)
+    assert other.trials[1].params.keys() == study.trials[0].params.keys()
+    # Only where it is asked for, correlations are computed and kept.
+    assert (again.table.similar is not None) == alike
+
+
 def test_masks_of_folds_are_what_is_fitted_and_instability_sees_them():
     Watching.seen.clear()
     found = objective(

@@ -16,7 +16,8 @@ from sklearn.tree import ExtraTreeRegressor
 from optuna_mofs.features.table import Array
 from optuna_mofs.samplers.model_based.kriging import Kriging
 
-#: Spaces of at most this many columns (a category has one for each choice) get Kriging.
+#: Spaces of at most this many columns (a category has one for each choice, a feature set is one)
+#: get Kriging.
 KRIGING_COLUMNS = 20
 
 

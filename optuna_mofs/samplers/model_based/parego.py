@@ -50,8 +50,8 @@ class ParEGOSampler(ModelBasedSampler):
             them. ``"norm"``: one to the norm of the finished trials, as the papers do.
         rho: Weight of the sum in the augmented Tchebycheff norm.
         **shared: What both samplers have: ``n_trials``, ``start_size``, ``surrogate``,
-            ``confidence`` (by default 0.25; 2 with ``model="norm"``, where the authors' code takes
-            1 on numeric spaces, else 2), ``search``, ``mask_search``, ``seed``; see
+            ``confidence`` (2 by default with ``model="norm"``, where the authors' code takes 1 on
+            numeric spaces, else 2), ``search``, ``mask_search``, ``seed``; see
             :class:`ModelBasedSampler`.
 
     Example:
@@ -68,8 +68,6 @@ class ParEGOSampler(ModelBasedSampler):
         >>> len(study.best_trials) >= 4
         True
     """
-
-    default_confidence = 0.25
 
     def __init__(
         self,

@@ -20,9 +20,9 @@ class SMSEGOSampler(ModelBasedSampler):
     ``docs/samplers/model_based.md``.
 
     Args:
-        **shared: See :class:`ModelBasedSampler`. ``confidence`` is 0.25 by default (the authors'
-            code: 1). With ``n_trials`` the tolerance of the penalty shrinks towards the end;
-            without it as many trials are thought to be left as are finished.
+        **shared: See :class:`ModelBasedSampler`. With ``n_trials`` the tolerance of the penalty
+            shrinks towards the end; without it as many trials are thought to be left as are
+            finished.
 
     Example:
         >>> import optuna
@@ -38,8 +38,6 @@ class SMSEGOSampler(ModelBasedSampler):
         >>> len(study.best_trials) >= 4
         True
     """
-
-    default_confidence = 0.25
 
     def learn(self, view: View, rng: np.random.Generator, number: int) -> Learned:
         """One surrogate an objective, but for those that are exactly known."""

@@ -7,6 +7,7 @@ import moocore
 import numpy as np
 import optuna
 import pytest
+from optuna.distributions import FloatDistribution
 from optuna.trial import Trial, create_trial
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestRegressor
@@ -122,7 +123,7 @@ def test_workers_with_one_objective_differ_in_courage(sampler: Any) -> None:
     study = optuna.create_study(sampler=sampler(seed=0, start_size=6, search=FAST))
     study.optimize(lambda t: (t.suggest_float("x", -5, 5) - 2) ** 2, n_trials=8)
     alone = notes(study)[-1]["confidence"]
-    assert alone == study.sampler.confidence  # type: ignore[attr-defined]
+    assert alone == 0.25
     for _ in range(4):
         study.ask().suggest_float("x", -5, 5)
     weights = sorted(n["confidence"] / alone for n in notes(study)[-3:])
@@ -156,9 +157,34 @@ def test_what_adds_nothing_to_the_front_comes_last() -> None:
 
 
 def test_the_papers_model_has_the_papers_confidence() -> None:
-    assert ParEGOSampler().confidence == 0.25
     assert ParEGOSampler(model="norm").confidence == 2
     assert ParEGOSampler(model="norm", confidence=0.7).confidence == 0.7
+
+
+@pytest.mark.parametrize(
+    ("features", "options", "expected"),
+    [
+        (None, {}, 0.25),
+        ("filter_ensemble", {}, 1.0),
+        ("mask", {}, 1.0),
+        # A forest sees no sets.
+        ("mask", {"surrogate": "forest"}, 0.25),
+        ("mask", {"confidence": 0.7}, 0.7),
+    ],
+)
+def test_among_feature_sets_uncertainty_attracts_more(
+    features: str | None, options: dict[str, Any], expected: float
+) -> None:
+    X, y = make_classification(60, 8, random_state=0)
+    space = {"var_smoothing": FloatDistribution(1e-9, 1.0, log=True)}
+    objective = FeatureSelectionObjective(
+        GaussianNB(), X, y, space=space, features=features, measures=["error"], cv=2
+    )
+    study = objective.create_study(
+        sampler=ParEGOSampler(seed=0, start_size=6, search=FAST, **options)
+    )
+    study.optimize(objective, n_trials=8)
+    assert notes(study)[-1]["confidence"] == expected
 
 
 def test_expected_improvement_runs() -> None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Container
 from typing import Any
 
+from optuna.exceptions import StorageInternalError
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
@@ -20,6 +22,8 @@ PREFIX = "mofs:"
 
 #: Characters a piece. The storage quotes a piece once more, which at most doubles it.
 _PIECE = 32_000
+#: Times a write is tried that another process got in the way of.
+_ATTEMPTS = 6
 
 
 def trials_of(study: Study, states: Container[TrialState] | None = None) -> list[FrozenTrial]:
@@ -41,8 +45,19 @@ def read_trial_attr(study: Study, trial: Trial | FrozenTrial, key: str) -> Any:
 
 
 def write_user_attr(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
-    """Store a user attribute on a trial that is being told, for people to see."""
-    study._storage.set_trial_user_attr(trial._trial_id, key, value)
+    """Store a user attribute on a trial that is being told, for people to see.
+
+    SQLite refuses a write at once if another process wrote after this one had read. Optuna takes an
+    error in the middle of telling for a mistake of its own, and the worker would end.
+    """
+    for attempt in range(_ATTEMPTS):
+        try:
+            study._storage.set_trial_user_attr(trial._trial_id, key, value)
+            return
+        except StorageInternalError:
+            if attempt == _ATTEMPTS - 1:
+                raise
+            time.sleep(0.02 * 2**attempt)
 
 
 def frozen_attr(trial: FrozenTrial, key: str) -> Any:

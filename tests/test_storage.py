@@ -4,6 +4,7 @@ import optuna
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from optuna.exceptions import StorageInternalError
 from optuna.storages import InMemoryStorage
 
 from optuna_mofs import _storage
@@ -15,6 +16,7 @@ from optuna_mofs._storage import (
     trials_of,
     write_study_attr,
     write_trial_attr,
+    write_user_attr,
 )
 
 STORAGE = InMemoryStorage()
@@ -106,3 +108,28 @@ def test_what_is_no_json_is_refused_before_anything_is_written(bad):
     with pytest.raises(TypeError):
         write_study_attr(study, "bad", bad)
     assert read_study_attr(study, "bad") is None
+
+
+@pytest.mark.parametrize(("refused", "written"), [(0, True), (3, True), (100, False)])
+def test_a_write_that_another_process_is_in_the_way_of_is_tried_again(
+    refused, written, monkeypatch
+):
+    class Busy(InMemoryStorage):
+        calls = 0
+
+        def set_trial_user_attr(self, trial_id, key, value):
+            self.calls += 1
+            if self.calls <= refused:
+                raise StorageInternalError("database is locked")
+            super().set_trial_user_attr(trial_id, key, value)
+
+    monkeypatch.setattr(_storage.time, "sleep", lambda seconds: None)
+    study = optuna.create_study(storage=Busy())
+    study.ask()
+    trial = study.get_trials()[0]
+    if written:
+        write_user_attr(study, trial, "operator", "start")
+        assert study.get_trials()[0].user_attrs == {"operator": "start"}
+    else:
+        with pytest.raises(StorageInternalError, match="locked"):
+            write_user_attr(study, trial, "operator", "start")

@@ -47,8 +47,8 @@ def read_trial_attr(study: Study, trial: Trial | FrozenTrial, key: str) -> Any:
 def write_user_attr(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
     """Store a user attribute on a trial that is being told, for people to see.
 
-    SQLite refuses a write at once if another process wrote after this one had read. Optuna takes an
-    error in the middle of telling for a mistake of its own, and the worker would end.
+    SQLite refuses a write at once if another process wrote after this one had read. Optuna takes
+    an error in the middle of telling for a mistake of its own, and the worker would end.
     """
     for attempt in range(_ATTEMPTS):
         try:

@@ -64,7 +64,7 @@ def main() -> None:
         if part == "d":
             cost.forests(3 if args.quick else 15)
         elif part == "e":
-            cost.proposals(*((2, 60) if args.quick else (16, 400)))
+            cost.proposals(*((2, 60) if args.quick else (40, 400)))
         else:
             module = features if part == "c" else rates
             jobs = _jobs(part, args)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 from optuna.distributions import BaseDistribution
@@ -18,6 +18,8 @@ from optuna_mofs.features.representation import MaskFeatures
 from optuna_mofs.features.table import Array, FeatureTable
 from optuna_mofs.parameters import ParameterSpace, widened
 from optuna_mofs.selection import MASK
+
+T = TypeVar("T")
 
 #: Key of the trial attribute in which a sampler remembers how it made a proposal.
 PROPOSAL = "proposal"
@@ -106,6 +108,23 @@ class History:
     def sizes(self) -> Array:
         """Number of free features of each trial."""
         return self._sizes.view()
+
+    def masks(self, positions: Iterable[int]) -> Array:
+        """The masks of some trials over the free features."""
+        return np.array([self.mask(i) for i in positions])
+
+    def of_each(self, known: dict[int, T], make: Callable[[list[int]], Iterable[T]]) -> list[T]:
+        """Something of each trial, made once.
+
+        Args:
+            known: What was made before, by trial number; what is new is added.
+            make: Makes it for the trials at some positions.
+        """
+        numbers = self.numbers.ravel().tolist()
+        new = [i for i, number in enumerate(numbers) if number not in known]
+        if new:
+            known.update(zip((numbers[i] for i in new), make(new)))
+        return [known[number] for number in numbers]
 
     def mask(self, i: int) -> Array:
         """Mask over the free features of the i-th trial."""

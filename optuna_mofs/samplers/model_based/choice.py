@@ -44,7 +44,7 @@ def best_candidate(
         found = search(rng, view.space, view.activity, score, view.rows[order[: search.starts]])
     else:
         good = order[: mask_search.parents]
-        parents = view.rows[good], np.array([view.history.mask(i) for i in good])
+        parents = view.rows[good], view.history.masks(good)
         found = mask_search(rng, view.history.table, parents, _nearby(view, rng), score)
     return _first_new(view, found, order)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from optuna_mofs.features.codec import unpack
 from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
 from optuna_mofs.samplers.model_based.encoding import RowEncoding
@@ -74,11 +73,8 @@ class Columns:
         plain = self._encoding(self._rows)
         if self._filters is None and self._masks is None:
             return plain
-        numbers = self._history.numbers.ravel().tolist()
-        new = [i for i, number in enumerate(numbers) if number not in self._known]
-        if new:
-            self._known.update(zip((numbers[i] for i in new), self._sets_of_trials(new)))
-        return np.hstack([plain, np.array([self._known[number] for number in numbers])])
+        sets = self._history.of_each(self._known, self._sets_of_trials)
+        return np.hstack([plain, np.array(sets)])
 
     def __call__(
         self, rows: Array, masks: Array | None = None, index: Array | None = None
@@ -100,10 +96,7 @@ class Columns:
     def _sets_of_trials(self, positions: list[int]) -> Array:
         if self._filters is not None:
             return self._of_filters(self._history.rows[positions])
-        assert self._history.table is not None
-        p = len(self._history.table.free)
-        masks = [unpack(self._history.packed[i], p) for i in positions]
-        return self._of_masks(np.array(masks))
+        return self._of_masks(self._history.masks(positions))
 
     def _of_filters(self, rows: Array) -> Array:
         assert self._filters is not None

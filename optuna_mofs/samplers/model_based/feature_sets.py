@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from optuna_mofs.features.codec import unpack
 from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
 from optuna_mofs.samplers.model_based.set_view import FilterSets
@@ -36,11 +35,9 @@ class FeatureSets:
     ) -> None:
         self._filters = filters
         known: dict[int, bytes] = kept("feature sets", dict)
-        numbers = history.numbers.ravel().tolist()
-        new = [i for i, number in enumerate(numbers) if number not in known]
-        if new:
-            known.update(zip((numbers[i] for i in new), _keys(self._of_trials(history, new))))
-        self._tries = Counter(known[number] for number in numbers)
+        self._tries = Counter(
+            history.of_each(known, lambda new: _keys(self._of_trials(history, new)))
+        )
 
     def spent(self, rows: Array, masks: Array | None = None) -> Array:
         """Whether the set of each configuration had its trials.
@@ -62,8 +59,7 @@ class FeatureSets:
             return self._filters(history.rows[positions])
         if history.table is None:
             return np.zeros((len(positions), 0), dtype=bool)
-        p = len(history.table.free)
-        return np.array([unpack(history.packed[i], p) for i in positions])
+        return history.masks(positions)
 
 
 def _keys(sets: Array) -> list[bytes]:

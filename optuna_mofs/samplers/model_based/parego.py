@@ -51,8 +51,8 @@ class ParEGOSampler(ModelBasedSampler):
         rho: Weight of the sum in the augmented Tchebycheff norm.
         **shared: What both samplers have: ``n_trials``, ``start_size``, ``surrogate``,
             ``confidence`` (2 by default with ``model="norm"``, where the authors' code takes 1 on
-            numeric spaces, else 2), ``search``, ``mask_search``, ``seed``; see
-            :class:`ModelBasedSampler`.
+            numeric spaces, else 2), ``look_beyond`` (False with ``model="norm"``), ``search``,
+            ``mask_search``, ``seed``; see :class:`ModelBasedSampler`.
 
     Example:
         >>> import optuna
@@ -77,8 +77,10 @@ class ParEGOSampler(ModelBasedSampler):
         rho: float = RHO,
         **shared: Unpack[SharedOptions],
     ) -> None:
-        if shared.get("confidence") is None and model == "norm":
-            shared["confidence"] = _PAPERS_CONFIDENCE
+        if model == "norm":
+            shared.setdefault("look_beyond", False)
+            if shared.get("confidence") is None:
+                shared["confidence"] = _PAPERS_CONFIDENCE
         super().__init__(**shared)
         if not callable(criterion) and criterion not in ("lcb", "ei"):
             raise ValueError(

@@ -12,6 +12,7 @@ import numpy as np
 from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
 from optuna_mofs.samplers.base import HistorySampler, Proposal
+from optuna_mofs.samplers.model_based.beyond import Bounds, LookBeyond, is_look
 from optuna_mofs.samplers.model_based.choice import best_candidate
 from optuna_mofs.samplers.model_based.gain import tolerance
 from optuna_mofs.samplers.model_based.infill import LowerConfidenceBound
@@ -39,6 +40,7 @@ class SharedOptions(TypedDict, total=False):
     start_size: int | None
     surrogate: Any
     confidence: float | None
+    look_beyond: bool
     search: InfillSearch | None
     mask_search: MaskSearch | None
     seed: int | None
@@ -58,6 +60,9 @@ class ModelBasedSampler(HistorySampler):
             function that makes a model with ``fit(X, y)`` and ``predict(X) -> (mean, sd)``.
         confidence: Lambda of the confidence bound; by default 1 if the surrogate sees feature sets
             (the authors' code on numeric spaces), else 0.25.
+        look_beyond: Whether some trials look at larger feature sets than those of the front; see
+            :class:`~optuna_mofs.samplers.model_based.beyond.LookBeyond`. It needs the number of
+            features among the objectives.
         search: Effort of the search for the best promise.
         mask_search: The same for masks.
         seed: Seed; if None, one is drawn and kept in the study.
@@ -70,6 +75,7 @@ class ModelBasedSampler(HistorySampler):
         start_size: int | None = None,
         surrogate: Any = "auto",
         confidence: float | None = None,
+        look_beyond: bool = True,
         search: InfillSearch | None = None,
         mask_search: MaskSearch | None = None,
         seed: int | None = None,
@@ -84,6 +90,7 @@ class ModelBasedSampler(HistorySampler):
         if confidence is not None and not confidence >= 0:
             raise ValueError(f"confidence must be at least 0, but is {confidence}.")
         self.confidence = confidence
+        self.look_beyond = look_beyond
         self.search = search or InfillSearch()
         self.mask_search = mask_search or MaskSearch()
         surrogate_factory(surrogate)  # refuses what is none
@@ -107,14 +114,35 @@ class ModelBasedSampler(HistorySampler):
         view = View(history, self.kept, self.surrogate)
         if view.exhausted:
             return first.random(rng)
-        # Of the trial, not of the attempt: an attempt that gave a clone is not worth a new model.
-        infill, explain = self.learn(view, np.random.default_rng([seed, number, 2**20]), number)
+        proposal = self._beyond(view, rng, number, number - first.count)
+        if proposal is not None:
+            return proposal
+        infill, explain = self.learn(view, self._model_rng(number), number)
         found = best_candidate(view, rng, infill, self.search, self.mask_search)
         if found is None:
             return first.random(rng)
         proposal, seen = found
         proposal.memory.update(explain(seen))
         return proposal
+
+    def _beyond(
+        self, view: View, rng: np.random.Generator, number: int, step: int
+    ) -> Proposal | None:
+        """A larger feature set than those of the front, if it is time for one."""
+        if not (self.look_beyond and is_look(step) and LookBeyond.is_possible(view)):
+            return None
+        bounds = self._bounds(view, self._model_rng(number))
+        look = LookBeyond(view, bounds, self._bound(view, number), sequence(number, 0.5))
+        found = best_candidate(view, rng, look, self.search, self.mask_search)
+        if found is None or not look.is_worth_it(step, found[1]):
+            return None
+        proposal, _ = found
+        proposal.memory["beyond"] = list(look.sizes)
+        return proposal
+
+    def _model_rng(self, number: int) -> np.random.Generator:
+        # Of the trial, not of the attempt: an attempt that gave a clone is not worth a new model.
+        return np.random.default_rng([self.study_seed, number, 2**20])
 
     def _first_count(self, history: History) -> int:
         if self.start_size is not None:
@@ -138,9 +166,7 @@ class ModelBasedSampler(HistorySampler):
         order = view.best_first
         return model.fit(view.seen.X[order], targets[order])
 
-    def _bounds(
-        self, view: View, rng: np.random.Generator
-    ) -> Callable[[Seen, LowerConfidenceBound], Array]:
+    def _bounds(self, view: View, rng: np.random.Generator) -> Bounds:
         """Bounds of all objectives: one surrogate for each that is not exactly known."""
         scales = objective_scales(view, self.kept) if view.kriging else {}
         models = {
@@ -158,9 +184,7 @@ class ModelBasedSampler(HistorySampler):
 
         return bounds
 
-    def _front(
-        self, view: View, bounds: Callable[[Seen, LowerConfidenceBound], Array]
-    ) -> tuple[Array, Array]:
+    def _front(self, view: View, bounds: Bounds) -> tuple[Array, Array]:
         """Scaled values of the front as the surrogates see it, and the penalty's tolerance.
 
         Values of cross-validation are rough: the best of them are lucky. No bound reaches a lucky

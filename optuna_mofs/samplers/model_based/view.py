@@ -31,10 +31,12 @@ class Seen:
     Args:
         X: Configurations × columns.
         exact: Configurations × objectives: scaled values that need no model, else NaN.
+        sizes: Number of features of each, if the study chooses some.
     """
 
     X: Array
     exact: Array
+    sizes: Array | None = None
 
 
 class View:
@@ -87,7 +89,14 @@ class View:
 
     def _seen(self, X: Array, sizes: Array | None) -> Seen:
         values = self._exact(np.zeros(len(X)) if sizes is None else sizes)
-        return Seen(X, self.scale(values, np.zeros(len(X))))
+        return Seen(X, self.scale(values, np.zeros(len(X))), sizes)
+
+    @property
+    def most_features(self) -> int:
+        """How many features there are to choose from."""
+        described = self.history.described
+        features = None if described is None else described.features
+        return 0 if features is None else len(features.free)
 
     @property
     def exhausted(self) -> bool:

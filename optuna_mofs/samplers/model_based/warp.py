@@ -1,14 +1,17 @@
-"""Rows as models and searches see them: the fraction of features by its logarithm."""
+"""Rows as models and searches see them: small fractions and small weights have room."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from optuna_mofs.description import StudyDescription
+from optuna_mofs.features.representation import FilterEnsembleFeatures, weight_parameter
 from optuna_mofs.features.table import Array
 
 #: Suggestion of the filter representations that says how many features are taken.
 _FRACTION = "fraction"
+#: Raw weights are this power of their place.
+_POWER = 3
 
 
 class Warp:
@@ -16,7 +19,11 @@ class Warp:
 
     Of 60 features the front may need 1 to 8. On a linear scale these share an eighth of the range:
     designs hardly meet them, and a model cannot tell them apart. A fraction ``f`` of ``p``
-    features becomes ``log(1 + p f) / log(1 + p)``; all else stays as it is.
+    features becomes ``log(1 + p f) / log(1 + p)``.
+
+    Weights that are drawn evenly are nearly always a mixture of all filters. The raw weight ``u``
+    of an ensemble becomes its cube root, so that one or two filters may have nearly all of the
+    weight. All else stays as it is.
 
     Args:
         names: The parameters.
@@ -29,6 +36,7 @@ class Warp:
 
     def __init__(self, names: list[str], described: StudyDescription | None) -> None:
         self._column: int | None = None
+        self._weights: list[int] = []
         if described is None or described.representation is None or described.features is None:
             return
         # Masks that are computed of filter ranks have a fraction.
@@ -36,6 +44,9 @@ class Warp:
             self._column = names.index(_FRACTION)
             self._p = max(1, len(described.features.free))
             self._several = len(described.measures) > 1
+            if isinstance(described.representation, FilterEnsembleFeatures):
+                weights = {weight_parameter(name) for name in described.features.filters}
+                self._weights = [j for j, name in enumerate(names) if name in weights]
 
     def sizes(self, rows: Array) -> Array | None:
         """Number of features of warped rows, or None if there is no fraction among them."""
@@ -65,6 +76,7 @@ class Warp:
         rows = rows.copy()
         fraction = rows[..., self._column]
         rows[..., self._column] = np.log1p(self._p * fraction) / np.log1p(self._p)
+        rows[..., self._weights] **= 1 / _POWER
         return rows
 
     def back(self, rows: Array) -> Array:
@@ -74,4 +86,5 @@ class Warp:
         rows = rows.copy()
         place = rows[..., self._column]
         rows[..., self._column] = np.expm1(place * np.log1p(self._p)) / self._p
+        rows[..., self._weights] **= _POWER
         return rows

@@ -31,6 +31,14 @@ def test_there_and_back(rows: np.ndarray) -> None:
     np.testing.assert_allclose(warp.back(there[0]), rows[0], atol=1e-12)
 
 
+def test_one_filter_may_have_nearly_all_of_the_weight() -> None:
+    names = ["C", "weight_auc", "fraction", "weight_other"]
+    warp = Warp(names, described(FilterEnsembleFeatures()))
+    rows = np.array([[0.5, 0.125, 1.0, 0.5]])
+    np.testing.assert_allclose(warp(rows), [[0.5, 0.5, 1.0, 0.5]])
+    np.testing.assert_allclose(warp.back(warp(rows)), rows)
+
+
 def test_few_features_get_room() -> None:
     warp = Warp(["fraction"], described(FilterEnsembleFeatures()))
     place = warp(np.array([[0.0], [1 / 60], [7 / 60], [1.0]]))[:, 0]

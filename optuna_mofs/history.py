@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -141,6 +141,11 @@ class History:
         """Every suggestion known, the mask's first."""
         return {**self._masked, **self.space.distributions}
 
+    @property
+    def active_if(self) -> Mapping[str, tuple[str, Sequence[Any]]]:
+        """What the description says of parameters that are not in every trial."""
+        return {} if self.described is None else self.described.active_if
+
     def reference(self) -> Array:
         """The worst sensible value of each objective, minimised.
 
@@ -271,7 +276,8 @@ class History:
         self._numbers.insert(i, trial.number)
         values = np.nan_to_num(np.array(trial.values), posinf=_INFINITE, neginf=-_INFINITE)
         self._values.insert(i, self._signs * values)
-        self._violations.insert(i, sum(max(0.0, c) for c in trial.constraints.values()))
+        broken = sum(max(0.0, c) for c in trial.constraints.values())
+        self._violations.insert(i, min(broken, _INFINITE))
         self._rows.insert(i, self.space.encode(trial.params))
         if mask is not None:
             self._packed.insert(i, np.packbits(mask))

@@ -82,7 +82,7 @@ def compare_ranks(
     Args:
         scores: One row a data set (or run), one column a method; no NaN. Rows should be
             independent: several seeds of one data set are better averaged first.
-        names: Of the methods. Default: ``method 1``, ``method 2``, ...
+        names: Of the methods. Default: the columns of a DataFrame, else ``method 1``, ...
         alpha: Level of significance.
         higher_is_better: Whether a high score is good (a hypervolume) or bad (an error).
 
@@ -91,6 +91,8 @@ def compare_ranks(
         >>> found.names, found.ranks.tolist()
         (('ours', 'theirs'), [1.0, 2.0])
     """
+    if names is None:
+        names = getattr(scores, "columns", None)
     table = np.asarray(scores, dtype=np.float64)
     if table.ndim != 2 or table.shape[0] < 2 or table.shape[1] < 2:
         raise ValueError(
@@ -153,7 +155,10 @@ def friedman(ranks: ArrayLike) -> tuple[float, float]:
     statistic = between / within
     rest = n * (k - 1) - statistic
     if rest <= 1e-9:
-        return statistic, 0.0  # the same order on every data set
+        # The same order on every data set: F is infinite, but the chance of it is known.
+        repeats = np.unique(array[0], return_counts=True)[1]
+        orders = math.factorial(k) / math.prod(map(math.factorial, repeats.tolist()))
+        return statistic, float(orders ** (1 - n))
     ratio = (n - 1) * statistic / rest
     return statistic, float(f.sf(ratio, k - 1, (k - 1) * (n - 1)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -102,7 +103,11 @@ def test_cliques_are_the_largest_runs() -> None:
 
 
 def test_the_same_order_everywhere_and_ties_everywhere() -> None:
-    assert compare_ranks([[3, 2, 1]] * 4).p_value == 0.0
+    # One of 3! orders four times: the first says which, three follow.
+    assert compare_ranks([[3, 2, 1]] * 4).p_value == pytest.approx(1 / 6**3)
+    assert compare_ranks([[2, 1], [3, 1]]).p_value == pytest.approx(1 / 2)
+    # Three orders, as two methods tie.
+    assert compare_ranks([[3, 1, 1]] * 3).p_value == pytest.approx(1 / 3**2)
     tied = compare_ranks(np.ones((4, 3)))
     assert (tied.statistic, tied.p_value) == (0.0, 1.0)
     assert tied.cliques == [(0, 2)]
@@ -122,3 +127,8 @@ def test_the_same_order_everywhere_and_ties_everywhere() -> None:
 def test_bad_tables_are_refused(scores, options, message) -> None:
     with pytest.raises(ValueError, match=message):
         compare_ranks(scores, **options)
+
+
+def test_the_columns_of_a_table_are_the_names() -> None:
+    table = pd.DataFrame({"ours": [1.0, 2.0, 3.0], "theirs": [2.0, 3.0, 4.0]})
+    assert compare_ranks(table).names == ("theirs", "ours")

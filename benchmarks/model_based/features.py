@@ -33,6 +33,13 @@ METHODS: dict[str, tuple[str, Callable[[int], Any]]] = {
     "the paper's filter ensemble: ParEGOSampler": ("paper", lambda s: ParEGOSampler(seed=s)),
     "BO-MO: ParEGOSampler, single filter": ("single", lambda s: ParEGOSampler(seed=s)),
     "ParEGOSampler, masks": ("mask", lambda s: ParEGOSampler(seed=s)),
+    **{
+        f"no look beyond: {form}": (
+            form,
+            lambda s: ParEGOSampler(look_beyond=False, seed=s),
+        )
+        for form in ("ensemble", "single", "mask")
+    },
     "SMSEGOSampler, filter ensemble": ("ensemble", lambda s: SMSEGOSampler(seed=s)),
     "FilterEnsembleNSGA2Sampler": ("mask", lambda s: FilterEnsembleNSGA2Sampler(seed=s)),
     "the paper's GA-MO-FE": (

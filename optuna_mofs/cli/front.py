@@ -112,12 +112,13 @@ def front_json(front: Front) -> str:
     """The front with what is known of its study."""
     from optuna_mofs import selected_features
 
+    shown = set(front.to_frame().columns)  # without what only spells out features
     trials = [
         {
             "number": trial.number,
             "values": _named(front, values),
             "features": selected_features(front.study, trial),
-            "params": _hyperparameters(front, trial),
+            "params": {name: value for name, value in trial.params.items() if name in shown},
         }
         for trial, values in zip(front, front.values)
     ]
@@ -142,12 +143,6 @@ def _named(front: Front, values: Any) -> dict[str, float | None]:
 def _finite(value: float) -> float | None:
     # JSON knows neither NaN nor infinity.
     return value if math.isfinite(value) else None
-
-
-def _hyperparameters(front: Front, trial: Any) -> dict[str, Any]:
-    """What the trial suggested, without what only spells out its features."""
-    shown = front.to_frame().columns
-    return {name: value for name, value in trial.params.items() if name in shown}
 
 
 def _cut(text: str, room: int) -> str:

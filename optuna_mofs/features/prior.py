@@ -58,7 +58,12 @@ def mean_tree_size(
     """
     rng = np.random.default_rng(random_state)
     if X.shape[0] > _MAX_ROWS:
-        some = np.sort(rng.permutation(X.shape[0])[:_MAX_ROWS])
+        order = rng.permutation(X.shape[0])
+        if classification:
+            # One row of each class before all others, however rare it is.
+            first = np.unique(y[order], return_index=True)[1]
+            order = np.concatenate([order[first], np.delete(order, first)])
+        some = np.sort(order[:_MAX_ROWS])
         X, y = _safe_indexing(X, some), y[some]
     data = FilterData(X, y, task="classification" if classification else "regression", bins=_BINS)
     n, p = data.n_samples, data.n_features

@@ -27,15 +27,17 @@ def front_frame(
     import pandas as pd
 
     columns: dict[str, Any] = dict(zip(metric_names, values.T))
+    described = StudyDescription.read(study)
+    # A study that has nothing to show yet has its columns nevertheless.
+    chooses = described is not None and described.features is not None
     counts = [feature_count(study, trial) for trial in trials]
     # A metric keeps its name.
-    if "n_features" not in columns and any(count is not None for count in counts):
+    if "n_features" not in columns and (chooses or any(count is not None for count in counts)):
         # The nullable type keeps the counts integers next to trials without one.
         columns["n_features"] = pd.array(counts, dtype="Int64" if None in counts else "int64")
     texts = [feature_text(study, trial) for trial in trials]
-    if "features" not in columns and any(text is not None for text in texts):
+    if "features" not in columns and (chooses or any(text is not None for text in texts)):
         columns["features"] = texts
-    described = StudyDescription.read(study)
     # Suggestions that only spell out a mask; the features are in columns of their own.
     hidden = set() if described is None else set(described.mask_parameters)
     # A dict keeps the order in which the trials suggested their parameters.

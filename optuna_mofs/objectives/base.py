@@ -157,7 +157,13 @@ class StudyObjective(TrialModels):
             options: Passed to :func:`optuna.create_study`, except the directions.
         """
         study = optuna.create_study(directions=self.directions, **options)
-        self.attach(study)
+        try:
+            self.attach(study)
+        except Exception:
+            if not options.get("load_if_exists"):
+                # Nothing is in it, and its name shall be free for the next attempt.
+                optuna.delete_study(study_name=study.study_name, storage=study._storage)
+            raise
         return study
 
     def attach(self, study: Study) -> None:
@@ -198,6 +204,7 @@ class StudyObjective(TrialModels):
                 self.learners.estimators,
                 self.evaluator.scorer,
                 self.evaluator.splits if self.redraw_folds is None else self.redraw_folds,
+                self.learners.searched,
             ),
         )
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.pipeline import Pipeline
+from sklearn.utils.metaestimators import _BaseComposition
 
 from optuna_mofs.objectives.dataset import Dataset
 from optuna_mofs.objectives.splits import Split
@@ -19,15 +22,19 @@ def conditions_of(
     estimators: Sequence[Any],
     scorer: Callable[..., float],
     splits: Sequence[Split] | int,
+    searched: Sequence[Collection[str]] | None = None,
 ) -> dict[str, str]:
     """What must be the same when a study is reopened, as short texts.
 
     Args:
         data: The data.
-        estimators: The learners; their kinds count, not their parameters.
+        estimators: The learners.
         scorer: The scorer.
         splits: The folds, or their number if they are drawn anew for each trial.
+        searched: Parameters of each learner that trials set, whatever they are now.
     """
+    given = searched or [()] * len(estimators)
+    fixed = [_fixed(each, names) for each, names in zip(estimators, given)]
     weight = b"" if data.sample_weight is None else data.sample_weight.tobytes()
     if isinstance(splits, int):
         folds = f"{splits} drawn anew for each trial"
@@ -40,6 +47,7 @@ def conditions_of(
         "target": f"y {_digest(repr(data.y.tolist()).encode())}",
         "weights": "none" if not weight else f"weights {_digest(weight)}",
         "estimator": ", ".join(map(_kind, estimators)),
+        "parameters": "; ".join(filter(None, fixed)) or "the estimator's own defaults",
         "scoring": _scorer_name(scorer),
         "folds": folds,
     }
@@ -77,11 +85,63 @@ def _kind(estimator: Any) -> str:
     return type(estimator).__name__
 
 
+#: Parameters that say how a model is computed, not which; and seeds.
+_NO_MATTER = frozenset(
+    {"random_state", "n_jobs", "nthread", "num_threads", "verbose", "verbosity"}
+)
+
+
+def _fixed(estimator: Any, searched: Collection[str]) -> str:
+    """Parameters that are not those of the class, as a text; without those that trials set."""
+    found = []
+    every = estimator.get_params(deep=True)
+    defaults: dict[str, Mapping[str, Any]] = {}
+    for name, value in sorted(every.items()):
+        prefix, _, own = name.rpartition("__")
+        owner = every.get(prefix, estimator)
+        # The members of a pipeline, of a column transformer and so on are in a list beside them.
+        member = isinstance(owner, _BaseComposition) and hasattr(value, "get_params")
+        steps = isinstance(owner, Pipeline) and own == "steps"
+        if member or steps or name in searched or own in _NO_MATTER:
+            continue
+        if prefix not in defaults:
+            defaults[prefix] = _defaults(type(owner))
+        if _spoken(value) != _spoken(defaults[prefix].get(own)):
+            found.append(f"{name}={_spoken(value)}")
+    return ", ".join(found)
+
+
+def _defaults(kind: Any) -> Mapping[str, Any]:
+    try:
+        made: Mapping[str, Any] = kind().get_params(deep=False)
+    except TypeError:  # it cannot be made of nothing
+        parameters = inspect.signature(kind.__init__).parameters
+        return {name: parameter.default for name, parameter in parameters.items()}
+    return made
+
+
+def _spoken(value: Any) -> str:
+    """A value as a text that is the same in each process."""
+    if value is None or isinstance(value, bool | int | float | str | np.generic):
+        return repr(value.item() if isinstance(value, np.generic) else value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_spoken, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_spoken(k)}: {_spoken(v)}' for k, v in value.items())}}}"
+    if isinstance(value, np.ndarray):
+        return f"array {_digest(_bytes(value))}"
+    # Of estimators the kind: their own parameters come beside it. Others may print an address.
+    return getattr(value, "__name__", type(value).__name__)
+
+
 def _scorer_name(scorer: Any) -> str:
     function = getattr(scorer, "_score_func", None)
     if function is not None:
         options = getattr(scorer, "_kwargs", None) or {}
-        return f"{getattr(function, '__name__', function)} {options or ''}".strip()
+        sign = "-" if getattr(scorer, "_sign", 1) < 0 else ""
+        asks = getattr(scorer, "_response_method", "predict")
+        of = "" if asks in ("predict", "default") else f" of {_spoken(asks)}"
+        return f"{sign}{getattr(function, '__name__', function)}{of} {options or ''}".strip()
     if type(scorer).__name__ == "_PassthroughScorer":
         return "the estimator's own"
     return getattr(scorer, "__name__", type(scorer).__name__)

@@ -38,10 +38,18 @@ class Dataset:
         sample_weight: Any = None,
         groups: Any = None,
     ) -> None:
+        # Copies: what the caller does to the table later must not change what trials see.
         if sparse.issparse(X):
-            X = X.tocsr()
-        elif not isinstance(X, pd.DataFrame):
-            X = np.asarray(X)
+            X = X.tocsr(copy=True)
+        elif isinstance(X, pd.DataFrame):
+            X = X.copy()
+        else:
+            X = np.array(X)
+        if X.ndim == 0:
+            raise ValueError(
+                "X must be a table (a DataFrame, an array or a sparse matrix), "
+                f"but is {X.item()!r}."
+            )
         if X.ndim != 2:
             raise ValueError(
                 f"X must have two dimensions (rows and columns), but has shape {X.shape}. "
@@ -49,6 +57,8 @@ class Dataset:
             )
         if X.shape[1] == 0:
             raise ValueError("There are no features: X has 0 columns. Pass at least one.")
+        if X.shape[0] == 0:
+            raise ValueError("There is nothing to learn from: X has 0 rows. Pass some.")
         self.X = X
         target = plain_target(y, X.shape[0])
         self.y = _classes(target) if classification else _numbers(target)
@@ -81,7 +91,7 @@ def take_rows(X: Any, rows: Array) -> Any:
 
 def plain_target(y: Any, rows: int) -> Array:
     """The target as a plain array without missing values."""
-    target = np.asarray(y)
+    target = np.array(y)
     if target.ndim == 2 and target.shape[1] == 1:
         target = target[:, 0]
     if target.ndim != 1:
@@ -161,7 +171,7 @@ def _column_names(X: Any, given: Sequence[str] | None) -> tuple[str, ...]:
 def _per_row(what: str, values: Any, rows: int) -> Array | None:
     if values is None:
         return None
-    array = np.asarray(values)
+    array = np.array(values)
     if array.shape != (rows,):
         raise ValueError(
             f"{what} must hold one value for each of the {rows} rows, but has shape {array.shape}."

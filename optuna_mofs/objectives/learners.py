@@ -31,9 +31,11 @@ class Learners(Protocol):
         distributions: Of the suggestions that are known in advance, by name.
         active_if: For suggestions that are not always made: the suggestion that decides, and the
             choices of it with which they are made.
+        searched: Names of the parameters of each learner that are known to be searched.
     """
 
     estimators: tuple[Any, ...]
+    searched: tuple[frozenset[str], ...]
     classification: bool
     distributions: Mapping[str, BaseDistribution] | None
     active_if: Mapping[str, tuple[str, Sequence[Any]]]
@@ -66,6 +68,7 @@ class OneLearner:
         self.estimators = (self.estimator,)
         self.classification = is_classifier(self.estimator)
         self.distributions = None if callable(space) else space
+        self.searched: tuple[frozenset[str], ...] = (frozenset(self.distributions or ()),)
         self.active_if: Mapping[str, tuple[str, Sequence[Any]]] = {}
 
     def check(self, features: Representation | None, table: FeatureTable) -> None:
@@ -112,6 +115,7 @@ class SeveralLearners:
             for name, given in _named(learners).items()
         }
         self.estimators = tuple(each.estimator for each in self._learners.values())
+        self.searched = tuple(each.searched[0] for each in self._learners.values())
         kinds = {name: each.classification for name, each in self._learners.items()}
         if len(set(kinds.values())) > 1:
             words = {n: "classifier" if c else "regressor" for n, c in kinds.items()}

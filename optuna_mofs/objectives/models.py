@@ -55,6 +55,11 @@ class TrialModels:
 
     def mask_for(self, trial: FrozenTrial) -> Array:
         """The mask over all features that a trial chose."""
+        if not hasattr(trial, "params"):
+            raise TypeError(
+                f"A trial is needed, such as study.trials[3] or pareto_front(study).knee(), but "
+                f"this is {type(trial).__name__}: {trial!r}."
+            )
         if self.features is None:
             return self.layout.full_mask(np.zeros(0, dtype=bool))
         bound = self.features.bind(self.ranking.unranked)

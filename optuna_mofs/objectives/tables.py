@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from optuna_mofs.features.table import Array, FeatureTable, group_columns
 from optuna_mofs.filters import DEFAULT_FILTERS, detect_task
@@ -84,6 +85,13 @@ def feature_layout(
     """
     names, columns = group_columns(column_names, groups)
     table = FeatureTable(names, columns)
+    for group, members in (groups or {}).items():
+        inside = [name for name in fixed if name in members and name not in names]
+        if inside:
+            raise ValueError(
+                f"{inside[0]!r} is in the group {group!r}, which is chosen as one. "
+                f"Fix the group: fixed_features=[{group!r}]."
+            )
     positions = range(len(names)) if all_fixed else sorted(set(table.positions(fixed)))
     return FeatureTable(names, columns, costs=_costs(table, costs), fixed=tuple(positions))
 
@@ -91,6 +99,8 @@ def feature_layout(
 def _costs(
     table: FeatureTable, costs: Sequence[float] | Mapping[str, float] | None
 ) -> Array | None:
+    if isinstance(costs, pd.Series) and not isinstance(costs.index, pd.RangeIndex):
+        costs = costs.to_dict()
     if costs is None or not isinstance(costs, Mapping):
         return None if costs is None else np.asarray(costs, dtype=float)
     vector = np.ones(len(table))

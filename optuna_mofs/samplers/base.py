@@ -165,7 +165,7 @@ class HistorySampler(BaseSampler):
     ) -> Any:
         """A uniform draw for a parameter that nothing was known of."""
         name = zlib.crc32(param_name.encode())
-        rng = np.random.default_rng([self._seed(study), trial.number, name])
+        rng = np.random.default_rng([self._seed(study), _first_number(trial), name])
         space = ParameterSpace({param_name: param_distribution})
         return space.decode(space.sample(rng)[0])[param_name]
 
@@ -233,8 +233,8 @@ class HistorySampler(BaseSampler):
         seed = self._cache.seed = self._seed(study)
         for turn in range(_TURNS):
             self._cache.turn = turn
-            made = self._fresh_proposal(history, seed, trial.number, turn, decided)
-            note = {**made.proposal.note(), CONFIGURATION: fingerprint(made.internal)}
+            made = self._fresh_proposal(history, seed, _first_number(trial), turn, decided)
+            note = {**made.note(), CONFIGURATION: fingerprint(made.internal)}
             if made.mask_attr is not None and history.codec is not None:
                 name = history.codec.name
                 # A mask that is fixed, or was suggested before a crash, keeps its own.
@@ -324,6 +324,22 @@ class _Made:
             chosen, self.mask_attr = history.codec.encode(proposal.mask)
             self.params = {**chosen, **self.params}
         self.internal = history.internal({**self.params, **decided})
+        self._decided = decided
+
+    def note(self) -> dict[str, Any]:
+        """What is written on the trial: how it was made, if it will be what was made."""
+        own = self.params.keys() & self._decided.keys()
+        if any(self.params[name] != self._decided[name] for name in own):
+            return Proposal(self.proposal.row, operator="queued").note()
+        return self.proposal.note()
+
+
+def _first_number(trial: FrozenTrial) -> int:
+    """The number of a trial, or of the one that it repeats because that was cut off.
+
+    What was not suggested before the end then becomes what it would have been.
+    """
+    return int(trial.system_attrs.get("failed_trial", trial.number))
 
 
 def _unseen(

@@ -91,6 +91,17 @@ def three(trial: Trial) -> tuple[float, ...]:
     return first, second, abs(trial.params["x"])
 
 
+def rough(trial: Trial) -> tuple[float, ...]:
+    """A range that grows; worse values the later it gets; infinite values and constraints."""
+    x = trial.suggest_float("x", -1, 1 + (trial.number + 2) // 20)
+    y = trial.suggest_float("y", 0, 1)
+    kind = trial.suggest_categorical("kind", ["a", "b"])
+    trial.set_constraint("x is small", math.inf if x > 0.9 + y else x - 0.3 - y)
+    late = trial.number if trial.number % 11 == 0 else 0
+    error = math.inf if trial.number % 7 == 3 else (x - 0.4) ** 2 + y + late
+    return error, (1 - y) ** 2 + abs(x) + (kind == "a")
+
+
 PROBLEMS: dict[str, Objective] = {
     "mixed": mixed,
     "conditional": conditional,
@@ -99,6 +110,7 @@ PROBLEMS: dict[str, Objective] = {
     "packed": packed,
     "single": single,
     "three": three,
+    "rough": rough,
 }
 
 VALUES = {"single": 1, "three": 3}

@@ -17,6 +17,7 @@ from optuna.study import Study
 from optuna.trial import Trial, TrialState
 
 from optuna_mofs._storage import read_study_attr
+from optuna_mofs.features.codec import LARGEST_ID
 from optuna_mofs.resume import retry_interrupted
 from optuna_mofs.selection import selected_features
 from optuna_mofs.testing.problems import PROBLEMS, make_study
@@ -117,6 +118,23 @@ class Resuming:
                     study.tell(late, state=TrialState.FAIL)
                 else:
                     study.tell(late, values)
+
+    def test_rough_values(self, sampler: SamplerFactory) -> None:
+        """What was learned early does not depend on the worst value or the range seen later."""
+        study = make_study("rough", sampler=_Doubted(sampler(1)))
+        study.optimize(PROBLEMS["rough"], n_trials=75)
+        assert {t.state for t in study.trials} == {TrialState.COMPLETE}
+
+    def test_killed_between_two_suggestions(self, sampler: SamplerFactory) -> None:
+        """What the trial had not suggested becomes what it would have been."""
+        objective = PROBLEMS["packed"]
+        whole, study = (make_study("packed", sampler=sampler(5)) for _ in range(2))
+        whole.optimize(objective, n_trials=self.trials + 1)
+        study.optimize(objective, n_trials=self.trials)
+        study.ask().suggest_int("mask", 0, LARGEST_ID)
+        retry_interrupted(study)
+        study.optimize(objective, n_trials=1)
+        assert study.trials[-1].params == whole.trials[-1].params
 
     def test_two_studies_in_turn(self, sampler: SamplerFactory) -> None:
         """One sampler object on two studies, as if each had its own."""

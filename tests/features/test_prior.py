@@ -116,3 +116,12 @@ def test_small_data_gets_100_subsets_and_large_data_fewer(monkeypatch):
     rows = prior._MAX_ROWS + 1000
     mean_tree_size(np.zeros((rows, 2)), np.arange(rows) % 2, classification=True, subsets=3)
     assert counted == [int(0.9 * prior._MAX_ROWS)] * 3
+
+
+def test_a_rare_class_is_never_left_out():
+    rows = 20 * prior._MAX_ROWS
+    y = np.zeros(rows, dtype=int)
+    y[:2] = 1
+    X = np.column_stack([y, np.arange(rows) % 7])
+    for seed in range(3):
+        assert mean_tree_size(X, y, classification=True, subsets=2, random_state=seed) == 1

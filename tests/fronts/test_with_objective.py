@@ -97,3 +97,12 @@ def test_generalisation_is_that_of_the_refitted_models(searched, wine):
         assert row["fraction_test"] == row["fraction"] == trial.values[1]
     tested = outcome.frame[["error_test", "fraction_test"]].to_numpy()
     assert outcome.hypervolume == pytest.approx(hypervolume(tested, [1.0, 1.0]))
+
+
+def test_a_front_of_nothing_has_its_columns(wine):
+    X, _, y, _ = wine
+    objective = FeatureSelectionObjective(
+        GaussianNB(), X, y, features="mask", cv=3, filters=["anova_f"], mean_size=4
+    )
+    frame = pareto_front(objective.create_study()).to_frame()
+    assert frame[["error", "n_features", "features"]].shape == (0, 3)

@@ -6,17 +6,23 @@ import numpy as np
 import optuna
 import pandas as pd
 import pytest
+from optuna.distributions import IntDistribution
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_wine
-from sklearn.metrics import fbeta_score, make_scorer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.metrics import fbeta_score, make_scorer, roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
-from optuna_mofs import FeatureSelectionObjective
+from optuna_mofs import FeatureSelectionObjective, ModelTypeObjective
 from optuna_mofs.objectives.conditions import conditions_of
 
 X, Y = load_wine(return_X_y=True)
+TREE = DecisionTreeClassifier(max_depth=2)
 
 
 def _objective(**changes: Any) -> FeatureSelectionObjective:
@@ -48,6 +54,60 @@ def test_values_that_cannot_be_compared_are_refused(changes: dict[str, Any], nam
     assert named in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "named"),
+    [
+        (
+            TREE,
+            DecisionTreeClassifier(max_depth=3),
+            "max_depth=2 in the study, max_depth=3",
+        ),
+        (TREE, DecisionTreeClassifier(), "max_depth=2 in the study, the estimator's own defaults"),
+        (
+            make_pipeline(StandardScaler(), GaussianNB()),
+            make_pipeline(StandardScaler(with_mean=False), GaussianNB()),
+            "standardscaler__with_mean=False now",
+        ),
+        (
+            make_pipeline(FunctionTransformer(np.log1p), GaussianNB()),
+            make_pipeline(FunctionTransformer(np.sqrt), GaussianNB()),
+            "functiontransformer__func=sqrt now",
+        ),
+        (
+            make_pipeline(ColumnTransformer([("all", StandardScaler(), [0, 1])]), GaussianNB()),
+            make_pipeline(ColumnTransformer([("all", MinMaxScaler(), [0, 1])]), GaussianNB()),
+            "columntransformer__transformers=[['all', MinMaxScaler, [0, 1]]] now",
+        ),
+    ],
+)
+def test_another_model_is_refused(before: Any, after: Any, named: str) -> None:
+    study = _objective(estimator=before).create_study()
+    _objective(estimator=clone(before)).attach(study)
+    with pytest.raises(ValueError, match="does not fit") as refused:
+        _objective(estimator=after).attach(study)
+    assert named in str(refused.value)
+
+
+def test_what_trials_set_and_how_it_is_computed_do_not_matter() -> None:
+    space = {"max_depth": IntDistribution(1, 5)}
+    study = _objective(estimator=DecisionTreeClassifier(), space=space).create_study()
+    _objective(estimator=TREE, space=space).attach(study)
+    forests = [RandomForestClassifier(n_jobs=jobs, verbose=jobs) for jobs in (1, 2)]
+    _objective(estimator=forests[1]).attach(_objective(estimator=forests[0]).create_study())
+
+
+def test_each_learner_counts() -> None:
+    def several(depth: int) -> ModelTypeObjective:
+        tree = DecisionTreeClassifier(max_depth=depth)
+        learners = {"tree": (tree, None), "bayes": (GaussianNB(), None)}
+        return ModelTypeObjective(learners, X, Y)
+
+    study = several(2).create_study()
+    several(2).attach(study)
+    with pytest.raises(ValueError, match="max_depth=2 in the study, max_depth=3 now"):
+        several(3).attach(study)
+
+
 def test_the_same_conditions_are_welcome_again() -> None:
     study = _objective(scoring="f1_macro").create_study()
     _objective(scoring="f1_macro").attach(study)
@@ -66,6 +126,16 @@ def test_tables_of_all_kinds_are_known_again(kind: Any) -> None:
 def test_a_study_of_a_plain_objective_knows_no_conditions() -> None:
     study = optuna.create_study(directions=["minimize"] * 2)
     _objective().attach(study)
+
+
+def test_scorers_are_told_apart_by_sign_and_by_what_they_ask_for() -> None:
+    scorers = [
+        make_scorer(roc_auc_score),
+        make_scorer(roc_auc_score, greater_is_better=False),
+        make_scorer(roc_auc_score, response_method="predict_proba"),
+    ]
+    names = [conditions_of(_objective().data, [GaussianNB()], s, 5)["scoring"] for s in scorers]
+    assert names == ["roc_auc_score", "-roc_auc_score", "roc_auc_score of 'predict_proba'"]
 
 
 def test_scorers_are_told_apart_by_their_options() -> None:

@@ -17,10 +17,27 @@ def data(X=X, y=Y, classification=True, **options):
 
 def test_the_container_is_kept():
     frame = pd.DataFrame(X, columns=list("abc"))
-    assert data(frame).X is frame
+    pd.testing.assert_frame_equal(data(frame).X, frame)
     assert sparse.issparse(data(sparse.coo_array(X)).X)
     assert data(X.tolist()).X.shape == (4, 3)
     assert data(X).shape == (4, 3)
+
+
+def test_what_happens_to_the_callers_table_later_does_not_matter():
+    frame, array, matrix = pd.DataFrame(X, columns=list("abc")), X.copy(), sparse.csr_array(X)
+    target, weight = Y.copy(), np.ones(4)
+    kept = [data(table, target, sample_weight=weight) for table in (frame, array, matrix)]
+    frame.insert(0, "id", range(4))
+    frame["a"] = 0.0
+    array[:] = 0
+    matrix.data[:] = 0
+    target[:] = 7
+    weight[:] = 7
+    for each in kept:
+        found = each.X.toarray() if sparse.issparse(each.X) else np.asarray(each.X)
+        np.testing.assert_array_equal(found, X)
+        np.testing.assert_array_equal(each.y, Y)
+        np.testing.assert_array_equal(each.sample_weight, np.ones(4))
 
 
 def test_column_names():
@@ -75,6 +92,9 @@ def test_test_targets_may_hold_one_class():
     [
         ({"X": X[:, 0]}, r"two dimensions .* has shape \(4,\)"),
         ({"X": X[:, :0]}, "X has 0 columns"),
+        ({"X": X[:0], "y": Y[:0]}, "X has 0 rows"),
+        ({"X": None}, "X must be a table .* but is None"),
+        ({"X": "wine.csv"}, "X must be a table .* but is 'wine.csv'"),
         ({"y": Y[:3]}, "X has 4 rows but y has 3"),
         ({"y": np.stack([Y, Y], axis=1)}, r"one dimension, but has shape \(4, 2\)"),
         ({"y": [0, 1, np.nan, 1]}, "1 missing values, the first in row 2"),

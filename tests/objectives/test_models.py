@@ -124,6 +124,12 @@ def test_a_trial_added_by_hand_means_what_the_study_says():
     np.testing.assert_array_equal(found.mask_for(trial), selected_mask(study, trial))
 
 
+@pytest.mark.parametrize("wrong", [3, None, "best"])
+def test_only_a_trial_can_be_fitted(wrong):
+    with pytest.raises(TypeError, match=f"A trial is needed.*{type(wrong).__name__}"):
+        objective().refit(wrong)
+
+
 def test_trials_of_other_studies_are_refused():
     found = objective()
     other = optuna.create_study()

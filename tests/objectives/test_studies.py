@@ -37,6 +37,22 @@ def objective(X=X, y=Y, **options):
     return FeatureSelectionObjective(GaussianNB(), X, y, **options)
 
 
+def test_the_name_of_a_study_that_could_not_be_made_is_free_again():
+    storage = optuna.storages.InMemoryStorage()
+    broken = X.copy()
+    broken[0, 0] = np.inf
+    with pytest.raises(ValueError, match="X holds infinity"):
+        objective(broken).create_study(storage=storage, study_name="wine")
+    made = objective().create_study(storage=storage, study_name="wine")
+    assert made.study_name == "wine"
+    # One that was there before is left alone.
+    with pytest.raises(ValueError, match="does not fit"):
+        objective(X[1:], Y[1:]).create_study(
+            storage=storage, study_name="wine", load_if_exists=True
+        )
+    assert optuna.get_all_study_names(storage) == ["wine"]
+
+
 # ---- what is written --------------------------------------------------------------------------
 
 

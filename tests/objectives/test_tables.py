@@ -86,6 +86,10 @@ def test_layout_without_data():
         ({"filters": ["anova"]}, "anova_f"),
         ({"fixed_features": ["x9"]}, "no feature 'x9'"),
         ({"fixed_features": "x1"}, r"\['x1'\]"),
+        (
+            {"feature_groups": {"g": ["x1", "x2"]}, "fixed_features": ["x2"]},
+            r"'x2' is in the group 'g', .* fixed_features=\['g'\]",
+        ),
         ({"costs": [1, 2]}, "6 features"),
         ({"costs": {"x9": 1}}, "no feature 'x9'"),
         ({"costs": {"x1": -1}}, "'x1' costs -1"),
@@ -97,3 +101,10 @@ def test_layout_without_data():
 def test_bad_options_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         feature_table(X, Y, **options)
+
+
+def test_a_series_says_costs_by_name():
+    costs = pd.Series({"x3": 3.0, "x1": 1.5})
+    assert feature_layout(["x1", "x2", "x3"], costs=costs).costs.tolist() == [1.5, 1.0, 3.0]
+    by_place = pd.Series([4.0, 5.0])
+    assert feature_layout(["x1", "x2"], costs=by_place).costs.tolist() == [4.0, 5.0]

@@ -313,6 +313,26 @@ def test_the_note_is_on_the_trial() -> None:
     assert found == note
 
 
+def test_the_note_of_a_queued_value_is_not_that_of_another_proposal() -> None:
+    def told(history: History, rng: np.random.Generator, number: int) -> Proposal:
+        return Proposal(np.array([0.5, 0.5]), operator="told", memory={"step": 0.25})
+
+    def objective(trial: Trial) -> float:
+        return trial.suggest_float("x", 0, 1) + trial.suggest_float("y", 0, 1)
+
+    study = optuna.create_study(sampler=Toy(told, seed=0))
+    study.optimize(objective, n_trials=1)
+    for value in (0.25, 0.5):
+        study.enqueue_trial({"x": value})
+    study.optimize(objective, n_trials=2)
+    notes = [frozen_attr(trial, PROPOSAL) for trial in study.trials[1:]]
+    assert [(note["operator"], note.get("step")) for note in notes] == [
+        ("queued", None),
+        ("told", 0.25),
+    ]
+    assert [trial.params["y"] for trial in study.trials[1:]] == [0.5, 0.5]
+
+
 def test_a_fixed_mask_keeps_its_meaning() -> None:
     def objective(trial: Trial) -> float:
         trial.suggest_float("before", 0, 1)  # asks the sampler before the mask is suggested

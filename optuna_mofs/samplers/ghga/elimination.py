@@ -196,7 +196,7 @@ class Elimination:
 
     def _all_features(self, search: Search, rng: np.random.Generator) -> Proposal | None:
         """The set that renewals start from, where the first trial had another one."""
-        best = int(np.argmin(search.cost))
+        best = search.best
         row = self.rows.whole(rng, self.history.space, search.row(self.history, best))
         mask = np.ones(search.archive.p, dtype=bool)
         if self.history.has_tried(row, mask):
@@ -208,6 +208,8 @@ class Elimination:
         """The union of two similar local optima, from which a chain then starts."""
         archive = search.archive
         optima = np.flatnonzero(archive.inert & (archive.sizes > 1))
+        # Not as they arrived: workers end in any order.
+        optima = optima[np.argsort(archive.numbers[optima])]
         if len(optima) < 2:
             return None
         for _ in range(_TRIES):
@@ -215,7 +217,7 @@ class Elimination:
             mask = archive.mask(a) | archive.mask(b)
             near = archive.dissimilarity(a, np.array([b]))[0] < self.radius
             if near and archive.place(mask) is None:
-                better = min(a, b, key=lambda place: search.cost[place])
+                better = min(a, b, key=lambda k: (search.cost[k], archive.numbers[k]))
                 row = self.rows.whole(rng, self.history.space, search.row(self.history, better))
                 if self.history.has_tried(row, mask):
                     continue

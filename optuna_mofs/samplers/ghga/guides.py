@@ -175,7 +175,14 @@ def _weight(predicted: Array, truth: Array) -> float:
 
 def _ridge(inputs: Array, target: Array, penalty: float) -> Array:
     centred = inputs - inputs.mean(axis=0)
-    gram = centred.T @ centred
+    target = target.astype(inputs.dtype)
+    rows, columns = inputs.shape
+    gram = centred @ centred.T if rows < columns else centred.T @ centred
     gram[np.diag_indices_from(gram)] += penalty
-    slopes: Array = np.linalg.solve(gram, centred.T @ target.astype(inputs.dtype))
+    # The same slopes either way, by the smaller of the two systems.
+    slopes: Array
+    if rows < columns:
+        slopes = centred.T @ np.linalg.solve(gram, target)
+    else:
+        slopes = np.linalg.solve(gram, centred.T @ target)
     return slopes

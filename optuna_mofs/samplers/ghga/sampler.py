@@ -279,7 +279,7 @@ class GHGASampler(HistorySampler):
         """
         table = history.table
         assert table is not None
-        usual = 2 * search.archive.p
+        usual = max(1, 2 * search.archive.p)
         cut = min(1.0, self._iterations_of_phase_1(search.archive.p) / usual)
         if rng.random() < _BY_CHANCE * (cut if in_phase_1 else 1.0):
             return None
@@ -293,7 +293,9 @@ class GHGASampler(HistorySampler):
     def _filtered(self, history: History) -> bool:
         """Whether filters lead the search."""
         table = history.table
-        return self.variant != "paper" and table is not None and table.free_ranks is not None
+        if table is None or table.free_ranks is None or not len(table.free):
+            return False
+        return self.variant != "paper"
 
     def _informed(self, history: History) -> Guide:
         """The guide, with what filters say."""

@@ -88,7 +88,7 @@ class Search:
 
     def hopeless(self, place: int) -> bool:
         """Whether a set is small, and penalised so much that it cannot become an optimum."""
-        best = int(np.argmin(self.cost))
+        best = self.best
         small = self._sizes[place] <= _SMALL * self._sizes[best]
         return bool(small and self.cost[place] - self._sizes[place] > _BAD)
 
@@ -130,6 +130,12 @@ class Search:
             return known
         near: Array = known[self.cost[known] <= self.cost[known].min() + 1]
         return near
+
+    @property
+    def best(self) -> int:
+        """Place of the cheapest set, the earliest if there are several."""
+        cheapest = np.flatnonzero(self.cost == self.cost.min())
+        return int(cheapest[self.archive.numbers[cheapest].argmin()])
 
     def best_first(self, places: Array) -> Array:
         """Places in order of cost, then loss, then trial number."""

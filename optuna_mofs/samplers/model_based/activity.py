@@ -1,10 +1,13 @@
-"""Which parameters a conditional space asks for, learned from the trials seen."""
+"""Which parameters a conditional space asks for, as described or learned from the trials."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from optuna.distributions import CategoricalDistribution
 
 from optuna_mofs.features.table import Array
 from optuna_mofs.parameters import ParameterSpace
@@ -27,11 +30,13 @@ class Activity:
 
     For each parameter that some trials lack, the category (or small grid of integers) is found
     whose value tells best whether it is there. A value not seen yet switches nothing off: a
-    parameter proposed in vain costs nothing, one that lacks is drawn at random.
+    parameter proposed in vain costs nothing, one that lacks is drawn at random. What a study
+    describes need not be learned.
 
     Args:
         space: The parameters.
         rows: Finished trials, NaN where a parameter was inactive.
+        described: Parameters that others switch on: by which, and at which of its choices.
 
     Example:
         >>> from optuna.distributions import CategoricalDistribution, FloatDistribution
@@ -43,10 +48,17 @@ class Activity:
         [[0.0, 0.5], [1.0, nan]]
     """
 
-    def __init__(self, space: ParameterSpace, rows: Array) -> None:
+    def __init__(
+        self,
+        space: ParameterSpace,
+        rows: Array,
+        described: Mapping[str, tuple[str, Sequence[Any]]] | None = None,
+    ) -> None:
         self._space = space
         self._switches = space.categorical | (space.cells <= _LEVELS)
-        self._rules = self._learn(rows) if len(rows) else []
+        self._rules = self._read(described or {})
+        if len(rows):
+            self._rules += self._learn(rows, {rule.child for rule in self._rules})
 
     @property
     def conditional(self) -> bool:
@@ -75,13 +87,29 @@ class Activity:
         level = np.clip(np.floor(np.where(absent, 0, scaled)), 0, cells - 1).astype(np.int64)
         return np.where(absent, cells, level)
 
-    def _learn(self, rows: Array) -> list[_Rule]:
+    def _read(self, described: Mapping[str, tuple[str, Sequence[Any]]]) -> list[_Rule]:
+        places = {name: j for j, name in enumerate(self._space.names)}
+
+        def depth(name: str) -> int:
+            return 1 + depth(described[name][0]) if name in described else 0
+
+        rules = []
+        # From the root to the leaves, as rules are applied.
+        for child in sorted(described.keys() & places.keys(), key=lambda n: (depth(n), places[n])):
+            parent, choices = described[child]
+            switch = self._space.distributions.get(parent)
+            if isinstance(switch, CategoricalDistribution):
+                active = [*(choice in choices for choice in switch.choices), False]
+                rules.append(_Rule(places[child], places[parent], np.array(active)))
+        return rules
+
+    def _learn(self, rows: Array, but: set[int]) -> list[_Rule]:
         there = ~np.isnan(rows)
         # From the root to the leaves: a parent is there at least as often as its child.
         order = np.argsort(-there.sum(axis=0), kind="stable")
         rules = []
         for child in order:
-            if there[:, child].all():
+            if child in but or there[:, child].all():
                 continue
             best: tuple[float, _Rule] | None = None
             for parent in order:

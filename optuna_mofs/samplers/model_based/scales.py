@@ -32,9 +32,10 @@ def objective_scales(
     X, history = view.seen.X, view.history
     count = learned_from(len(X), first=_ALWAYS, again=_AGAIN)
     numbers = view.numbers[:count].tobytes()
-    known: dict[int, tuple[tuple[int, bytes], Array]] = kept("scales", dict)
-    # Trials that end late can be among the first; categories seen to be missing add columns.
-    key = X.shape[1], numbers
+    known: dict[int, tuple[Any, Array]] = kept("scales", dict)
+    # Trials that end late can be among the first; categories seen to be missing add columns, and
+    # a range that grows moves all that lies in it.
+    key = X.shape[1], numbers, history.space.distributions
     if any(j not in known or known[j][0] != key for j in view.unknown):
         violations = history.violations.ravel()[:count]
         values = history.values[:count]

@@ -59,12 +59,16 @@ class FirstConfigurations:
     def random(self, rng: np.random.Generator, number: int = 0) -> Proposal:
         """A random configuration."""
         history = self._history
-        row = Activity(history.space, history.rows).apply(history.space.sample(rng))[0]
+        row = self._activity().apply(history.space.sample(rng))[0]
         return self._with_mask(rng, row, number, "random")
+
+    def _activity(self) -> Activity:
+        history = self._history
+        return Activity(history.space, history.rows, history.active_if)
 
     def _design(self) -> Array:
         space = self._history.space
-        activity = Activity(space, self._history.rows)
+        activity = self._activity()
         key = f"design {self.count} {space.distributions!r} {activity.signature!r}"
 
         def make() -> Array:

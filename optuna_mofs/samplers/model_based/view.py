@@ -59,7 +59,7 @@ class View:
         self.numbers = history.numbers.ravel()
         self.warp = Warp(self.space.names, history.described)
         self.rows = self.warp(history.rows)
-        self.activity = Activity(self.space, self.rows)
+        self.activity = Activity(self.space, self.rows, history.active_if)
         self._violations = history.violations.ravel()
         self.scale = Scale.of(history.values, self._violations)
         #: Trials × objectives, minimised and on one scale.

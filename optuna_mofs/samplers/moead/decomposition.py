@@ -36,3 +36,21 @@ def augmented_tchebycheff(losses: Array, weights: Array) -> Array:
     weighted: Array = np.maximum(weights, _LEAST) * np.abs(losses)[:, None, :]
     total: Array = weighted.max(axis=2) + 0.05 * weighted.sum(axis=2)
     return total
+
+
+def named_decomposition(decomposition: str | Decomposition) -> Decomposition:
+    """A decomposition by its name, or the user's own function as it is.
+
+    Example:
+        >>> named_decomposition("tchebycheff") is tchebycheff
+        True
+    """
+    if callable(decomposition):
+        return decomposition
+    known = {each.__name__: each for each in (tchebycheff, augmented_tchebycheff)}
+    if decomposition not in known:
+        raise ValueError(
+            f"decomposition must be one of {sorted(known)} or a function of losses and weights, "
+            f"but is {decomposition!r}."
+        )
+    return known[decomposition]

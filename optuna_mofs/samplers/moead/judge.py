@@ -46,13 +46,13 @@ class Judge:
         self, rng: np.random.Generator, history: History, children: Children, front: Array
     ) -> Array:
         """Positions of children, the most promising first."""
-        values = feasible_values(history)
+        values = feasible_values(history.values, history.violations)
         origin, span = ranges(values[front], history.reference())
         losses = (values - origin) / span
         sure = np.zeros(len(values), dtype=bool)
         sure[front] = True
         kept = spread(losses.max(axis=1), sure, KEEP)
-        activity, lengths = self._learn(history, values)
+        activity, lengths = self._learn(history)
         places = Places.of(history)
         rows = activity.apply(history.space.snapped(children.rows))
         candidates = Points(places.coordinates(rows), history.space.categorical, children.masks)
@@ -62,23 +62,31 @@ class Judge:
         gain = expected_gain((drawn - origin) / span, losses, self._weights, self._decomposition)
         return np.argsort(-gain, kind="stable")
 
-    def _learn(self, history: History, values: Array) -> tuple[Activity, list[Array]]:
+    def _learn(self, history: History) -> tuple[Activity, list[Array]]:
         count = learned_from(len(history))
         key = (history.numbers[:count].tobytes(), history.space)
         if self._learned is None or self._learned[0] != key:
             points = points_of(history, Places.of(history), np.arange(count))
-            lengths = [scales(points, column) for column in values[:count].T]
-            self._learned = key, Activity(history.space, history.rows[:count]), lengths
+            # What later trials say of the worst value must not change what was learned before.
+            values = feasible_values(history.values[:count], history.violations[:count])
+            lengths = [scales(points, column) for column in values.T]
+            activity = Activity(history.space, history.rows[:count], history.active_if)
+            self._learned = key, activity, lengths
         return self._learned[1:]
 
 
-def feasible_values(history: History) -> Array:
+def feasible_values(values: Array, violations: Array) -> Array:
     """Values without infinities; a trial that breaks a constraint has the worst of each.
 
-    At least one trial must be feasible.
+    If all break one, they count with what they have.
+
+    Args:
+        values: Trials × objectives.
+        violations: Sum of constraint violations of each trial.
     """
-    feasible = history.violations <= 0
-    values = history.values
+    feasible = violations <= 0
+    if not feasible.any():
+        feasible = np.ones(len(values), dtype=bool)
     finite = feasible[:, None] & (np.abs(values) < _FINITE)
     low = values.min(axis=0, where=finite, initial=_FINITE)
     high = values.max(axis=0, where=finite, initial=-_FINITE)

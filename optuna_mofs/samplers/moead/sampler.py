@@ -9,7 +9,11 @@ from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
 from optuna_mofs.samplers.base import HistorySampler, Proposal
 from optuna_mofs.samplers.moead.children import draw_children
-from optuna_mofs.samplers.moead.decomposition import Decomposition, tchebycheff
+from optuna_mofs.samplers.moead.decomposition import (
+    Decomposition,
+    named_decomposition,
+    tchebycheff,
+)
 from optuna_mofs.samplers.moead.judge import Judge, feasible_values
 from optuna_mofs.samplers.moead.population import Subproblems
 from optuna_mofs.samplers.moead.variation import DifferentialVariation, Variation
@@ -51,7 +55,8 @@ class MOEADSampler(HistorySampler):
         candidates: Children among which a model of the trials chooses, with masks a quarter of
             it; 1 for none, as in the paper. By default 64.
         variation: Makes a child of three trials.
-        decomposition: Losses and weights in, one number a subproblem out.
+        decomposition: ``"tchebycheff"``, ``"augmented_tchebycheff"``, or a function: losses and
+            weights in, one number a subproblem out.
         normalise: Whether objectives are divided by their range over the population.
         paper: Whether what is not given is the paper's.
         seed: Seed; if None, one is drawn and kept in the study.
@@ -82,7 +87,7 @@ class MOEADSampler(HistorySampler):
         start_size: int | None = None,
         candidates: int | None = None,
         variation: Variation | None = None,
-        decomposition: Decomposition = tchebycheff,
+        decomposition: str | Decomposition = tchebycheff,
         normalise: bool | None = None,
         paper: bool = False,
         seed: int | None = None,
@@ -115,7 +120,7 @@ class MOEADSampler(HistorySampler):
                 else DifferentialVariation()
             )
         self.variation = variation
-        self.decomposition = decomposition
+        self.decomposition = named_decomposition(decomposition)
         self.normalise = not paper if normalise is None else normalise
 
     def propose(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
@@ -141,7 +146,7 @@ class MOEADSampler(HistorySampler):
         feasible = history.violations <= 0
         if not feasible.any() or not (len(history.space) or history.table is not None):
             return None
-        values = feasible_values(history)
+        values = feasible_values(history.values, history.violations)
         front = np.flatnonzero(feasible & moocore.is_nondominated(values))
         everyone, around = np.unique(members), np.unique(members[near])
         everyone, around = everyone[everyone >= 0], around[around >= 0]

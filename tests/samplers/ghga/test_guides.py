@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from optuna_mofs.samplers.ghga import guides
 from optuna_mofs.samplers.ghga.guides import (
     ForestGuide,
     frequency_guide,
@@ -121,3 +122,12 @@ def test_guides_by_name() -> None:
     assert named_guide("frequency", 0.25, plain=True) is plain_frequency_guide
     with pytest.raises(ValueError, match=r"'forest', 'frequency', 'none', 'random'.*'svm'"):
         named_guide("svm", 0.01)
+
+
+@pytest.mark.parametrize("shape", [(30, 80), (80, 30), (40, 40)])
+def test_slopes_do_not_depend_on_which_system_is_smaller(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    inputs, target = rng.random(shape), rng.random(shape[0])
+    centred = inputs - inputs.mean(axis=0)
+    wanted = np.linalg.solve(centred.T @ centred + 2 * np.eye(shape[1]), centred.T @ target)
+    np.testing.assert_allclose(guides._ridge(inputs, target, 2.0), wanted, atol=1e-10)

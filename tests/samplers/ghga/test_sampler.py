@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from itertools import pairwise
 from typing import Any
 
@@ -342,3 +343,56 @@ def _mask(study: Study, trial: Any) -> np.ndarray:
 def test_distribution_of_the_space_is_kept() -> None:
     study = run(40, lambda t: (objective(t)[0] + t.suggest_float("x", 0, 1), 1.0), seed=0)
     assert study.trials[-1].distributions["x"] == FloatDistribution(0, 1)
+
+
+def test_nothing_is_free() -> None:
+    table = FeatureTable(("a", "b"), fixed=(0, 1), filters=("auc",), ranks=np.array([[0.0, 1.0]]))
+
+    def only_a_number(trial: Trial) -> tuple[float, float]:
+        suggest_features(trial, table)
+        x = trial.suggest_float("x", 0, 1)
+        return x, 1 - x
+
+    study = run(30, only_a_number, seed=0)
+    assert len({trial.params["x"] for trial in study.trials}) == 30
+
+
+def test_unions_do_not_depend_on_the_order_of_arrival() -> None:
+    def several(mask: np.ndarray) -> float:
+        found = any(
+            mask[list(best)].all() for best in ((0, 1, 2), (1, 2, 3), (2, 3, 4), (0, 3, 6))
+        )
+        return 1.0 if found else 0.7 - 0.01 * (mask.sum() % 3)
+
+    def at_work(sampler: GHGASampler, trials: int) -> Study:
+        """Four workers that end in any order."""
+        chance = random.Random(0)
+        study = optuna.create_study(directions=["maximize", "minimize"], sampler=sampler)
+        running: list[tuple[Trial, np.ndarray]] = []
+        for _ in range(trials):
+            trial = study.ask()
+            running.append((trial, suggest_features(trial, 14, form="packed")))
+            if len(running) == 4:
+                done, mask = running.pop(chance.randrange(4))
+                study.tell(done, (several(mask), float(mask.sum())))
+        return study
+
+    class Forgetful(GHGASampler):
+        """Reads the whole history, in order of the numbers, for each proposal."""
+
+        def infer_relative_search_space(self, study, trial):
+            self._cache = type(self._cache)()
+            return super().infer_relative_search_space(study, trial)
+
+    options: dict[str, Any] = {
+        **SMALL,
+        "first_phase": 5,
+        "renew": 0.3,
+        "merge": 0.6,
+        "guide": "random",
+        "seed": 1,
+    }
+    found, again = (at_work(cls(**options), 210) for cls in (GHGASampler, Forgetful))
+    operators = [note["operator"] for note in notes(found) if note]
+    assert "union" in operators
+    assert [t.params for t in found.trials] == [t.params for t in again.trials]

@@ -72,3 +72,25 @@ def test_no_condition_no_change_and_inputs_stay() -> None:
     Activity(SPACE, SEEN).apply(given)
     np.testing.assert_array_equal(given, before)
     np.testing.assert_array_equal(Activity(SPACE, given).apply(given), given)
+
+
+def test_what_is_described_need_not_be_learned() -> None:
+    described = {
+        "degree": ("kernel", ["poly"]),
+        "kernel": ("learner", ["svm"]),
+        "C": ("learner", ["svm"]),
+        "trees": ("learner", ["forest", "tree"]),
+        "unknown": ("learner", ["svm"]),
+    }
+    activity = Activity(SPACE, np.empty((0, 5)), described)
+    found = activity.apply(rows(*({**FULL, "learner": name} for name in ("svm", "tree"))))
+    assert names(found[0]) == {"learner", "kernel", "C", "degree"}
+    assert names(found[1]) == {"learner", "trees"}
+    # Trials add nothing to it, and all else is still learned.
+    assert Activity(SPACE, SEEN, described).signature == activity.signature
+    partly = Activity(SPACE, SEEN, {"trees": ("learner", ["tree"])})
+    assert names(partly.apply(rows({**FULL, "learner": "forest"}))[0]) == {"learner"}
+
+
+def test_a_switch_that_is_no_parameter_is_passed_over() -> None:
+    assert not Activity(SPACE, np.empty((0, 5)), {"C": ("gone", ["svm"])}).conditional

@@ -83,7 +83,7 @@ def test_trials_that_break_a_constraint_and_infinities_are_the_worst():
         return -x, float("inf") if x < 0.25 else x
 
     history = known(constrained, 30, sampler=optuna.samplers.RandomSampler(seed=0))
-    values = feasible_values(history)
+    values = feasible_values(history.values, history.violations)
     feasible = history.violations <= 0
     assert 0 < feasible.sum() < 30
     assert (values[~feasible] == values.max(axis=0)).all()

@@ -25,6 +25,7 @@ from optuna_mofs._storage import (
     write_trial_attr,
     write_user_attr,
 )
+from optuna_mofs._threads import one_blas_thread
 from optuna_mofs.description import StudyDescription
 from optuna_mofs.features.draw import mask_from_seed
 from optuna_mofs.features.table import Array
@@ -141,7 +142,7 @@ class HistorySampler(BaseSampler):
         """Propose, write down how it was made, and hand over the parameters."""
         if not search_space:
             return {}
-        with self._cache.lock:
+        with self._cache.lock, one_blas_thread():
             history = self._history_read_for(study, trial)
             if search_space.keys() & history.distributions.keys():
                 made = self._announced_proposal(study, trial, history, search_space)

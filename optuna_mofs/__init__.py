@@ -24,6 +24,7 @@ from optuna_mofs.models import FrontClassifier, FrontRegressor, front_model
 from optuna_mofs.objectives import (
     FeatureSelectionObjective,
     ModelTypeObjective,
+    NothingWorksError,
     feature_table,
 )
 from optuna_mofs.preferences import LexicographicPreference
@@ -63,6 +64,7 @@ __all__ = [
     "MaskFeatures",
     "Measure",
     "ModelTypeObjective",
+    "NothingWorksError",
     "Optima",
     "ParEGOSampler",
     "SMSEGOSampler",

@@ -255,7 +255,7 @@ def _search(
             work_alone(study, objective, progress, trials=trials, deadline=deadline)
         else:
             job = Job(settings, arguments.storage, study.study_name, started, deadline)
-            work_together(job, study, progress, trials=trials, workers=arguments.workers)
+            work_together(job, progress, trials=trials, workers=arguments.workers)
     except KeyboardInterrupt as stopped:
         raise type(stopped)(
             f"{counted(progress.done, 'trial')} of this run kept; "

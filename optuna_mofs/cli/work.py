@@ -16,7 +16,7 @@ import optuna
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from optuna_mofs import FeatureSelectionObjective, retry_interrupted
+from optuna_mofs import FeatureSelectionObjective, NothingWorksError, retry_interrupted
 from optuna_mofs.cli.errors import CommandError, Terminated
 from optuna_mofs.cli.interrupts import Interrupts
 from optuna_mofs.cli.progress import Progress
@@ -24,7 +24,6 @@ from optuna_mofs.cli.settings import Settings
 from optuna_mofs.cli.setup import load_table, make_objective, make_sampler
 from optuna_mofs.cli.storage import open_storage, storage_errors
 
-_GIVE_UP_AFTER = 10  # trials of a study that all failed
 _LAST_WORDS = 30.0  # seconds that a worker has to put its trial back
 
 
@@ -81,6 +80,8 @@ def work(
         except KeyboardInterrupt:
             retry_interrupted(study, numbers=current)
             raise
+        except NothingWorksError as error:
+            raise CommandError(str(error)) from error
 
 
 def work_alone(
@@ -94,15 +95,12 @@ def work_alone(
     """Search in this process."""
 
     def take() -> bool:
-        _give_up_if_all_fail(study, progress)
         return (trials is None or progress.done < trials) and _in_time(deadline)
 
     work(study, objective, take=take, ended=progress.tick)
 
 
-def work_together(
-    job: Job, study: Study, progress: Progress, *, trials: int | None, workers: int
-) -> None:
+def work_together(job: Job, progress: Progress, *, trials: int | None, workers: int) -> None:
     """Search in several processes; this one only watches.
 
     Raises:
@@ -129,7 +127,6 @@ def work_together(
                     continue
                 if kind == "ended":
                     progress.tick(what)
-                    _give_up_if_all_fail(study, progress)
                 else:
                     failures.append(what)
     finally:
@@ -184,16 +181,6 @@ def _dismiss(team: list[Any]) -> None:
         if member.is_alive():
             member.kill()
             member.join()
-
-
-def _give_up_if_all_fail(study: Study, progress: Progress) -> None:
-    """A search in which nothing works will not get better."""
-    if progress.done != progress.failed or progress.failed < _GIVE_UP_AFTER:
-        return
-    trials = study.get_trials(deepcopy=False)
-    if any(trial.state == TrialState.COMPLETE for trial in trials):
-        return
-    raise CommandError(f"All of {len(trials)} trials failed. {failure(trials)}")
 
 
 def failure(trials: list[FrozenTrial]) -> str:

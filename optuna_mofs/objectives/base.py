@@ -13,7 +13,7 @@ import numpy as np
 import optuna
 from optuna.exceptions import ExperimentalWarning
 from optuna.study import Study
-from optuna.trial import FrozenTrial, Trial
+from optuna.trial import FrozenTrial, Trial, TrialState
 from sklearn.metrics import check_scoring
 
 from optuna_mofs.description import MeasureDescription, StudyDescription
@@ -36,6 +36,9 @@ from optuna_mofs.selection import note_features, suggest_mask
 
 # A child of Optuna's logger, so that its verbosity holds here too.
 _logger = optuna.logging.get_logger("optuna.mofs")
+
+#: So many failures without a success are no accident of single configurations.
+_HOPELESS = 10
 
 #: One or more measures, as users give them.
 Measures = Sequence[str | Measure | Callable[[Fold], float]]
@@ -256,6 +259,13 @@ class StudyObjective(TrialModels):
         """Write down why: Optuna makes a failed trial of NaN, and the study goes on."""
         trial.set_user_attr("failure", reason[:1000])
         _logger.warning(f"Trial {trial.number} failed: {reason}")
+        failed = 1 + len(trial.study.get_trials(deepcopy=False, states=(TrialState.FAIL,)))
+        if failed >= _HOPELESS and not _any_model(trial.study):
+            raise NothingWorksError(
+                f"{failed} trials failed and no model could be evaluated. The last reason: "
+                f"{reason}. Mend what it names in data, estimator, space or scoring; all reasons "
+                "are in the trials' user attribute 'failure'."
+            )
         return tuple(math.nan for _ in self.measures)
 
     def _splits(self, number: int) -> list[Split]:
@@ -276,6 +286,16 @@ class StudyObjective(TrialModels):
             self.layout.full_mask(chosen.choose(params, seen=self.ranking.of_rows(train)))
             for train, _ in splits
         ]
+
+
+class NothingWorksError(RuntimeError):
+    """Trial after trial failed; a longer search will not get better."""
+
+
+def _any_model(study: Study) -> bool:
+    """Whether a model of at least one feature was evaluated."""
+    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    return any(trial.user_attrs.get("n_features") != 0 for trial in complete)
 
 
 def _repeat(trial: Trial, same: FrozenTrial) -> tuple[float, ...]:

@@ -182,7 +182,8 @@ def test_a_search_in_which_everything_fails_ends(
     monkeypatch.setattr(Evaluator, "__call__", broken)
     assert main([*NEW, "--trials", "50"]) == 1
     error = capsys.readouterr().err
-    assert "All of 10 trials failed. The last one said: ValueError: the learner is broken" in error
+    assert "10 trials failed and no model could be evaluated." in error
+    assert "The last reason: ValueError: the learner is broken" in error
     assert len(_study().trials) == 10
 
 

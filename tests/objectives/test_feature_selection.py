@@ -575,6 +575,24 @@ def test_a_failing_estimator_fails_its_trial_with_the_reason_and_the_study_goes_
     assert "failure" not in fine.user_attrs
 
 
+def test_a_budget_is_not_spent_on_failures_alone():
+    found = objective(Breaking(most=0), mean_size=2)
+    study = found.create_study(sampler=RandomSampler(seed=0))
+    enqueue_features(study, [])  # the empty set has no model that could fail
+    with pytest.raises(RuntimeError, match=r"10 trials failed .* cannot take \d+ columns"):
+        study.optimize(found, n_trials=50)
+    states = [trial.state for trial in study.trials]
+    assert states == [TrialState.COMPLETE, *[TrialState.FAIL] * 10]
+    # One success, and failures are single accidents.
+    partly = objective(Breaking(most=1), mean_size=2)
+    study = partly.create_study(sampler=RandomSampler(seed=0))
+    enqueue_features(study, ["x1"])
+    for _ in range(12):
+        enqueue_features(study, ["x1", "x2"])
+    study.optimize(partly, n_trials=13)
+    assert [t.state for t in study.trials].count(TrialState.FAIL) == 12
+
+
 def test_a_measure_that_is_nan_fails_the_trial_with_its_name():
     bad = Measure("bad", fold=lambda fold: float("nan"))
     study = run(objective(measures=["error", bad]), trials=2)

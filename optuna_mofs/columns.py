@@ -22,14 +22,17 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     Args:
         columns: Positions to keep, an empty list for none; None keeps all.
+        by_name: Whether new DataFrames need no more than the kept columns, in any order: they are
+            found by the names they had when the selector was fitted.
 
     Example:
         >>> ColumnSelector(columns=[0, 2]).fit_transform(np.array([[1, 2, 3], [4, 5, 6]])).tolist()
         [[1, 3], [4, 6]]
     """
 
-    def __init__(self, columns: Sequence[int] | None = None) -> None:
+    def __init__(self, columns: Sequence[int] | None = None, *, by_name: bool = False) -> None:
         self.columns = columns
+        self.by_name = by_name
 
     def fit(self, X: Any, y: Any = None) -> ColumnSelector:
         """Learn the number and names of columns."""
@@ -47,6 +50,16 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             self.support_[_positions(self.columns, self.n_features_in_)] = True
         return self
 
+    def transform(self, X: Any) -> Any:
+        """The kept columns."""
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        if not self.by_name or names is None or not isinstance(X, pd.DataFrame):
+            return super().transform(X)
+        kept = names[self.support_]
+        _refuse_lacking([name for name in kept if name not in X.columns], len(kept))
+        return X[list(kept)]
+
     def _transform(self, X: Any) -> Any:
         # An empty set is a valid configuration here, of which scikit-learn would warn.
         return _safe_indexing(X, np.flatnonzero(self.support_), axis=1)
@@ -61,6 +74,14 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         tags.input_tags.string = True
         return tags
+
+
+def _refuse_lacking(lacking: Sequence[str], count: int) -> None:
+    if lacking:
+        raise ValueError(
+            f"The table lacks {len(lacking)} of the {count} columns of the model: "
+            f"{', '.join(map(repr, lacking[:5]))}{' ...' if len(lacking) > 5 else ''}."
+        )
 
 
 def _positions(columns: Sequence[int], count: int) -> Array:
@@ -120,11 +141,7 @@ class NamedColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """The columns, words as texts and numbers as floats."""
         frame = X if isinstance(X, pd.DataFrame) else self._named(np.asarray(X))
         lacking = [name for name in self.columns if name not in frame.columns]
-        if lacking:
-            raise ValueError(
-                f"The table lacks {len(lacking)} of the {len(self.columns)} columns of the model: "
-                f"{', '.join(map(repr, lacking[:5]))}{' ...' if len(lacking) > 5 else ''}."
-            )
+        _refuse_lacking(lacking, len(self.columns))
         typed = typed_columns(frame[list(self.columns)], self.words)
         return typed if self.as_frame else typed.to_numpy(dtype=np.float64)
 

@@ -81,8 +81,9 @@ class TrialModels:
     def estimator_for(self, trial: FrozenTrial) -> Pipeline:
         """The unfitted pipeline of a trial: the chosen columns, then the configured estimator."""
         columns = self.layout.columns_of(self.mask_for(trial))
-        select = ColumnSelector(columns=columns.tolist())
-        if hasattr(self.data.X, "iloc"):
+        frame = hasattr(self.data.X, "iloc")
+        select = ColumnSelector(columns=columns.tolist(), by_name=frame)
+        if frame:
             select.set_output(transform="pandas")
         final = (
             self.learners.configured(self.params_for(trial))
@@ -92,7 +93,10 @@ class TrialModels:
         return Pipeline([("select", select), ("estimator", final)])
 
     def refit(self, trial: FrozenTrial) -> Pipeline:
-        """The pipeline of a trial fitted on all data; it accepts the full X."""
+        """The pipeline of a trial fitted on all data.
+
+        It takes tables with all columns; of DataFrames with names the chosen ones are enough.
+        """
         model = self.estimator_for(trial)
         weight = self.data.sample_weight
         return model.fit(
@@ -109,7 +113,7 @@ class TrialModels:
         Args:
             model: From :meth:`refit` of the trial.
             trial: The trial.
-            X_test: New data with all columns.
+            X_test: New data, as :meth:`refit` says.
             y_test: Its target.
         """
         # The selector checks the columns of new data and finds those of the model.

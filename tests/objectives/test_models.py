@@ -19,6 +19,7 @@ from optuna_mofs import (
     FeatureSelectionObjective,
     FilterEnsembleFeatures,
     MaskFeatures,
+    enqueue_features,
     generalisation,
     pareto_front,
     selected_mask,
@@ -79,11 +80,19 @@ def test_the_estimator_of_a_trial_is_not_fitted():
     assert model.predict(X).shape == Y.shape
 
 
-def test_frames_with_other_columns_are_refused_by_the_model():
+def test_the_chosen_columns_are_enough_for_the_model():
     found = objective(FRAME)
-    model = found.refit(run(found, 1).trials[0])
-    with pytest.raises(ValueError, match="feature names should match"):
-        model.predict(FRAME[FRAME.columns[::-1]])
+    study = run(found, 1)
+    enqueue_features(study, ["w1", "w6", "w9"])
+    study.optimize(found, n_trials=1)
+    model = found.refit(study.trials[-1])
+    expected = model.predict(FRAME)
+    for frame in (FRAME[["w1", "w6", "w9"]], FRAME[FRAME.columns[::-1]], FRAME.assign(id=0)):
+        np.testing.assert_array_equal(model.predict(frame), expected)
+    with pytest.raises(ValueError, match="lacks 1 of the 3 columns of the model: 'w6'"):
+        model.predict(FRAME[["w1", "w9"]])
+    with pytest.raises(ValueError, match="X has 3 features, but ColumnSelector is expecting 13"):
+        model.predict(FRAME[["w1", "w6", "w9"]].to_numpy())
 
 
 @pytest.mark.parametrize(
@@ -160,11 +169,14 @@ def test_values_on_new_data(data):
     assert len(outcome.frame) == len(pareto_front(study))
 
 
-def test_test_frames_with_other_columns_are_refused():
+def test_test_frames_need_the_chosen_columns():
     found = objective(FRAME)
     trial = run(found, 1).trials[0]
     model = found.refit(trial)
-    with pytest.raises(ValueError, match="feature names should match"):
-        found.test_values(model, trial, FRAME[FRAME.columns[::-1]], Y)
+    chosen = found.features_for(trial)
+    values = found.test_values(model, trial, FRAME[chosen], Y)
+    assert values == found.test_values(model, trial, FRAME, Y)
+    with pytest.raises(ValueError, match="lacks 1 of the"):
+        found.test_values(model, trial, FRAME.drop(columns=chosen[0]), Y)
     with pytest.raises(ValueError, match="X has 178 rows but y has 3"):
         found.test_values(model, trial, FRAME, Y[:3])

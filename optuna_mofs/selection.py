@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -124,7 +124,8 @@ def _as_table(features: FeatureTable | Sequence[str] | int) -> FeatureTable:
         return features
     if isinstance(features, int | np.integer) and not isinstance(features, bool):
         return FeatureTable(tuple(f"x{j}" for j in range(features)))
-    if isinstance(features, str) or not isinstance(features, Iterable):
+    # A set has no order that a study could rely on.
+    if isinstance(features, str | Set) or not isinstance(features, Iterable):
         raise ValueError(
             f"features must be a FeatureTable, a list of names or a number, but is {features!r}."
         )

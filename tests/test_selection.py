@@ -134,7 +134,7 @@ def test_features_by_number_and_numpy_number():
         assert StudyDescription.read(study).features.names == ("x0", "x1", "x2")
 
 
-@pytest.mark.parametrize("bad", ["abc", True, 2.5, None])
+@pytest.mark.parametrize("bad", ["abc", True, 2.5, None, {"a", "b"}])
 def test_what_is_no_features_is_refused(bad):
     trial = optuna.create_study().ask()
     with pytest.raises(ValueError, match="features must be a FeatureTable"):

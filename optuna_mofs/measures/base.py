@@ -105,6 +105,10 @@ class Measure:
             raise ValueError(f"A measure needs a name, but has {self.name!r}.")
         if (self.fold is None) == (self.whole is None):
             raise ValueError(f"Measure {self.name!r} needs exactly one of fold= and whole=.")
+        if not callable(self.fold or self.whole):
+            raise ValueError(
+                f"Measure {self.name!r} needs a function, but has {self.fold or self.whole!r}."
+            )
         if self.direction not in ("minimize", "maximize"):
             raise ValueError(
                 f"Measure {self.name!r}: direction must be 'minimize' or 'maximize', "

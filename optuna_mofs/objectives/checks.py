@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -97,6 +98,18 @@ def _check_distributions(estimator: Any, space: Mapping[str, BaseDistribution]) 
                 f"space[{name!r}] must be an Optuna distribution such as "
                 f"FloatDistribution(0, 1), but is {distribution!r}."
             )
+        for choice in getattr(distribution, "choices", ()):
+            _check_choice(name, choice)
+
+
+def _check_choice(name: str, choice: Any) -> None:
+    try:
+        json.dumps(choice)
+    except TypeError:
+        raise ValueError(
+            f"space[{name!r}] has the choice {choice!r}, which no study can store. Give texts or "
+            "numbers, and a function of the trial as space that turns them into such objects."
+        ) from None
 
 
 def _probe(estimator: Any, space: Callable[..., Any]) -> set[str]:

@@ -109,6 +109,12 @@ def plain_target(y: Any, rows: int) -> Array:
         )
     if target.dtype.kind == "O":
         # Columns of strings, categories or nullable numbers come as objects.
+        kinds = {isinstance(label, str) for label in target}
+        if len(kinds) > 1:
+            raise ValueError(
+                f"y mixes texts with other labels: {sorted(set(target), key=repr)[:4]}. "
+                "Make all of them texts."
+            )
         target = np.asarray(target.tolist())
     return target
 

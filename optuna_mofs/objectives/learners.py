@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.trial import FrozenTrial, Trial
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_clusterer, is_outlier_detector
 
 from optuna_mofs.features.representation import Representation
 from optuna_mofs.features.table import FeatureTable
@@ -190,6 +190,10 @@ def seeded(estimator: Any, seed: int) -> Any:
             f"estimator must have fit and get_params as scikit-learn's have, but is {estimator!r}."
         )
     copy = clone(estimator)
+    if is_clusterer(copy) or is_outlier_detector(copy):
+        raise ValueError(
+            f"estimator must learn a target: a classifier or a regressor, but is {estimator!r}."
+        )
     unset = {
         name: seed
         for name, value in copy.get_params().items()

@@ -57,6 +57,7 @@ def test_own_measures_and_functions():
         (lambda: measure("eror"), "Unknown measure 'eror'. Did you mean 'error'"),
         (lambda: measure(3), "not 3"),
         (lambda: Measure("a"), "exactly one of fold= and whole="),
+        (lambda: Measure("a", fold=1), "'a' needs a function, but has 1"),
         (lambda: Measure("a", fold=len, whole=len), "exactly one"),
         (lambda: Measure("a", fold=len, direction="down"), "'down'"),
         (lambda: Measure("", fold=len), "needs a name"),

@@ -100,6 +100,7 @@ def test_test_targets_may_hold_one_class():
         ({"y": [0, 1, np.nan, 1]}, "1 missing values, the first in row 2"),
         ({"y": ["a", None, "b", None]}, "2 missing values, the first in row 1"),
         ({"y": [1, 1, 1, 1]}, "only one class: .*1"),
+        ({"y": np.array(["a", 7, "a", 7], dtype=object)}, r"y mixes texts .* \['a', 7\]"),
         ({"y": [0.5, 1.5, 2.5, 3.5]}, r"y is 'continuous' \(it starts with \[0.5, 1.5, 2.5\]"),
         ({"y": list("abab"), "classification": False}, "Numbers are needed for regression"),
         ({"y": [1, np.inf, 2, 3], "classification": False}, "infinity, first in row 1"),

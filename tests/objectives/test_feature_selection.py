@@ -14,15 +14,16 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.samplers import RandomSampler
 from optuna.trial import TrialState
 from scipy import sparse
+from sklearn.cluster import KMeans
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_wine
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import IsolationForest, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GroupKFold, TimeSeriesSplit, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -790,6 +791,19 @@ def test_bad_input_is_refused_before_the_first_trial(options, message):
 def test_a_class_in_place_of_an_estimator():
     with pytest.raises(TypeError, match="instance"):
         objective(DecisionTreeClassifier)
+
+
+@pytest.mark.parametrize("estimator", [KMeans(), IsolationForest()])
+def test_an_estimator_that_learns_no_target(estimator):
+    with pytest.raises(ValueError, match=r"estimator must learn a target: .* but is"):
+        objective(estimator)
+
+
+def test_choices_that_cannot_be_stored():
+    space = {"scale": CategoricalDistribution([StandardScaler(), "passthrough"])}
+    pipeline = Pipeline([("scale", StandardScaler()), ("tree", TREE)])
+    with pytest.raises(ValueError, match=r"space\['scale'\] has the choice StandardScaler\(\)"):
+        objective(pipeline, space=space)
 
 
 def test_a_single_measure_needs_no_list():

@@ -48,7 +48,8 @@ class LexiFlowSampler(HistorySampler):
             before the last; 0 is the paper's.
         explore: Probability that a trial is a random point; 0 is the paper's.
         sparse: Probability that a direction moves only some of the parameters; 0 is the paper's.
-        sphere: Whether steps have exactly the length δ, as in the paper, or vary about it.
+        sphere: Whether steps have exactly the length δ, as in the paper, or vary about it; of
+            no effect while there are ``candidates``.
         widen: What each restart adds to the length δ of the first step; the paper: 1. None for
             the first step's length, up to 0.3 for each axis.
         candidates: Number of candidates among which a model of the finished trials chooses; with

@@ -41,7 +41,6 @@ class Archive:
         self._pairs = np.zeros((2, 64), dtype=np.int32)
         self._pairs_before = np.zeros(65, dtype=np.int64)
         self._place: dict[bytes, int] = {}
-        self.frequency = np.zeros(p, dtype=np.int64)
         #: Places of sets whose loss changed after they came, in the order of these changes.
         self.revised: list[int] = []
 
@@ -161,7 +160,6 @@ class Archive:
         row[: self._bytes] = packed
         self._words[:, n] = row.view(np.uint64)
         mask = np.unpackbits(packed, count=self.p)
-        self.frequency += mask
         size = int(np.count_nonzero(mask))
         sizes = self._sizes[:n]
         common = _shared(self._words[:, n], self._words[:, :n])

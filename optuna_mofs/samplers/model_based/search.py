@@ -14,8 +14,8 @@ import numpy as np
 
 from optuna_mofs.features.table import Array
 from optuna_mofs.parameters import ParameterSpace
-from optuna_mofs.samplers.model_based.activity import Activity
 from optuna_mofs.samplers.model_based.candidates import Candidates
+from optuna_mofs.samplers.operators.activity import Activity
 from optuna_mofs.samplers.operators.rows import reflect
 
 #: Scores of rows, the lower the better.

@@ -11,9 +11,9 @@ from optuna_mofs.features.draw import simplex_weights
 from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
 from optuna_mofs.samplers.base import Proposal
-from optuna_mofs.samplers.model_based.activity import Activity
 from optuna_mofs.samplers.model_based.design import thinned_design
 from optuna_mofs.samplers.model_based.warp import Warp
+from optuna_mofs.samplers.operators.activity import Activity
 from optuna_mofs.samplers.operators.hypercube import latin_hypercube
 from optuna_mofs.samplers.operators.mask_start import (
     ensemble_start,

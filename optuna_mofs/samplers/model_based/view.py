@@ -11,7 +11,6 @@ import numpy as np
 
 from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
-from optuna_mofs.samplers.model_based.activity import Activity
 from optuna_mofs.samplers.model_based.columns import Columns
 from optuna_mofs.samplers.model_based.exact import ExactObjectives
 from optuna_mofs.samplers.model_based.feature_sets import FeatureSets
@@ -19,6 +18,7 @@ from optuna_mofs.samplers.model_based.scalarise import Scale, ranks
 from optuna_mofs.samplers.model_based.set_view import filter_sets
 from optuna_mofs.samplers.model_based.surrogates import takes_kriging
 from optuna_mofs.samplers.model_based.warp import Warp
+from optuna_mofs.samplers.operators.activity import Activity
 
 #: Bounds of the reference point on the scale of the better half of the trials.
 _REFERENCE = (1.1, 3.0)

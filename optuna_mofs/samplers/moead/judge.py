@@ -10,7 +10,6 @@ from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
 from optuna_mofs.samplers.gaussian.points import Points, points_of
 from optuna_mofs.samplers.gaussian.process import learned_from
-from optuna_mofs.samplers.model_based.activity import Activity
 from optuna_mofs.samplers.moead.children import Children
 from optuna_mofs.samplers.moead.decomposition import Decomposition
 from optuna_mofs.samplers.moead.guide import (
@@ -21,6 +20,7 @@ from optuna_mofs.samplers.moead.guide import (
     scales,
     spread,
 )
+from optuna_mofs.samplers.operators.activity import Activity
 from optuna_mofs.samplers.operators.places import Places
 
 #: Values beyond this are infinities (see :class:`History`).

@@ -4,7 +4,7 @@ import numpy as np
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 from optuna_mofs.parameters import ParameterSpace
-from optuna_mofs.samplers.model_based.activity import Activity
+from optuna_mofs.samplers.operators.activity import Activity
 
 SPACE = ParameterSpace(
     {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ import numpy as np
 from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
 from optuna_mofs.samplers.base import Proposal
+from optuna_mofs.samplers.gaussian.lasting import Lasting
 from optuna_mofs.samplers.gaussian.points import Points, points_of
-from optuna_mofs.samplers.gaussian.process import learned_from
 from optuna_mofs.samplers.lexiflow.candidates import Candidates, draw_candidates
 from optuna_mofs.samplers.lexiflow.promise import (
     KEEP,
@@ -24,25 +25,6 @@ from optuna_mofs.samplers.lexiflow.promise import (
 )
 from optuna_mofs.samplers.lexiflow.threads import Stand, Threads
 from optuna_mofs.samplers.operators.places import Places
-
-
-@dataclass
-class Scales:
-    """Length scales of each column's model, kept for as long as they hold."""
-
-    _kept: dict[int, tuple[Any, Array]] = field(default_factory=dict)
-
-    def of(
-        self, history: History, places: Places, threads: Threads, values: Array, column: int
-    ) -> Array:
-        """Those of a column, from the first trials only, so that they last a while."""
-        count = learned_from(len(history))
-        key = (history.numbers[:count].tobytes(), history.space)
-        if column not in self._kept or self._kept[column][0] != key:
-            points = points_of(history, places, np.arange(count))
-            found = scales(threads.orders[0], points, values[:count], column)
-            self._kept[column] = key, found
-        return self._kept[column][1]
 
 
 @dataclass(frozen=True)
@@ -70,7 +52,7 @@ class Guide:
         places: Places,
         threads: Threads,
         stand: Stand,
-        known: Scales,
+        known: Lasting,
         rng: np.random.Generator,
     ) -> Proposal | None:
         """The most promising candidate, or None if there is nothing to gain or new.
@@ -108,13 +90,18 @@ class Guide:
         )
         kept = relevant(wanted, leads, KEEP)
         rows = places.coordinates(history.space.snapped(drawn.rows))
+
+        def lengths(count: int, column: int) -> Array:
+            points = points_of(history, places, np.arange(count))
+            return scales(threads.orders[0], points, values[:count], column)
+
         promise = worth(
             question,
             points_of(history, places, kept),
             values[kept],
             Points(rows, history.space.categorical, drawn.masks),
             {
-                column: known.of(history, places, threads, values, column)
+                column: known.of(history, column, partial(lengths, column=column))
                 for column in question.columns
             },
         )

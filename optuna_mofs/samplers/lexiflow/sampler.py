@@ -14,7 +14,8 @@ from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
 from optuna_mofs.preferences import LexicographicPreference
 from optuna_mofs.samplers.base import HistorySampler, Proposal
-from optuna_mofs.samplers.lexiflow.guide import Guide, Scales
+from optuna_mofs.samplers.gaussian.lasting import Lasting
+from optuna_mofs.samplers.lexiflow.guide import Guide
 from optuna_mofs.samplers.lexiflow.start import design_row, first_row, restart_row, start_mask
 from optuna_mofs.samplers.lexiflow.threads import Rules, Stand, Threads
 from optuna_mofs.samplers.lexiflow.walk import Walk
@@ -154,7 +155,7 @@ class LexiFlowSampler(HistorySampler):
         if self.candidates:
             if rng.random() < self.explore:
                 return self._anywhere(history, places, stand, rng, number, "explore")
-            known = self.kept("scales", Scales)
+            known = self.kept("scales", Lasting)
             guide = Guide(
                 self.candidates, self.lead, self.sparse, self.start, self.rules.first_step
             )

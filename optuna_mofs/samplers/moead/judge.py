@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
+from optuna_mofs.samplers.gaussian.lasting import Lasting
 from optuna_mofs.samplers.gaussian.points import Points, points_of
-from optuna_mofs.samplers.gaussian.process import learned_from
 from optuna_mofs.samplers.moead.children import Children
 from optuna_mofs.samplers.moead.decomposition import Decomposition
 from optuna_mofs.samplers.moead.guide import (
@@ -40,7 +38,7 @@ class Judge:
     def __init__(self, weights: Array, decomposition: Decomposition) -> None:
         self._weights = weights
         self._decomposition = decomposition
-        self._learned: tuple[Any, Activity, list[Array]] | None = None
+        self._learned = Lasting()
 
     def order(
         self, rng: np.random.Generator, history: History, children: Children, front: Array
@@ -52,7 +50,7 @@ class Judge:
         sure = np.zeros(len(values), dtype=bool)
         sure[front] = True
         kept = spread(losses.max(axis=1), sure, KEEP)
-        activity, lengths = self._learn(history)
+        activity, lengths = self._learned.of(history, "model", lambda n: _learn(history, n))
         places = Places.of(history)
         rows = activity.apply(history.space.snapped(children.rows))
         candidates = Points(places.coordinates(rows), history.space.categorical, children.masks)
@@ -62,17 +60,14 @@ class Judge:
         gain = expected_gain((drawn - origin) / span, losses, self._weights, self._decomposition)
         return np.argsort(-gain, kind="stable")
 
-    def _learn(self, history: History) -> tuple[Activity, list[Array]]:
-        count = learned_from(len(history))
-        key = (history.numbers[:count].tobytes(), history.space)
-        if self._learned is None or self._learned[0] != key:
-            points = points_of(history, Places.of(history), np.arange(count))
-            # What later trials say of the worst value must not change what was learned before.
-            values = feasible_values(history.values[:count], history.violations[:count])
-            lengths = [scales(points, column) for column in values.T]
-            activity = Activity(history.space, history.rows[:count], history.active_if)
-            self._learned = key, activity, lengths
-        return self._learned[1:]
+
+def _learn(history: History, count: int) -> tuple[Activity, list[Array]]:
+    """Which parameters are active, and length scales of each objective, from the first trials."""
+    points = points_of(history, Places.of(history), np.arange(count))
+    # What later trials say of the worst value must not change what was learned before.
+    values = feasible_values(history.values[:count], history.violations[:count])
+    activity = Activity(history.space, history.rows[:count], history.active_if)
+    return activity, [scales(points, column) for column in values.T]
 
 
 def feasible_values(values: Array, violations: Array) -> Array:

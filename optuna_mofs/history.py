@@ -350,6 +350,20 @@ class _Known:
         return names in self._complete or (bool(self.named) and self.named <= names)
 
 
+def unchanged(before: Array, now: Array) -> int:
+    """How many of the first trials are the same, by their numbers.
+
+    A slow worker may tell an older trial: what was made of those after it must be made again.
+
+    Example:
+        >>> unchanged(np.array([0, 1, 4, 5]), np.array([0, 1, 3, 4, 5]))
+        2
+    """
+    both = min(len(before), len(now))
+    differ = np.flatnonzero(before[:both] != now[:both])
+    return int(differ[0]) if len(differ) else both
+
+
 def fingerprint(values: Mapping[str, float]) -> str:
     """A short text that is the same for equal parameters, which are given in Optuna's numbers."""
     text = repr(sorted(values.items())).encode()

@@ -24,7 +24,7 @@ from optuna_mofs.description import MeasureDescription, StudyDescription
 from optuna_mofs.features.codec import pack, unpack
 from optuna_mofs.features.representation import MaskFeatures
 from optuna_mofs.features.table import FeatureTable
-from optuna_mofs.history import PROPOSAL, History
+from optuna_mofs.history import PROPOSAL, History, unchanged
 from optuna_mofs.selection import enqueue_features, selected_mask, suggest_features
 
 TABLE = FeatureTable(names=tuple(f"f{j}" for j in range(11)), fixed=(2,))
@@ -419,3 +419,26 @@ def test_an_update_looks_only_at_what_is_new(monkeypatch: pytest.MonkeyPatch) ->
     history.update(study)
     assert calls[1].looked <= 2
     same(history, read(study))
+
+
+@given(st.sets(st.integers(0, 30)), st.sets(st.integers(0, 30)))
+def test_how_many_first_trials_are_the_same(one: set[int], other: set[int]) -> None:
+    before, now = (np.array(sorted(numbers), dtype=np.int64) for numbers in (one, other))
+    count = unchanged(before, now)
+    assert before[:count].tolist() == now[:count].tolist()
+    assert before[: count + 1].tolist() != now[: count + 1].tolist() or one == other
+    assert unchanged(before, before) == len(before)
+
+
+def test_an_infinite_constraint_is_a_large_number() -> None:
+    study = optuna.create_study()
+
+    def broken(trial: Trial) -> float:
+        trial.set_constraint("never", math.inf)
+        return trial.suggest_float("x", 0, 1)
+
+    study.optimize(broken, n_trials=1)
+    history = History()
+    history.update(study)
+    assert np.isfinite(history.violations).all()
+    assert history.violations[0] > 1e200

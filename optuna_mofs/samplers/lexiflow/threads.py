@@ -15,6 +15,7 @@ import numpy as np
 
 from optuna_mofs.features.table import Array
 from optuna_mofs.fronts.lexicographic import LexicographicOrder
+from optuna_mofs.history import unchanged
 
 #: Step for each axis beyond which restarts do not go: further is anywhere in the space.
 WIDEST = 0.3
@@ -113,9 +114,7 @@ class Threads:
             points: Violation and values of each trial, minimised.
             notes: What the sampler wrote on each trial.
         """
-        known = min(len(self._numbers), len(numbers))
-        differ = np.flatnonzero(self._numbers[:known] != numbers[:known])
-        first = int(differ[0]) if len(differ) else known
+        first = unchanged(self._numbers, numbers)
         del self._threads[first:], self._stands[first + 1 :], self._targets[first + 1 :]
         for i in range(first, len(numbers)):
             self._consume(i, numbers, points, notes[i])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optuna_mofs.features.table import Array
+from optuna_mofs.history import unchanged
 from optuna_mofs.samplers.moead.decomposition import Decomposition
 
 #: States kept for late trials; a later one replays the history.
@@ -119,9 +120,7 @@ class Subproblems:
         return np.where(span > 0, span, 1.0)
 
     def _forget_changed(self, numbers: Array) -> None:
-        known = min(len(numbers), len(self._numbers))
-        differ = np.flatnonzero(numbers[:known] != self._numbers[:known])
-        stable = int(differ[0]) if len(differ) else known
+        stable = unchanged(self._numbers, numbers)
         while self._states and self._states[-1][0] > stable:
             self._states.pop()
         self._numbers = numbers.copy()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from optuna_mofs.features.table import Array
+from optuna_mofs.history import unchanged
 from optuna_mofs.samplers.operators.survival import survivors
 
 #: Generations kept for late trials; a later one replays the history.
@@ -66,9 +67,7 @@ class Population:
         return self._generations[-1][1:]
 
     def _forget_changed(self, numbers: Array) -> None:
-        known = min(len(numbers), len(self._numbers))
-        differ = np.flatnonzero(numbers[:known] != self._numbers[:known])
-        stable = int(differ[0]) if len(differ) else known
+        stable = unchanged(self._numbers, numbers)
         while self._generations and self._generations[-1][0] > stable:
             self._generations.pop()
         self._numbers = numbers.copy()

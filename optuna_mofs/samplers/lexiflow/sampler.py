@@ -16,7 +16,14 @@ from optuna_mofs.preferences import LexicographicPreference
 from optuna_mofs.samplers.base import HistorySampler, Proposal
 from optuna_mofs.samplers.gaussian.lasting import Lasting
 from optuna_mofs.samplers.lexiflow.guide import Guide
-from optuna_mofs.samplers.lexiflow.start import design_row, first_row, restart_row, start_mask
+from optuna_mofs.samplers.lexiflow.start import (
+    check_start,
+    checked_value,
+    design_row,
+    first_row,
+    restart_row,
+    start_mask,
+)
 from optuna_mofs.samplers.lexiflow.threads import Rules, Stand, Threads
 from optuna_mofs.samplers.lexiflow.walk import Walk
 from optuna_mofs.samplers.operators.places import Places
@@ -187,13 +194,7 @@ class LexiFlowSampler(HistorySampler):
         """The start's value in the first trial, else a uniform draw."""
         if trial.number > 0 or param_name not in self.start:
             return super().sample_independent(study, trial, param_name, param_distribution)
-        value = self.start[param_name]
-        if not param_distribution._contains(param_distribution.to_internal_repr(value)):
-            raise ValueError(
-                f"start gives {param_name!r} the value {value!r}, which {param_distribution} does "
-                "not hold. Give one that it does."
-            )
-        return value
+        return checked_value(param_name, self.start[param_name], param_distribution)
 
     def _anywhere(
         self,
@@ -217,6 +218,9 @@ class LexiFlowSampler(HistorySampler):
         operator: str,
     ) -> Array:
         if number == 0 and (self.start or not self.candidates):
+            described = history.described
+            if described is not None and described.space:
+                check_start(self.start, described.distributions)
             return first_row(rng, places, self.start)
         if not self.candidates:
             return restart_row(rng, places, self.start)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from optuna.distributions import BaseDistribution
 
 from optuna_mofs.features.draw import simplex_weights
 from optuna_mofs.features.table import Array
@@ -23,6 +25,31 @@ from optuna_mofs.samplers.operators.rows import reflect
 _DESIGN = 2**31
 
 _MASKS = (prefix_start, ensemble_start, geometric_start)
+
+
+def checked_value(name: str, value: Any, distribution: BaseDistribution) -> Any:
+    """A value of the user's point, if the parameter can have it."""
+    if not distribution._contains(distribution.to_internal_repr(value)):
+        raise ValueError(
+            f"start gives {name!r} the value {value!r}, which {distribution} does not hold. "
+            "Give one that it does."
+        )
+    return value
+
+
+def check_start(start: Mapping[str, Any], space: Mapping[str, BaseDistribution]) -> None:
+    """Refuse a point that names what is no parameter, or values that none can have.
+
+    Args:
+        start: The user's point.
+        space: All parameters of the study.
+    """
+    for name, value in start.items():
+        if name not in space:
+            near = difflib.get_close_matches(name, space, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"start names {name!r}, which is no parameter of the study.{hint}")
+        checked_value(name, value, space[name])
 
 
 def first_row(rng: np.random.Generator, places: Places, start: Mapping[str, Any]) -> Array:

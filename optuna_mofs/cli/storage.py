@@ -101,6 +101,17 @@ def open_study(storage: RDBStorage, url: str, name: str | None) -> optuna.Study:
         return optuna.load_study(study_name=name, storage=storage)
 
 
+def close_connections(study: optuna.Study) -> None:
+    """Close what is open to a study's database; the next query opens it again.
+
+    The cursor of a query that was cut off lives on in the traceback. Its connection then sees the
+    file as it was, and SQLite refuses to write by it once another process has written.
+    """
+    backend = getattr(study._storage, "_backend", study._storage)
+    if isinstance(backend, RDBStorage):
+        backend.engine.dispose()
+
+
 def finished(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
     """The trials that have values, not copied."""
     return study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))

@@ -22,7 +22,7 @@ from optuna_mofs.cli.interrupts import Interrupts
 from optuna_mofs.cli.progress import Progress
 from optuna_mofs.cli.settings import Settings
 from optuna_mofs.cli.setup import load_table, make_objective, make_sampler
-from optuna_mofs.cli.storage import open_storage, storage_errors
+from optuna_mofs.cli.storage import close_connections, open_storage, storage_errors
 
 _LAST_WORDS = 30.0  # seconds that a worker has to put its trial back
 
@@ -66,8 +66,12 @@ def work(
 
         def watched(trial: Trial) -> tuple[float, ...]:
             current[:] = [trial.number]
-            with interrupts.allowed():
-                return objective(trial)
+            try:
+                with interrupts.allowed():
+                    return objective(trial)
+            except KeyboardInterrupt:
+                close_connections(study)
+                raise
 
         def tell(study: Study, trial: FrozenTrial) -> None:
             current.clear()

@@ -91,6 +91,10 @@ _NO_MATTER = frozenset(
 )
 
 
+#: Lists that take more characters are shortened.
+_SAID = 200
+
+
 def _fixed(estimator: Any, searched: Collection[str]) -> str:
     """Parameters that are not those of the class, as a text; without those that trials set."""
     found = []
@@ -114,7 +118,7 @@ def _fixed(estimator: Any, searched: Collection[str]) -> str:
 def _defaults(kind: Any) -> Mapping[str, Any]:
     try:
         made: Mapping[str, Any] = kind().get_params(deep=False)
-    except TypeError:  # it cannot be made of nothing
+    except (TypeError, ValueError):  # it cannot be made of nothing
         parameters = inspect.signature(kind.__init__).parameters
         return {name: parameter.default for name, parameter in parameters.items()}
     return made
@@ -125,7 +129,8 @@ def _spoken(value: Any) -> str:
     if value is None or isinstance(value, bool | int | float | str | np.generic):
         return repr(value.item() if isinstance(value, np.generic) else value)
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_spoken, value))}]"
+        said = f"[{', '.join(map(_spoken, value))}]"
+        return said if len(said) <= _SAID else f"{len(value)} values {_digest(said.encode())}"
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{_spoken(k)}: {_spoken(v)}' for k, v in value.items())}}}"
     if isinstance(value, np.ndarray):

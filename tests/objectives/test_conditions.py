@@ -96,6 +96,19 @@ def test_what_trials_set_and_how_it_is_computed_do_not_matter() -> None:
     _objective(estimator=forests[1]).attach(_objective(estimator=forests[0]).create_study())
 
 
+def test_long_lists_are_told_apart_too() -> None:
+    def first(count: int) -> Any:
+        columns = [("all", StandardScaler(), [f"column {j}" for j in range(count)])]
+        return make_pipeline(ColumnTransformer(columns), GaussianNB())
+
+    texts = [
+        conditions_of(_objective().data, [first(count)], make_scorer(roc_auc_score), 5)
+        for count in (400, 401)
+    ]
+    assert texts[0]["parameters"] != texts[1]["parameters"]
+    assert len(texts[0]["parameters"]) < 200
+
+
 def test_each_learner_counts() -> None:
     def several(depth: int) -> ModelTypeObjective:
         tree = DecisionTreeClassifier(max_depth=depth)

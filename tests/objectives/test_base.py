@@ -1,0 +1,303 @@
+"""What becomes of a trial: repeats, failures, the same again, what it shows."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+
+import numpy as np
+import optuna
+import pandas as pd
+import pytest
+from lightgbm import LGBMClassifier
+from optuna.distributions import CategoricalDistribution, IntDistribution
+from optuna.samplers import RandomSampler
+from optuna.trial import TrialState
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import Ridge
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from optuna_mofs import (
+    MaskFeatures,
+    Measure,
+    enqueue_features,
+    selected_features,
+    selected_mask,
+)
+from optuna_mofs._storage import frozen_attr
+from optuna_mofs.features.codec import unpack_attribute
+from optuna_mofs.filters import FilterEnsemble
+from optuna_mofs.selection import MASK
+
+from .learners import Breaking, CountingTree
+from .wine import DEPTH, P, X, Y, expected_error, objective, run
+
+# ---- empty sets, repeats, failures ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["bits", "packed"])
+def test_an_empty_set_is_a_valid_trial(form):
+    CountingTree.fits.clear()
+    found = objective(CountingTree(max_depth=2), features=MaskFeatures(form=form))
+    study = found.create_study()
+    enqueue_features(study, [])
+    study.optimize(found, n_trials=1)
+    trial = study.trials[0]
+    assert trial.state == TrialState.COMPLETE
+    assert CountingTree.fits == []
+    wrong = [
+        np.mean(Y[test] != np.bincount(Y[train]).argmax())
+        for train, test in found.evaluator.splits
+    ]
+    assert trial.values == pytest.approx([np.mean(wrong), 0.0])
+    assert trial.user_attrs["n_features"] == 0
+    model = found.refit(trial)
+    assert set(model.predict(X)) == {np.bincount(Y).argmax()}
+
+
+def test_an_empty_set_of_a_regression_is_the_mean():
+    y = X[:, 0]
+    found = objective(Ridge(), y=y, scoring="neg_mean_absolute_error")
+    study = found.create_study()
+    enqueue_features(study, [])
+    study.optimize(found, n_trials=1)
+    expected = np.mean(
+        [np.mean(abs(y[test] - y[train].mean())) for train, test in found.evaluator.splits]
+    )
+    assert study.trials[0].values[0] == pytest.approx(expected)
+    np.testing.assert_allclose(found.refit(study.trials[0]).predict(X), y.mean())
+
+
+@pytest.mark.parametrize("features", [MaskFeatures(form="bits"), MaskFeatures(form="packed")])
+def test_an_exact_repeat_is_answered_from_the_study(features):
+    CountingTree.fits.clear()
+    found = objective(CountingTree(), space=DEPTH, features=features)
+    study = found.create_study(sampler=RandomSampler(seed=0))
+    for depth in (2, 3, 2):
+        enqueue_features(study, ["x0", "x6"], {"max_depth": depth})
+    study.optimize(found, n_trials=3)
+    assert len(CountingTree.fits) == 6
+    first, second, third = study.trials
+    assert third.values == first.values
+    assert third.user_attrs["repeat_of"] == 0
+    assert third.user_attrs["fold_scores"] == first.user_attrs["fold_scores"]
+    assert third.user_attrs["fold_spread"] == first.user_attrs["fold_spread"]
+    assert third.user_attrs["n_features"] == 2
+    assert "repeat_of" not in second.user_attrs
+    assert selected_features(study, third) == ["x0", "x6"]
+
+
+def test_repeats_of_queued_parameters_of_a_filter_ensemble():
+    CountingTree.fits.clear()
+    found = objective(CountingTree(), features="filter_ensemble")
+    study = found.create_study()
+    for _ in range(2):
+        study.enqueue_trial({"fraction": 0.3, "weight_anova_f": 0.5})
+    study.optimize(found, n_trials=2)
+    assert len(CountingTree.fits) == 3
+    assert study.trials[1].user_attrs["repeat_of"] == 0
+
+
+@pytest.mark.filterwarnings("ignore:Choices for a categorical")
+def test_choices_that_a_storage_changes_do_not_stop_the_study(tmp_path, open_sqlite):
+    shapes = {"hidden": CategoricalDistribution(((2,), (3, 3)))}
+
+    class Layers(CountingTree):
+        def __init__(self, hidden=(2,)):
+            super().__init__(max_depth=1)
+            self.hidden = hidden
+
+        def fit(self, X, y, sample_weight=None):
+            assert isinstance(self.hidden, tuple)
+            return super().fit(X, y, sample_weight=sample_weight)
+
+    found = objective(Layers(), features=None, space=shapes)
+    study = run(found, trials=4, storage=open_sqlite(tmp_path / "a.db"))
+    assert all(t.state == TrialState.COMPLETE for t in study.trials)
+    assert isinstance(study.trials[0].params["hidden"], list)
+    assert isinstance(found.params_for(study.trials[0])["hidden"], tuple)
+    assert any("repeat_of" in t.user_attrs for t in study.trials)
+
+
+def test_a_failing_estimator_fails_its_trial_with_the_reason_and_the_study_goes_on():
+    found = objective(Breaking(most=3), mean_size=2)
+    study = found.create_study(sampler=RandomSampler(seed=0))
+    enqueue_features(study, ["x1", "x2", "x3", "x4"])
+    enqueue_features(study, ["x1"])
+    messages = []
+    handler = logging.Handler()
+    handler.emit = lambda record: messages.append(record.getMessage())
+    logger = logging.getLogger("optuna")
+    logger.addHandler(handler)
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    optuna.logging.disable_default_handler()
+    try:
+        study.optimize(found, n_trials=2)
+    finally:
+        optuna.logging.enable_default_handler()
+        logger.removeHandler(handler)
+    failed, fine = study.trials
+    assert failed.state == TrialState.FAIL
+    assert failed.user_attrs["failure"] == "RuntimeError: cannot take 4 columns"
+    assert failed.user_attrs["features"] == "x1, x2, x3, x4"
+    assert any("Trial 0 failed: RuntimeError: cannot take 4 columns" in m for m in messages)
+    assert fine.state == TrialState.COMPLETE
+    assert "failure" not in fine.user_attrs
+
+
+def test_a_budget_is_not_spent_on_failures_alone():
+    found = objective(Breaking(most=0), mean_size=2)
+    study = found.create_study(sampler=RandomSampler(seed=0))
+    enqueue_features(study, [])  # the empty set has no model that could fail
+    with pytest.raises(RuntimeError, match=r"10 trials failed .* cannot take \d+ columns"):
+        study.optimize(found, n_trials=50)
+    states = [trial.state for trial in study.trials]
+    assert states == [TrialState.COMPLETE, *[TrialState.FAIL] * 10]
+    # One success, and failures are single accidents.
+    partly = objective(Breaking(most=1), mean_size=2)
+    study = partly.create_study(sampler=RandomSampler(seed=0))
+    enqueue_features(study, ["x1"])
+    for _ in range(12):
+        enqueue_features(study, ["x1", "x2"])
+    study.optimize(partly, n_trials=13)
+    assert [t.state for t in study.trials].count(TrialState.FAIL) == 12
+
+
+def test_a_measure_that_is_nan_fails_the_trial_with_its_name():
+    bad = Measure("bad", fold=lambda fold: float("nan"))
+    study = run(objective(measures=["error", bad]), trials=2)
+    for trial in study.trials:
+        assert trial.state == TrialState.FAIL
+        assert trial.user_attrs["failure"] == "NaN in bad"
+
+
+def test_a_failed_configuration_is_tried_again():
+    found = objective(Breaking(most=1))
+    study = found.create_study()
+    for _ in range(2):
+        enqueue_features(study, ["x1", "x2"])
+    study.optimize(found, n_trials=2)
+    assert [t.state for t in study.trials] == [TrialState.FAIL] * 2
+    assert "repeat_of" not in study.trials[1].user_attrs
+
+
+def test_pruning_by_a_measure_is_pruning():
+    def prune(fold):
+        raise optuna.TrialPruned
+
+    study = run(objective(measures=[prune]), trials=1)
+    assert study.trials[0].state == TrialState.PRUNED
+
+
+# ---- repeatability ----------------------------------------------------------------------------
+
+
+def test_two_workers_and_a_second_run_give_the_same_values():
+    forest = make_pipeline(StandardScaler(), RandomForestClassifier(n_estimators=5))
+    options = {"space": {"randomforestclassifier__max_depth": IntDistribution(1, 4)}}
+    first = run(objective(forest, **options), trials=3)
+    again = run(objective(forest, **options), trials=3)
+    both = run(objective(forest, n_jobs=2, **options), trials=3)
+    values = [t.values for t in first.trials]
+    assert [t.values for t in again.trials] == values
+    assert [t.values for t in both.trials] == values
+    other = run(objective(forest, random_state=1, **options), trials=3)
+    assert [t.values for t in other.trials] != values
+
+
+def test_random_states_are_set_only_where_they_are_not():
+    forest = RandomForestClassifier(random_state=7)
+    assert objective(forest).estimator.random_state == 7
+    found = objective(make_pipeline(StandardScaler(), RandomForestClassifier()), random_state=5)
+    assert found.estimator.named_steps["randomforestclassifier"].random_state == 5
+    # The user's own object is left alone.
+    assert forest.get_params()["random_state"] == 7
+
+
+def test_inputs_are_not_changed(frame):
+    data, y = frame
+    copied, target = data.copy(), y.copy()
+    tree = LGBMClassifier(n_estimators=2, verbose=-1, n_jobs=1)
+    before = tree.get_params()
+    run(objective(tree, data, y, filters=["auc"]), trials=2)
+    pd.testing.assert_frame_equal(data, copied)
+    assert (y == target).all()
+    assert tree.get_params() == before
+
+
+def test_an_objective_can_be_pickled_while_it_runs():
+    found = objective(space=DEPTH, measures=["error", "training_error", "fraction", "cost"])
+    study = run(found, trials=2)
+    copied = pickle.loads(pickle.dumps(found))
+    again = run(copied, trials=2)
+    assert [t.values for t in again.trials] == [t.values for t in study.trials]
+    generated = objective(cv=((train, test) for train, test in found.evaluator.splits))
+    assert len(pickle.loads(pickle.dumps(generated)).evaluator.splits) == 3
+
+
+def test_threads_of_optuna():
+    found = objective(space={"max_depth": IntDistribution(1, 5)})
+    study = found.create_study(sampler=RandomSampler(seed=0))
+    study.optimize(found, n_trials=8, n_jobs=3)
+    assert all(t.state == TrialState.COMPLETE for t in study.trials)
+    for trial in study.trials:
+        assert trial.values[0] == pytest.approx(expected_error(found, study, trial).mean())
+
+
+# ---- what a trial shows -----------------------------------------------------------------------
+
+
+def test_user_attributes_are_readable():
+    wide = np.random.default_rng(0).normal(size=(60, 300))
+    y = (wide[:, 0] > 0).astype(int)
+    names = [f"a_rather_long_feature_name_{j}" for j in range(300)]
+    found = objective(GaussianNB(), wide, y, feature_names=names, mean_size=100)
+    study = run(found, trials=4)
+    for trial in study.trials:
+        assert set(trial.user_attrs) == {
+            "n_features",
+            "features",
+            "fold_scores",
+            "fold_spread",
+        }
+        assert len(trial.user_attrs["features"]) < 430
+        assert trial.user_attrs["n_features"] == selected_mask(study, trial).sum()
+    longest = max(study.trials, key=lambda t: t.user_attrs["n_features"])
+    assert longest.user_attrs["features"].endswith("more")
+
+
+def test_measures_of_models_and_sets_together():
+    measures = [
+        "error",
+        "training_error",
+        "fnr",
+        "fpr",
+        "fraction",
+        "count",
+        "cost",
+        "instability",
+    ]
+    found = objective(y=(Y > 0).astype(int), measures=measures)
+    study = run(found, trials=3)
+    assert study.metric_names == measures
+    for trial in study.trials:
+        values = dict(zip(measures, trial.values))
+        assert values["count"] == values["cost"] == selected_mask(study, trial).sum()
+        assert values["instability"] == 0
+        assert values["training_error"] <= values["error"] + 0.2
+        assert set(trial.user_attrs["fold_scores"]) == {"error", "training_error", "fnr", "fpr"}
+
+
+def test_filter_trials_remember_the_mask_of_all_data():
+    found = objective(GaussianNB(), features="single_filter", filters=["anova_f", "variance"])
+    study = run(found, trials=4)
+    ensemble = FilterEnsemble(["anova_f", "variance"], random_state=0).fit(X, Y)
+    for trial in study.trials:
+        row = ensemble.names_.index(trial.params["filter"])
+        count = int(np.ceil(P * trial.params["fraction"]))
+        expected = np.argsort(-ensemble.ranks_[row], kind="stable")[:count]
+        mask = unpack_attribute(frozen_attr(trial, MASK), P)
+        assert sorted(expected) == np.flatnonzero(mask).tolist()
+        np.testing.assert_array_equal(selected_mask(study, trial), mask)

@@ -48,7 +48,7 @@ estimator, space = learner("svm")
 objective = FeatureSelectionObjective(estimator, X, y, space=space)
 study = optuna.load_study(study_name="{study}", storage="{storage}")
 model = objective.refit(pareto_front(study).knee())
-print(model.predict(X.head()))  # it takes all columns and picks its own"""
+print(model.predict(X.head()))  # it picks its own columns"""
 
 
 def add_to(subparsers: Any) -> None:

@@ -72,7 +72,7 @@ class FilterColumns:
     def __call__(self, masks: Array) -> Array:
         """Sets × columns."""
         p = self.ranks.shape[1]
-        scores = -np.log(np.maximum(1 - self.ranks, 0) + 1 / max(1, p))
+        scores = -np.log(np.maximum(1 - self.ranks, 0) + 1 / p)
         sizes = np.count_nonzero(masks, axis=1)
         means = masks @ scores.T / np.maximum(1, sizes)[:, None]
         size = np.log1p(sizes)[:, None]

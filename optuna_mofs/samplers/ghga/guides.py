@@ -176,13 +176,15 @@ def _weight(predicted: Array, truth: Array) -> float:
 def _ridge(inputs: Array, target: Array, penalty: float) -> Array:
     centred = inputs - inputs.mean(axis=0)
     target = target.astype(inputs.dtype)
-    rows, columns = inputs.shape
-    gram = centred @ centred.T if rows < columns else centred.T @ centred
-    gram[np.diag_indices_from(gram)] += penalty
     # The same slopes either way, by the smaller of the two systems.
     slopes: Array
-    if rows < columns:
-        slopes = centred.T @ np.linalg.solve(gram, target)
+    if len(inputs) < inputs.shape[1]:
+        slopes = centred.T @ np.linalg.solve(_raised(centred @ centred.T, penalty), target)
     else:
-        slopes = np.linalg.solve(gram, centred.T @ target)
+        slopes = np.linalg.solve(_raised(centred.T @ centred, penalty), centred.T @ target)
     return slopes
+
+
+def _raised(gram: Array, penalty: float) -> Array:
+    gram[np.diag_indices_from(gram)] += penalty
+    return gram

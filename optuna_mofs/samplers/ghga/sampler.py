@@ -279,7 +279,7 @@ class GHGASampler(HistorySampler):
         """
         table = history.table
         assert table is not None
-        usual = max(1, 2 * search.archive.p)
+        usual = 2 * search.archive.p
         cut = min(1.0, self._iterations_of_phase_1(search.archive.p) / usual)
         if rng.random() < _BY_CHANCE * (cut if in_phase_1 else 1.0):
             return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import difflib
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from optuna_mofs._hints import did_you_mean
 from optuna_mofs.features.similarity import Similarity
 
 Array = np.ndarray[Any, Any]
@@ -163,8 +163,7 @@ class FeatureTable:
         found = []
         for name in names:
             if name not in self.place:
-                near = difflib.get_close_matches(str(name), self.names, n=1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
+                hint = did_you_mean(name, self.names)
                 raise ValueError(f"There is no feature {name!r} among {len(self)}.{hint}")
             found.append(self.place[name])
         return found
@@ -228,8 +227,7 @@ def group_columns(
             raise ValueError(f"Feature group {group!r} has no columns. Name them, or drop it.")
         for member in members:
             if member not in place:
-                near = difflib.get_close_matches(str(member), column_names, n=1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
+                hint = did_you_mean(member, column_names)
                 raise ValueError(f"Feature group {group!r} names no column {member!r}.{hint}")
             if place[member] in owner:
                 raise ValueError(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from optuna_mofs._hints import did_you_mean
 from optuna_mofs.filters.forest import random_forest
 from optuna_mofs.filters.information import chi2, cmim, information_gain, jmi, mrmr
 from optuna_mofs.filters.relief import relieff
@@ -67,8 +67,7 @@ def get_filter(name: str) -> FilterFunction:
     """
     if name in FILTERS:
         return FILTERS[name]
-    close = difflib.get_close_matches(name, FILTERS, n=1)
-    guess = f" Did you mean {close[0]!r}?" if close else ""
+    guess = did_you_mean(name, FILTERS)
     raise ValueError(f"unknown filter {name!r}.{guess} Known filters: {', '.join(FILTERS)}.")
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 
+from optuna_mofs._hints import did_you_mean
 from optuna_mofs.measures.base import Fold, Measure
 from optuna_mofs.measures.capacity import vc_dimension_measure
 from optuna_mofs.measures.effort import model_size, parameter_count, prediction_time
@@ -70,8 +70,7 @@ def measure(what: str | Measure | Callable[[Fold], float], scorer: object = None
     if isinstance(what, str):
         name = _ALIASES.get(what, what)
         if name not in _MEASURES:
-            near = difflib.get_close_matches(name, _MEASURES, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, _MEASURES)
             raise ValueError(f"Unknown measure {what!r}.{hint} Known: {measure_names()}.")
         return _MEASURES[name](scorer)
     if callable(what):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +11,7 @@ import optuna
 from optuna.distributions import BaseDistribution
 from sklearn.base import clone
 
+from optuna_mofs._hints import did_you_mean
 from optuna_mofs.features.representation import Representation
 from optuna_mofs.features.table import FeatureTable
 from optuna_mofs.measures import Measure
@@ -88,8 +88,7 @@ def _check_distributions(estimator: Any, space: Mapping[str, BaseDistribution]) 
     known = estimator.get_params()
     for name, distribution in space.items():
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, known)
             raise ValueError(
                 f"space names {name!r}, which is no parameter of {type(estimator).__name__}.{hint}"
             )

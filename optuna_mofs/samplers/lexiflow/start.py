@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution
 
+from optuna_mofs._hints import did_you_mean
 from optuna_mofs.features.draw import simplex_weights
 from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
@@ -46,8 +46,7 @@ def check_start(start: Mapping[str, Any], space: Mapping[str, BaseDistribution])
     """
     for name, value in start.items():
         if name not in space:
-            near = difflib.get_close_matches(name, space, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, space)
             raise ValueError(f"start names {name!r}, which is no parameter of the study.{hint}")
         checked_value(name, value, space[name])
 

@@ -12,7 +12,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 
 
 class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]

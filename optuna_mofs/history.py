@@ -12,10 +12,11 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from optuna_mofs._storage import frozen_attr, trials_of
+from optuna_mofs._typing import Array
 from optuna_mofs.description import StudyDescription
 from optuna_mofs.features.codec import unpack
 from optuna_mofs.features.representation import MaskFeatures
-from optuna_mofs.features.table import Array, FeatureTable
+from optuna_mofs.features.table import FeatureTable
 from optuna_mofs.parameters import ParameterSpace, widened
 from optuna_mofs.selection import MASK
 

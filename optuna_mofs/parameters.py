@@ -14,7 +14,7 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 
 
 class ParameterSpace:

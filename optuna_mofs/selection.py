@@ -16,10 +16,11 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from optuna_mofs._storage import PREFIX, frozen_attr, read_trial_attr, trials_of, write_trial_attr
+from optuna_mofs._typing import Array
 from optuna_mofs.description import StudyDescription
 from optuna_mofs.features.codec import unpack_attribute
 from optuna_mofs.features.representation import MaskFeatures, Representation
-from optuna_mofs.features.table import Array, FeatureTable
+from optuna_mofs.features.table import FeatureTable
 
 #: Key of the trial attribute that holds the packed mask.
 MASK = "mask"

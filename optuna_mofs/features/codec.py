@@ -21,8 +21,9 @@ from typing import Any, Literal
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 
+from optuna_mofs._typing import Array
 from optuna_mofs.features.draw import mask_from_seed
-from optuna_mofs.features.table import Array, FeatureTable
+from optuna_mofs.features.table import FeatureTable
 
 Form = Literal["bits", "packed"]
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from optuna_mofs.features.table import Array, FeatureTable
+from optuna_mofs._typing import Array
+from optuna_mofs.features.table import FeatureTable
 
 
 def geometric_size(rng: np.random.Generator, mean: float, p: int) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.filters import FilterData
 
 #: Rows × columns × trees that the automatic number of subsets may spend: about a second.

@@ -13,9 +13,10 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 
+from optuna_mofs._typing import Array
 from optuna_mofs.features.codec import MaskCodec, check_form, mask_id, pack_attribute
 from optuna_mofs.features.similarity import best_first, chosen_apart
-from optuna_mofs.features.table import Array, FeatureTable
+from optuna_mofs.features.table import FeatureTable
 
 Ranks = Literal["fold", "all"]
 #: Suggestion of filter ensembles, and the option that asks for it.

@@ -10,9 +10,8 @@ from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from optuna_mofs._typing import Array
 
 #: Shares are kept as bytes.
 _STEPS = 255

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from optuna_mofs._typing import Floats
+
 WORD = 64
 CHUNK = 4096  # features packed at a time
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
+from optuna_mofs._typing import Floats
 from optuna_mofs.filters.counts import PairInformation
 from optuna_mofs.filters.discretize import MAX_BINS, bin_columns, bin_vector, sort_columns
 from optuna_mofs.filters.encode import Task, detect_task, encode_columns, encode_target
 
-Floats = NDArray[np.float64]
 DEFAULT_BINS = 5
 BLOCK_ENTRIES = 2_000_000  # dense floats held at a time: 16 MB
 PAIR_BUDGET = 2_000_000

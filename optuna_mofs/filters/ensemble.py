@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from optuna_mofs.filters.data import DEFAULT_BINS, FilterData, Floats
+from optuna_mofs._typing import Floats
+from optuna_mofs.filters.data import DEFAULT_BINS, FilterData
 from optuna_mofs.filters.registry import (
     DEFAULT_FILTERS,
     FilterSpec,

@@ -7,7 +7,8 @@ from typing import Any, Unpack
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-from optuna_mofs.filters.data import FilterOptions, Floats, prepare
+from optuna_mofs._typing import Floats
+from optuna_mofs.filters.data import FilterOptions, prepare
 
 N_TREES = 200
 TREE_SAMPLES = 600

@@ -14,7 +14,8 @@ from typing import Any, Unpack
 import numpy as np
 from scipy.stats import rankdata
 
-from optuna_mofs.filters.data import FilterData, FilterOptions, Floats, prepare
+from optuna_mofs._typing import Floats
+from optuna_mofs.filters.data import FilterData, FilterOptions, prepare
 
 DIGITS = 10  # criteria that agree to these decimals are tied
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from optuna_mofs.filters.data import FilterData, Floats
+from optuna_mofs._typing import Floats
+from optuna_mofs.filters.data import FilterData
 
 #: Neighbours of a feature: as many as this many pairs allow, within these bounds.
 _PAIRS, _FEWEST, _MOST = 60_000, 4, 16

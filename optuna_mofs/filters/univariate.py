@@ -7,7 +7,8 @@ from typing import Any, Unpack
 import numpy as np
 from sklearn.feature_selection import mutual_info_classif, mutual_info_regression
 
-from optuna_mofs.filters.data import FilterOptions, Floats, prepare
+from optuna_mofs._typing import Floats
+from optuna_mofs.filters.data import FilterOptions, prepare
 
 PERFECT = 1.0 - 1e-12
 

@@ -17,14 +17,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 from scipy.stats import norm
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.intp]
+from optuna_mofs._typing import Floats, Indices
 
 # Cells of a distance matrix held at once: 32 MB of doubles.
 _CELLS = 1 << 22
@@ -107,7 +105,7 @@ def _minkowski_block(query: Floats, train: Floats, k: int, p: float) -> Floats:
     guess = theta * wide + (1 - theta) * narrow
     distances = np.full(guess.shape, np.inf)
 
-    def compute(rows: Ints, columns: Ints) -> None:
+    def compute(rows: Indices, columns: Indices) -> None:
         step = max(1, _CELLS // train.shape[1])
         for start in range(0, len(rows), step):
             r, c = rows[start : start + step], columns[start : start + step]
@@ -133,7 +131,7 @@ def _block(query: Floats, train: Floats, k: int, p: float) -> Floats:
     return _minkowski_block(query, train, k, p)
 
 
-def _by_tree(train: Floats, query: Floats, k: int, p: float) -> tuple[Floats, Ints, Ints]:
+def _by_tree(train: Floats, query: Floats, k: int, p: float) -> tuple[Floats, Indices, Indices]:
     """The ``k + 1`` nearest by a k-d tree, and the rows for which the answer is not certain."""
     n, d = train.shape
     tree = cKDTree(train)
@@ -156,7 +154,7 @@ def _by_tree(train: Floats, query: Floats, k: int, p: float) -> tuple[Floats, In
 
 def _searched(
     train: Floats, query: Floats, k: int, p: float
-) -> Iterator[tuple[Ints, Floats, Ints, Ints, Ints]]:
+) -> Iterator[tuple[Indices, Floats, Indices, Indices, Indices]]:
     """Yield (query rows, distances, indices, tied rows of the block, their training rows)."""
     n, d = train.shape
     todo = np.arange(len(query))
@@ -216,7 +214,7 @@ def neighbour_weights(
     if n == 1:
         return csr_matrix(np.ones((len(query), 1)))
     k = min(k, n - 1)
-    parts: list[tuple[Ints, Ints, Floats]] = []
+    parts: list[tuple[Indices, Indices, Floats]] = []
     for rows, distances, indices, tied, tied_who in _searched(train, query, k, p):
         width = distances[:, k : k + 1]
         ratio = distances[:, :k] / np.where(width > 0, width, 1.0)

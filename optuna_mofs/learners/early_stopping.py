@@ -14,8 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from optuna_mofs._imports import optional_import
-
-Indices = npt.NDArray[np.intp]
+from optuna_mofs._typing import Indices
 
 
 def validation_split(

@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from optuna_mofs.learners._neighbors import KERNELS, Floats, neighbour_weights
+from optuna_mofs._typing import Floats
+from optuna_mofs.learners._neighbors import KERNELS, neighbour_weights
 
 
 class _KernelKNeighbors(BaseEstimator):  # type: ignore[misc]

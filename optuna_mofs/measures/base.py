@@ -10,7 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from optuna_mofs.features.table import Array, FeatureTable
+from optuna_mofs._typing import Array
+from optuna_mofs.features.table import FeatureTable
 
 
 @dataclass(eq=False)

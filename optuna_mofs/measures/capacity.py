@@ -17,7 +17,7 @@ from joblib import Parallel, delayed, hash
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.measures.base import Evaluation, Measure
 
 #: Constants of equation 3, so that the bound is 1 at tau = 0.5.

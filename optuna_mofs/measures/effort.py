@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.measures.base import Fold, Measure
 
 #: Attributes in which scikit-learn's linear models and networks keep what they learned.

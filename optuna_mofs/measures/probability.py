@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.metrics import roc_auc_score
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.measures.base import Fold
 
 #: How fast a probability rises with the distance from the boundary: a row on the margin of a

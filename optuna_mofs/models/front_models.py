@@ -13,8 +13,8 @@ from sklearn.utils import check_X_y, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from optuna_mofs._typing import Array
 from optuna_mofs.columns import ColumnSelector
-from optuna_mofs.features.table import Array
 from optuna_mofs.measures.probability import class_probabilities
 from optuna_mofs.models.weighting import (
     diverse_subset,

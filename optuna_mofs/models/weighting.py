@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.fronts.knees import normalised
 
 #: A distance below this (of a diagonal of about 1) counts as this: the ideal point itself must not

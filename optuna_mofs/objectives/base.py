@@ -16,9 +16,10 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 from sklearn.metrics import check_scoring
 
+from optuna_mofs._typing import Array
 from optuna_mofs.description import MeasureDescription, StudyDescription
 from optuna_mofs.features.representation import Representation, representation
-from optuna_mofs.features.table import Array, FeatureTable
+from optuna_mofs.features.table import FeatureTable
 from optuna_mofs.filters import FilterData
 from optuna_mofs.filters.likeness import typical_share
 from optuna_mofs.measures import Fold, Measure, measure

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import type_of_target
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 
 
 class Dataset:

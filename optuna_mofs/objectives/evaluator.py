@@ -12,7 +12,8 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.pipeline import Pipeline
 
-from optuna_mofs.features.table import Array, FeatureTable
+from optuna_mofs._typing import Array
+from optuna_mofs.features.table import FeatureTable
 from optuna_mofs.measures import Evaluation, Fold, Measure
 from optuna_mofs.objectives.dataset import Dataset, take_rows
 from optuna_mofs.objectives.splits import Split

@@ -9,9 +9,10 @@ from optuna.trial import FrozenTrial
 from sklearn.pipeline import Pipeline
 
 from optuna_mofs._storage import frozen_attr
+from optuna_mofs._typing import Array
 from optuna_mofs.columns import ColumnSelector
 from optuna_mofs.features.representation import Representation
-from optuna_mofs.features.table import Array, FeatureTable
+from optuna_mofs.features.table import FeatureTable
 from optuna_mofs.measures import Measure
 from optuna_mofs.objectives.dataset import Dataset, plain_target
 from optuna_mofs.objectives.evaluator import Evaluator, baseline, fit_options

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from optuna_mofs._typing import Array
 from optuna_mofs.features.prior import mean_tree_size
 from optuna_mofs.features.similarity import Similarity
-from optuna_mofs.features.table import Array, FeatureTable
+from optuna_mofs.features.table import FeatureTable
 from optuna_mofs.filters import FilterData, FilterEnsemble, resolve_filters
 from optuna_mofs.filters.likeness import nearest_features
 from optuna_mofs.objectives.dataset import Dataset, take_rows

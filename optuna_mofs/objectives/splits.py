@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, check_cv
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.objectives.dataset import Dataset
 
 #: Rows of a training fold, and of its test fold.

@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from optuna_mofs.features.table import Array, FeatureTable, group_columns
+from optuna_mofs._typing import Array
+from optuna_mofs.features.table import FeatureTable, group_columns
 from optuna_mofs.filters import DEFAULT_FILTERS, detect_task
 from optuna_mofs.objectives.dataset import Dataset
 from optuna_mofs.objectives.ranking import Ranking

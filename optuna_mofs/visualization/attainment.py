@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optuna_mofs._typing import Floats
 from optuna_mofs.fronts.attainment import attainment_surfaces
 from optuna_mofs.fronts.comparison import same_metrics
 from optuna_mofs.fronts.study_points import StudyPoints, read_points
@@ -23,8 +23,6 @@ from optuna_mofs.visualization._style import (
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-Floats = NDArray[np.float64]
 
 
 def plot_attainment(

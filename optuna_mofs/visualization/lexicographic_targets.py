@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from optuna.study import Study
 
+from optuna_mofs._typing import Floats
 from optuna_mofs.fronts.lexicographic import LexicographicOrder
 from optuna_mofs.fronts.study_points import read_points
 from optuna_mofs.preferences import LexicographicPreference
@@ -24,8 +25,6 @@ from optuna_mofs.visualization._style import (
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-Floats = NDArray[np.float64]
 
 
 def plot_lexicographic_targets(study: Study, preference: LexicographicPreference) -> go.Figure:

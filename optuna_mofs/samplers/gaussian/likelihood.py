@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 
 #: Bounds of the length scales.
 _LENGTHS = (0.03, 10.0)

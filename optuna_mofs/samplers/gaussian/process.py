@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 from scipy.special import ndtri
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 
 
 def normal_scores(values: Array) -> Array:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 
 #: Value of a note that stands for no chain.
 NO_CHAIN = -1

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from optuna_mofs._typing import Array
 from optuna_mofs.features.draw import cheap_first
-from optuna_mofs.features.table import Array, FeatureTable
+from optuna_mofs.features.table import FeatureTable
 from optuna_mofs.samplers.ghga.archive import Archive
 from optuna_mofs.samplers.ghga.guides import Prediction
 from optuna_mofs.samplers.ghga.population import similar_pair

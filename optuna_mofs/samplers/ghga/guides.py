@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 
 #: Scores of candidate masks, higher is better.
 Prediction = Callable[[Array, np.random.Generator], Array]

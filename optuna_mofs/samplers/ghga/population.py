@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 
 #: Largest exponent of the penalty: beyond it the loss itself decides.
 _STEEPEST = 900.0

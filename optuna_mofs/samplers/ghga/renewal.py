@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.samplers.ghga.archive import Archive
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.parameters import ParameterSpace
 from optuna_mofs.samplers.operators.rows import (
     adapt_rate,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.history import History
 from optuna_mofs.samplers.ghga.archive import Archive
 from optuna_mofs.samplers.ghga.chains import Trail

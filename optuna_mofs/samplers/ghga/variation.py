@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 
 #: At a rate of 1 nothing is left to chance: the child of a half is its other half, known soon.
 _HIGHEST = 0.9

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.history import History
 from optuna_mofs.samplers.lexiflow.directions import HARDLY, change_mask
 from optuna_mofs.samplers.lexiflow.start import restart_row, start_mask

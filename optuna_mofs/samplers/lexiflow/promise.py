@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.fronts.lexicographic import LexicographicOrder
 from optuna_mofs.samplers.gaussian.likelihood import most_likely
 from optuna_mofs.samplers.gaussian.points import Points

@@ -10,7 +10,7 @@ from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.history import History
 from optuna_mofs.preferences import LexicographicPreference
 from optuna_mofs.samplers.base import HistorySampler, Proposal

@@ -9,8 +9,8 @@ import numpy as np
 from optuna.distributions import BaseDistribution
 
 from optuna_mofs._hints import did_you_mean
+from optuna_mofs._typing import Array
 from optuna_mofs.features.draw import simplex_weights
-from optuna_mofs.features.table import Array
 from optuna_mofs.history import History
 from optuna_mofs.samplers.operators.hypercube import latin_hypercube
 from optuna_mofs.samplers.operators.mask_start import (

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.fronts.lexicographic import LexicographicOrder
 from optuna_mofs.history import unchanged
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.samplers.base import Proposal
 from optuna_mofs.samplers.model_based.candidates import Candidates
 from optuna_mofs.samplers.model_based.masks import MaskSearch

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 
 #: Points of the random design for each point that stays.
 OVERSAMPLE = 10

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.parameters import ParameterSpace
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 
 #: Different numbers of features that an objective must have been seen at.
 _LEAST = 3

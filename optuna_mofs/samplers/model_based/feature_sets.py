@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.history import History
 from optuna_mofs.samplers.model_based.set_view import FilterSets
 

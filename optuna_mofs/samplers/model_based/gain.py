@@ -5,7 +5,7 @@ from __future__ import annotations
 import moocore
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 
 #: Random points that estimate the gain with more than three objectives.
 _DRAWS = 2000

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 
 Criterion = Callable[[Array, Array, float], Array]
 

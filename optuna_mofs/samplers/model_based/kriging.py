@@ -7,7 +7,7 @@ from scipy.linalg import cho_solve, cholesky
 from scipy.linalg.blas import strmm
 from scipy.linalg.lapack import dtrtri
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.samplers.gaussian.likelihood import most_likely
 
 #: From the paper's nugget to one for rough values, such as cross-validated errors.

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optuna_mofs._typing import Array
 from optuna_mofs.features.draw import simplex_weights
-from optuna_mofs.features.table import Array, FeatureTable
+from optuna_mofs.features.table import FeatureTable
 from optuna_mofs.samplers.model_based.candidates import Candidates
 from optuna_mofs.samplers.operators.mask_change import (
     AddDrop,

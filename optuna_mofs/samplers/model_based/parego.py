@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.samplers.model_based.gain import penalty
 from optuna_mofs.samplers.model_based.infill import (
     Criterion,

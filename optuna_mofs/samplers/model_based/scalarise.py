@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import moocore
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 
 #: Weight of the sum in the augmented Tchebycheff norm.
 RHO = 0.05

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.samplers.gaussian.lasting import Lasting
 from optuna_mofs.samplers.model_based.kriging import likely_scales
 from optuna_mofs.samplers.model_based.scalarise import Scale, ranks

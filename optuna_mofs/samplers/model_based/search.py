@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.parameters import ParameterSpace
 from optuna_mofs.samplers.model_based.candidates import Candidates
 from optuna_mofs.samplers.operators.activity import Activity

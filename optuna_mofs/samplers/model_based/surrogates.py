@@ -13,7 +13,7 @@ import sklearn
 from sklearn.base import clone
 from sklearn.tree import ExtraTreeRegressor
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.samplers.model_based.kriging import Kriging
 
 #: Spaces of at most this many columns (a category has one for each choice, a feature set is one)

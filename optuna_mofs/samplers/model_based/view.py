@@ -9,7 +9,7 @@ from typing import Any
 import moocore
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.history import History
 from optuna_mofs.samplers.model_based.columns import Columns
 from optuna_mofs.samplers.model_based.exact import ExactObjectives

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 
 #: Function of (losses above the reference point, weights): points × subproblems.
 Decomposition = Callable[[Array, Array], Array]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.samplers.gaussian.likelihood import most_likely
 from optuna_mofs.samplers.gaussian.points import Points
 from optuna_mofs.samplers.gaussian.process import Process, normal_scores

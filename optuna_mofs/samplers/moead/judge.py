@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.history import History
 from optuna_mofs.samplers.gaussian.lasting import Lasting
 from optuna_mofs.samplers.gaussian.points import Points, points_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import moocore
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.history import History
 from optuna_mofs.samplers.base import HistorySampler, Proposal
 from optuna_mofs.samplers.moead.children import draw_children

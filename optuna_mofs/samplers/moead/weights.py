@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 
 #: The lattice from which weights are chosen holds at least this many times their number ...
 _FINE = 8

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from optuna.distributions import CategoricalDistribution
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.parameters import ParameterSpace
 
 #: A grid of at most this many values can switch other parameters, as a category can.

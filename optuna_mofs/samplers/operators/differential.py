@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.parameters import ParameterSpace
 from optuna_mofs.samplers.operators.rows import reflect
 

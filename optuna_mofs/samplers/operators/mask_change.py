@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optuna_mofs._typing import Array
 from optuna_mofs.features.draw import cheap_first, ensemble_probability
-from optuna_mofs.features.table import Array, FeatureTable
+from optuna_mofs.features.table import FeatureTable
 
 MaskMutation = Callable[[np.random.Generator, Array, FeatureTable, Array], Array]
 

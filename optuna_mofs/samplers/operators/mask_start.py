@@ -9,8 +9,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from optuna_mofs._typing import Array
 from optuna_mofs.features.draw import cheap_first, ensemble_mask, geometric_size, subset_of_size
-from optuna_mofs.features.table import Array, FeatureTable
+from optuna_mofs.features.table import FeatureTable
 
 MaskStart = Callable[[np.random.Generator, FeatureTable, Array], Array]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 from optuna_mofs.history import History
 from optuna_mofs.parameters import ParameterSpace
 from optuna_mofs.samplers.operators.rows import reflect

@@ -5,7 +5,7 @@ from __future__ import annotations
 import moocore
 import numpy as np
 
-from optuna_mofs.features.table import Array
+from optuna_mofs._typing import Array
 
 
 def pareto_ranks(values: Array, violations: Array) -> Array:

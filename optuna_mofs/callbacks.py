@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from optuna_mofs._storage import trials_of
+from optuna_mofs._optuna import trials_of
 from optuna_mofs.fronts.optima import optimal_rows
 from optuna_mofs.fronts.study_points import is_feasible
 from optuna_mofs.selection import selected_mask

@@ -14,7 +14,7 @@ import numpy as np
 from optuna.distributions import BaseDistribution, distribution_to_json, json_to_distribution
 from optuna.study import Study
 
-from optuna_mofs._storage import read_study_attr, write_study_attr
+from optuna_mofs._optuna import read_study_attr, write_study_attr
 from optuna_mofs.features.representation import Representation, representation
 from optuna_mofs.features.table import FeatureTable
 

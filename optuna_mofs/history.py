@@ -11,7 +11,7 @@ from optuna.distributions import BaseDistribution
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from optuna_mofs._storage import frozen_attr, trials_of
+from optuna_mofs._optuna import frozen_attr, trials_of
 from optuna_mofs._typing import Array
 from optuna_mofs.description import StudyDescription
 from optuna_mofs.features.codec import unpack

@@ -10,7 +10,7 @@ from optuna.exceptions import UpdateFinishedTrialError
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from optuna_mofs._storage import trials_of
+from optuna_mofs._optuna import trials_of
 
 
 def retry_interrupted(

@@ -15,7 +15,7 @@ from optuna.distributions import (
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
-from optuna_mofs._storage import PREFIX, frozen_attr, read_trial_attr, trials_of, write_trial_attr
+from optuna_mofs._optuna import PREFIX, frozen_attr, read_trial_attr, trials_of, write_trial_attr
 from optuna_mofs._typing import Array
 from optuna_mofs.description import StudyDescription
 from optuna_mofs.features.codec import unpack_attribute

@@ -19,7 +19,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from optuna_mofs import history as module
-from optuna_mofs._storage import write_trial_attr
+from optuna_mofs._optuna import write_trial_attr
 from optuna_mofs.description import MeasureDescription, StudyDescription
 from optuna_mofs.features.codec import pack, unpack
 from optuna_mofs.features.representation import MaskFeatures

@@ -16,7 +16,7 @@ from optuna_mofs import (
     selected_mask,
     suggest_features,
 )
-from optuna_mofs._storage import frozen_attr
+from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.description import StudyDescription
 from optuna_mofs.features.codec import mask_id
 from optuna_mofs.selection import MASK, shorten, suggest
@@ -229,7 +229,7 @@ def test_an_integer_fixed_after_the_sampler_chose_is_not_given_the_samplers_set(
         """A sampler that knows masks; whoever wraps it may overrule its integer."""
 
         def sample_relative(self, study, trial, search_space):
-            from optuna_mofs._storage import write_trial_attr
+            from optuna_mofs._optuna import write_trial_attr
             from optuna_mofs.features.codec import pack_attribute
 
             mask = np.ones(40, dtype=bool)

@@ -9,7 +9,7 @@ from typing import Any
 
 from optuna.study import Study
 
-from optuna_mofs._storage import read_study_attr, write_study_attr
+from optuna_mofs._optuna import read_study_attr, write_study_attr
 
 _KEY = "run"
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from optuna_mofs._hints import did_you_mean
 from optuna_mofs._typing import Array
+from optuna_mofs._validation import did_you_mean
 from optuna_mofs.features.similarity import Similarity
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from optuna_mofs._hints import did_you_mean
+from optuna_mofs._validation import did_you_mean
 from optuna_mofs.filters.forest import random_forest
 from optuna_mofs.filters.information import chi2, cmim, information_gain, jmi, mrmr
 from optuna_mofs.filters.relief import relieff

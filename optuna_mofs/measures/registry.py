@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from optuna_mofs._hints import did_you_mean
+from optuna_mofs._validation import did_you_mean
 from optuna_mofs.measures.base import Fold, Measure
 from optuna_mofs.measures.capacity import vc_dimension_measure
 from optuna_mofs.measures.effort import model_size, parameter_count, prediction_time

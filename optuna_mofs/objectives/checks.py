@@ -11,7 +11,7 @@ import optuna
 from optuna.distributions import BaseDistribution
 from sklearn.base import clone
 
-from optuna_mofs._hints import did_you_mean
+from optuna_mofs._validation import did_you_mean
 from optuna_mofs.features.representation import Representation
 from optuna_mofs.features.table import FeatureTable
 from optuna_mofs.measures import Measure

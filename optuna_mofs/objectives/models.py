@@ -8,7 +8,7 @@ import numpy as np
 from optuna.trial import FrozenTrial
 from sklearn.pipeline import Pipeline
 
-from optuna_mofs._storage import frozen_attr
+from optuna_mofs._optuna import frozen_attr
 from optuna_mofs._typing import Array
 from optuna_mofs.columns import ColumnSelector
 from optuna_mofs.features.representation import Representation

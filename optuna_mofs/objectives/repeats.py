@@ -8,7 +8,7 @@ import numpy as np
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from optuna_mofs._storage import trials_of
+from optuna_mofs._optuna import trials_of
 from optuna_mofs._typing import Array
 from optuna_mofs.features.codec import pack
 from optuna_mofs.features.representation import Representation

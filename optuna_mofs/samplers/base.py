@@ -18,7 +18,7 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from optuna_mofs._storage import (
+from optuna_mofs._optuna import (
     frozen_attr,
     read_study_attr,
     write_study_attr,

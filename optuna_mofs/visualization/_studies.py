@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from optuna_mofs._storage import frozen_attr
+from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.description import StudyDescription
 from optuna_mofs.features.table import FeatureTable
 from optuna_mofs.fronts.front import Front, pareto_front

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from optuna.study import Study
 from optuna.trial import TrialState
 
-from optuna_mofs._storage import frozen_attr, trials_of
+from optuna_mofs._optuna import frozen_attr, trials_of
 from optuna_mofs.description import StudyDescription
 from optuna_mofs.features.representation import weight_parameter, weights_from_raw
 from optuna_mofs.history import PROPOSAL

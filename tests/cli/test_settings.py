@@ -4,7 +4,7 @@ import argparse
 
 import optuna
 
-from optuna_mofs._storage import write_study_attr
+from optuna_mofs._optuna import write_study_attr
 from optuna_mofs.cli.settings import Settings
 
 

@@ -26,7 +26,7 @@ from optuna_mofs import (
     selected_features,
     selected_mask,
 )
-from optuna_mofs._storage import frozen_attr
+from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.features.codec import unpack_attribute
 from optuna_mofs.filters import FilterEnsemble
 from optuna_mofs.selection import MASK

@@ -12,7 +12,7 @@ from optuna.study import Study
 from optuna.trial import create_trial
 
 from optuna_mofs import FeatureTable
-from optuna_mofs._storage import PREFIX
+from optuna_mofs._optuna import PREFIX
 from optuna_mofs.description import StudyDescription
 from optuna_mofs.features import FilterEnsembleFeatures, MaskFeatures, SingleFilterFeatures
 from optuna_mofs.features.representation import weight_parameter

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from optuna.distributions import BaseDistribution
 
-from optuna_mofs._hints import did_you_mean
 from optuna_mofs._typing import Array
+from optuna_mofs._validation import did_you_mean
 from optuna_mofs.features.draw import simplex_weights
 from optuna_mofs.history import History
 from optuna_mofs.samplers.operators.hypercube import latin_hypercube

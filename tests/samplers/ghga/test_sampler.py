@@ -12,7 +12,7 @@ from optuna.study import Study
 from optuna.trial import Trial
 
 from optuna_mofs import FeatureTable, GHGASampler, optima, suggest_features
-from optuna_mofs._storage import frozen_attr
+from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.history import PROPOSAL
 from optuna_mofs.samplers.operators.mask_start import wide_start
 

@@ -4,7 +4,7 @@ import optuna
 import pytest
 
 from optuna_mofs import LexicographicPreference, LexiFlowSampler
-from optuna_mofs._storage import frozen_attr
+from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.history import PROPOSAL
 from optuna_mofs.testing.problems import PROBLEMS, make_study, mixed
 

@@ -12,7 +12,7 @@ from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
 
 from optuna_mofs import FeatureSelectionObjective, ParEGOSampler, SMSEGOSampler
-from optuna_mofs._storage import frozen_attr
+from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.history import PROPOSAL
 from optuna_mofs.samplers.model_based.beyond import LookBeyond, is_look
 from optuna_mofs.samplers.model_based.infill import LowerConfidenceBound

@@ -19,7 +19,7 @@ from optuna_mofs import (
     SMSEGOSampler,
     suggest_features,
 )
-from optuna_mofs._storage import frozen_attr
+from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.history import PROPOSAL, History
 from optuna_mofs.samplers.base import Proposal
 from optuna_mofs.samplers.model_based import InfillSearch

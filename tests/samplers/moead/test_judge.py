@@ -5,7 +5,7 @@ import optuna
 import pytest
 
 from optuna_mofs import MOEADSampler
-from optuna_mofs._storage import frozen_attr
+from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.history import PROPOSAL, History
 from optuna_mofs.samplers.moead.children import draw_children
 from optuna_mofs.samplers.moead.decomposition import tchebycheff

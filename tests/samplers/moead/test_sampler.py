@@ -8,7 +8,7 @@ import pytest
 from optuna.samplers import RandomSampler
 
 from optuna_mofs import MOEADSampler, pareto_front
-from optuna_mofs._storage import frozen_attr
+from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.fronts import hypervolume
 from optuna_mofs.history import PROPOSAL
 from optuna_mofs.samplers.moead.variation import DifferentialVariation

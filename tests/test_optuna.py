@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from optuna.exceptions import StorageInternalError
 from optuna.storages import InMemoryStorage
 
-from optuna_mofs import _storage
-from optuna_mofs._storage import (
+from optuna_mofs import _optuna as _storage
+from optuna_mofs._optuna import (
     PREFIX,
     frozen_attr,
     read_study_attr,
@@ -20,6 +20,8 @@ from optuna_mofs._storage import (
 )
 
 STORAGE = InMemoryStorage()
+
+
 STUDY = optuna.create_study(storage=STORAGE)
 
 

@@ -1,4 +1,4 @@
-"""What a misspelled name may have meant."""
+"""Argument checks that name the value and the remedy."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from optuna_mofs._hints import did_you_mean
+from optuna_mofs._validation import did_you_mean
 
 
 def test_the_closest_name_or_nothing() -> None:

@@ -15,8 +15,8 @@ from optuna.distributions import BaseDistribution, distribution_to_json, json_to
 from optuna.study import Study
 
 from optuna_mofs._optuna import read_study_attr, write_study_attr
-from optuna_mofs.features.representation import Representation, representation
-from optuna_mofs.features.table import FeatureTable
+from optuna_mofs.features._representation import Representation, representation
+from optuna_mofs.features._table import FeatureTable
 
 _KEY = "description"
 _READ: WeakKeyDictionary[Study, StudyDescription] = WeakKeyDictionary()

@@ -18,9 +18,9 @@ from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 from optuna_mofs._optuna import PREFIX, frozen_attr, read_trial_attr, trials_of, write_trial_attr
 from optuna_mofs._typing import Array
 from optuna_mofs.description import StudyDescription
-from optuna_mofs.features.codec import unpack_attribute
-from optuna_mofs.features.representation import MaskFeatures, Representation
-from optuna_mofs.features.table import FeatureTable
+from optuna_mofs.features._codec import unpack_attribute
+from optuna_mofs.features._representation import MaskFeatures, Representation
+from optuna_mofs.features._table import FeatureTable
 
 #: Key of the trial attribute that holds the packed mask.
 MASK = "mask"

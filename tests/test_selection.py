@@ -18,7 +18,7 @@ from optuna_mofs import (
 )
 from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.description import StudyDescription
-from optuna_mofs.features.codec import mask_id
+from optuna_mofs.features._codec import mask_id
 from optuna_mofs.selection import MASK, shorten, suggest
 
 NAMES = tuple(f"x{j}" for j in range(40))
@@ -230,7 +230,7 @@ def test_an_integer_fixed_after_the_sampler_chose_is_not_given_the_samplers_set(
 
         def sample_relative(self, study, trial, search_space):
             from optuna_mofs._optuna import write_trial_attr
-            from optuna_mofs.features.codec import pack_attribute
+            from optuna_mofs.features._codec import pack_attribute
 
             mask = np.ones(40, dtype=bool)
             write_trial_attr(study, trial, MASK, pack_attribute(mask_id(mask), mask))

@@ -11,7 +11,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from optuna_mofs import FeatureTable
-from optuna_mofs.features.draw import geometric_size, subset_of_size
+from optuna_mofs.features._mask_sampling import geometric_size, subset_of_size
 from optuna_mofs.history import History
 from optuna_mofs.samplers.base import HistorySampler, Proposal
 

@@ -16,7 +16,7 @@ from pymoo.operators.mutation.pm import PM
 from pymoo.optimize import minimize
 
 from optuna_mofs import FeatureSelectionObjective
-from optuna_mofs.features.draw import geometric_size, subset_of_size
+from optuna_mofs.features._mask_sampling import geometric_size, subset_of_size
 from optuna_mofs.parameters import ParameterSpace
 
 

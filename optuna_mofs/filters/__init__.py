@@ -10,24 +10,24 @@ A filter is a function ``f(X, y) -> scores``, one number per feature, higher is 
 
 from __future__ import annotations
 
-from optuna_mofs.filters.data import DEFAULT_BINS, FilterData
-from optuna_mofs.filters.encode import detect_task
-from optuna_mofs.filters.ensemble import FilterEnsemble, rank_scores
-from optuna_mofs.filters.forest import random_forest
-from optuna_mofs.filters.information import chi2, cmim, information_gain, jmi, mrmr
-from optuna_mofs.filters.registry import (
+from optuna_mofs.data._target import detect_task
+from optuna_mofs.filters._data import DEFAULT_BINS, FilterData
+from optuna_mofs.filters._ensemble import FilterEnsemble, rank_scores
+from optuna_mofs.filters._information import chi2, cmim, information_gain, jmi, mrmr
+from optuna_mofs.filters._registry import (
     DEFAULT_FILTERS,
     FILTERS,
     filter_names,
     get_filter,
     resolve_filters,
 )
-from optuna_mofs.filters.relief import relieff
-from optuna_mofs.filters.univariate import (
+from optuna_mofs.filters._relief import relieff
+from optuna_mofs.filters._univariate import (
     anova_f,
     auc,
     mutual_information,
     pearson,
+    random_forest,
     spearman,
     variance,
 )

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from optuna_mofs._typing import Array
-from optuna_mofs.features.table import FeatureTable
+from optuna_mofs.features._table import FeatureTable
 
 
 @dataclass(eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.features.table import FeatureTable
+from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.measures.base import Evaluation, Measure
 
 

@@ -17,22 +17,20 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from sklearn.metrics import check_scoring
 
 from optuna_mofs._typing import Array
+from optuna_mofs.data._dataset import Dataset, Split, draw_splits, is_number
 from optuna_mofs.description import MeasureDescription, StudyDescription
-from optuna_mofs.features.representation import Representation, representation
-from optuna_mofs.features.table import FeatureTable
+from optuna_mofs.features._ranking import Ranking
+from optuna_mofs.features._redundancy import typical_share
+from optuna_mofs.features._representation import Representation, representation
+from optuna_mofs.features._table import FeatureTable, feature_layout
 from optuna_mofs.filters import FilterData
-from optuna_mofs.filters.likeness import typical_share
 from optuna_mofs.measures import Fold, Measure, measure
 from optuna_mofs.objectives.checks import check_measures, check_weights
 from optuna_mofs.objectives.conditions import conditions_of
-from optuna_mofs.objectives.dataset import Dataset
 from optuna_mofs.objectives.evaluator import Evaluator
 from optuna_mofs.objectives.learners import Learners
 from optuna_mofs.objectives.models import TrialModels
-from optuna_mofs.objectives.ranking import Ranking
 from optuna_mofs.objectives.repeats import RepeatIndex
-from optuna_mofs.objectives.splits import Split, draw_splits, is_number
-from optuna_mofs.objectives.tables import feature_layout
 from optuna_mofs.selection import note_features, suggest_mask
 
 # A child of Optuna's logger, so that its verbosity holds here too.

@@ -12,8 +12,8 @@ from optuna.distributions import BaseDistribution
 from sklearn.base import clone
 
 from optuna_mofs._validation import did_you_mean
-from optuna_mofs.features.representation import Representation
-from optuna_mofs.features.table import FeatureTable
+from optuna_mofs.features._representation import Representation
+from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.measures import Measure
 from optuna_mofs.measures.registry import CLASSIFIER_ONLY
 from optuna_mofs.objectives.evaluator import last_step

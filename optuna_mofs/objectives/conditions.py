@@ -13,8 +13,7 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import _BaseComposition
 
-from optuna_mofs.objectives.dataset import Dataset
-from optuna_mofs.objectives.splits import Split
+from optuna_mofs.data._dataset import Dataset, Split
 
 
 def conditions_of(

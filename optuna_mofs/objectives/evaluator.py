@@ -13,10 +13,9 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.pipeline import Pipeline
 
 from optuna_mofs._typing import Array
-from optuna_mofs.features.table import FeatureTable
+from optuna_mofs.data._dataset import Dataset, Split, take_rows
+from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.measures import Evaluation, Fold, Measure
-from optuna_mofs.objectives.dataset import Dataset, take_rows
-from optuna_mofs.objectives.splits import Split
 
 
 class Evaluator:

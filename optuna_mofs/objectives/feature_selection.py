@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from optuna_mofs.features.representation import Representation
+from optuna_mofs.features._representation import Representation
 from optuna_mofs.filters import DEFAULT_FILTERS
 from optuna_mofs.objectives.base import Measures, StudyObjective
 from optuna_mofs.objectives.learners import OneLearner, Space, checked_seed

@@ -10,8 +10,8 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.trial import FrozenTrial, Trial
 from sklearn.base import clone, is_classifier, is_clusterer, is_outlier_detector
 
-from optuna_mofs.features.representation import Representation
-from optuna_mofs.features.table import FeatureTable
+from optuna_mofs.features._representation import Representation
+from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.objectives.checks import check_names, check_space, checked_params
 from optuna_mofs.objectives.replay import ReplayTrial, replayed
 from optuna_mofs.selection import suggest

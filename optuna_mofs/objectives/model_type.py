@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from optuna.trial import FrozenTrial
 
-from optuna_mofs.features.representation import Representation
+from optuna_mofs.features._representation import Representation
 from optuna_mofs.filters import DEFAULT_FILTERS
 from optuna_mofs.measures import Measure, measure
 from optuna_mofs.objectives.base import Measures, StudyObjective

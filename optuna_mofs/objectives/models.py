@@ -11,13 +11,14 @@ from sklearn.pipeline import Pipeline
 from optuna_mofs._optuna import frozen_attr
 from optuna_mofs._typing import Array
 from optuna_mofs.columns import ColumnSelector
-from optuna_mofs.features.representation import Representation
-from optuna_mofs.features.table import FeatureTable
+from optuna_mofs.data._dataset import Dataset
+from optuna_mofs.data._target import plain_target
+from optuna_mofs.features._ranking import Ranking
+from optuna_mofs.features._representation import Representation
+from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.measures import Measure
-from optuna_mofs.objectives.dataset import Dataset, plain_target
 from optuna_mofs.objectives.evaluator import Evaluator, baseline, fit_options
 from optuna_mofs.objectives.learners import Learners
-from optuna_mofs.objectives.ranking import Ranking
 from optuna_mofs.selection import MASK, trial_mask
 
 

@@ -10,8 +10,8 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from optuna_mofs._optuna import trials_of
 from optuna_mofs._typing import Array
-from optuna_mofs.features.codec import pack
-from optuna_mofs.features.representation import Representation
+from optuna_mofs.features._codec import pack
+from optuna_mofs.features._representation import Representation
 from optuna_mofs.selection import trial_mask
 
 

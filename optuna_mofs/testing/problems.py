@@ -9,7 +9,7 @@ import numpy as np
 from optuna.study import Study, create_study
 from optuna.trial import Trial
 
-from optuna_mofs.features.table import FeatureTable
+from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.selection import suggest_features
 
 Objective = Callable[[Trial], tuple[float, ...]]

@@ -17,7 +17,7 @@ from optuna.study import Study
 from optuna.trial import Trial, TrialState
 
 from optuna_mofs._optuna import read_study_attr
-from optuna_mofs.features.codec import LARGEST_ID
+from optuna_mofs.features._codec import LARGEST_ID
 from optuna_mofs.resume import retry_interrupted
 from optuna_mofs.selection import selected_features
 from optuna_mofs.testing.problems import PROBLEMS, make_study

@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial
 
 from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.description import StudyDescription
-from optuna_mofs.features.table import FeatureTable
+from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.fronts.front import Front, pareto_front
 from optuna_mofs.fronts.study_points import feature_count, feature_text
 from optuna_mofs.history import PROPOSAL

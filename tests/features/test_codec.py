@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from optuna.distributions import CategoricalDistribution, IntDistribution
 
 from optuna_mofs.features import FeatureTable, MaskCodec
-from optuna_mofs.features.codec import (
+from optuna_mofs.features._codec import (
     LARGEST_ID,
     MAX_BITS,
     mask_id,

@@ -18,8 +18,8 @@ from optuna_mofs.features import (
     SingleFilterFeatures,
     representation,
 )
-from optuna_mofs.features.codec import unpack_attribute
-from optuna_mofs.features.representation import weights_from_raw
+from optuna_mofs.features._codec import unpack_attribute
+from optuna_mofs.features._representation import weights_from_raw
 from optuna_mofs.filters import rank_scores
 
 

@@ -6,4 +6,4 @@ import pytest
 @pytest.fixture(autouse=True)
 def small_forest(monkeypatch):
     """Fewer trees: the tests ask how the filter behaves, not how good its ranking is."""
-    monkeypatch.setattr("optuna_mofs.filters.forest.N_TREES", 40)
+    monkeypatch.setattr("optuna_mofs.filters._univariate.N_TREES", 40)

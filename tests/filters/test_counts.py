@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optuna_mofs.filters.counts import PairInformation
+from optuna_mofs.filters._counts import PairInformation
 
 from .textbook import information, pair_information
 

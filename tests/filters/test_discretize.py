@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import rankdata
 
-from optuna_mofs.filters.discretize import bin_columns, bin_vector, sort_columns
+from optuna_mofs.filters._discretize import bin_columns, bin_vector, sort_columns
 
 
 @settings(deadline=None, max_examples=60)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from optuna_mofs.filters import DEFAULT_FILTERS, FILTERS, auc, filter_names, get_filter, jmi
-from optuna_mofs.filters.registry import resolve_filters
+from optuna_mofs.filters._registry import resolve_filters
 
 
 def own(X, y):

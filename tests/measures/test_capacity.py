@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from optuna_mofs.features.table import FeatureTable
+from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.measures import Evaluation, capacity
 from optuna_mofs.measures.capacity import (
     SIZES,

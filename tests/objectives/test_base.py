@@ -27,7 +27,7 @@ from optuna_mofs import (
     selected_mask,
 )
 from optuna_mofs._optuna import frozen_attr
-from optuna_mofs.features.codec import unpack_attribute
+from optuna_mofs.features._codec import unpack_attribute
 from optuna_mofs.filters import FilterEnsemble
 from optuna_mofs.selection import MASK
 

@@ -11,11 +11,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from optuna_mofs.data._dataset import Dataset, draw_splits
 from optuna_mofs.features import FeatureTable
 from optuna_mofs.measures import Measure, measure
-from optuna_mofs.objectives.dataset import Dataset
 from optuna_mofs.objectives.evaluator import Evaluator, baseline, fit_options, last_step
-from optuna_mofs.objectives.splits import draw_splits
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 5))

@@ -15,7 +15,7 @@ from optuna.study import Study
 from optuna.trial import Trial, TrialState
 
 from optuna_mofs._optuna import frozen_attr, read_study_attr, write_study_attr
-from optuna_mofs.features.table import FeatureTable
+from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history import PROPOSAL, History
 from optuna_mofs.resume import retry_interrupted
 from optuna_mofs.samplers import base

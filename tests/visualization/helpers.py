@@ -15,7 +15,7 @@ from optuna_mofs import FeatureTable
 from optuna_mofs._optuna import PREFIX
 from optuna_mofs.description import StudyDescription
 from optuna_mofs.features import FilterEnsembleFeatures, MaskFeatures, SingleFilterFeatures
-from optuna_mofs.features.representation import weight_parameter
+from optuna_mofs.features._representation import weight_parameter
 from tests.fronts.helpers import make_study
 
 FILTERS = ("anova_f", "auc")

@@ -8,19 +8,19 @@ from typing import NamedTuple
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.features.draw import cheap_first
-from optuna_mofs.features.table import FeatureTable
+from optuna_mofs.features._mask_sampling import (
+    MaskStart,
+    bernoulli_start,
+    best_of_size,
+    cheap_first,
+    ensemble_start,
+    wide_start,
+)
+from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.samplers.ghga.archive import Archive
 from optuna_mofs.samplers.ghga.guides import Prediction
 from optuna_mofs.samplers.ghga.population import similar_pair
 from optuna_mofs.samplers.ghga.variation import commonality_crossover, size_keeping_mutation
-from optuna_mofs.samplers.operators.mask_start import (
-    MaskStart,
-    bernoulli_start,
-    best_of_size,
-    ensemble_start,
-    wide_start,
-)
 
 #: Children of which the guide takes one.
 _CANDIDATES = 30

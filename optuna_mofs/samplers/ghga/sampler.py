@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from optuna_mofs._typing import Array
+from optuna_mofs.features._mask_sampling import MaskStart, bernoulli_start
 from optuna_mofs.history import History
 from optuna_mofs.samplers.base import HistorySampler, Proposal
 from optuna_mofs.samplers.ghga.chains import NO_CHAIN
@@ -27,7 +28,6 @@ from optuna_mofs.samplers.ghga.variation import (
     declining_rate,
     size_keeping_mutation,
 )
-from optuna_mofs.samplers.operators.mask_start import MaskStart, bernoulli_start
 from optuna_mofs.samplers.operators.survival import pareto_ranks
 
 #: What an elimination does beyond the paper, and in the paper.

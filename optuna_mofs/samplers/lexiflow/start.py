@@ -10,14 +10,14 @@ from optuna.distributions import BaseDistribution
 
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import did_you_mean
-from optuna_mofs.features.draw import simplex_weights
-from optuna_mofs.history import History
-from optuna_mofs.samplers.operators.hypercube import latin_hypercube
-from optuna_mofs.samplers.operators.mask_start import (
+from optuna_mofs.features._mask_sampling import (
     ensemble_start,
     geometric_start,
     prefix_start,
+    simplex_weights,
 )
+from optuna_mofs.history import History
+from optuna_mofs.samplers.operators.hypercube import latin_hypercube
 from optuna_mofs.samplers.operators.places import Places
 from optuna_mofs.samplers.operators.rows import reflect
 

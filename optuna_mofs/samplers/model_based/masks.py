@@ -8,15 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.features.draw import simplex_weights
-from optuna_mofs.features.table import FeatureTable
+from optuna_mofs.features._mask_sampling import (
+    ensemble_start,
+    prefix_start,
+    simplex_weights,
+    wide_start,
+)
+from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.samplers.model_based.candidates import Candidates
 from optuna_mofs.samplers.operators.mask_change import (
     AddDrop,
     FilterEnsembleMutation,
     uniform_mask_crossover,
 )
-from optuna_mofs.samplers.operators.mask_start import ensemble_start, prefix_start, wide_start
 
 #: Masks of at most this many features are shown bit by bit; of larger ones this many bits.
 SHOWN_BITS = 32

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.features.representation import FilterFeatures
-from optuna_mofs.features.similarity import Similarity
-from optuna_mofs.features.table import FeatureTable
+from optuna_mofs.features._redundancy import Similarity
+from optuna_mofs.features._representation import FilterFeatures
+from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history import History
 from optuna_mofs.parameters import ParameterSpace
 

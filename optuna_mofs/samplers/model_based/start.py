@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.features.draw import simplex_weights
+from optuna_mofs.features._mask_sampling import (
+    ensemble_start,
+    geometric_start,
+    prefix_start,
+    simplex_weights,
+    wide_start,
+)
 from optuna_mofs.history import History
 from optuna_mofs.samplers.base import Proposal
 from optuna_mofs.samplers.model_based.design import thinned_design
 from optuna_mofs.samplers.model_based.warp import Warp
 from optuna_mofs.samplers.operators.activity import Activity
 from optuna_mofs.samplers.operators.hypercube import latin_hypercube
-from optuna_mofs.samplers.operators.mask_start import (
-    ensemble_start,
-    geometric_start,
-    prefix_start,
-    wide_start,
-)
 
 #: How first masks are made, in turn.
 _MASKS = (ensemble_start, prefix_start, geometric_start, wide_start)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.features.representation import weights_from_raw
+from optuna_mofs.features._representation import weights_from_raw
 from optuna_mofs.history import History
 
 #: Step size and switching probability of a configuration that remembers none.

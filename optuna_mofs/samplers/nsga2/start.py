@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optuna_mofs.history import History
-from optuna_mofs.samplers.nsga2.configuration import Configuration
-from optuna_mofs.samplers.operators.mask_start import (
+from optuna_mofs.features._mask_sampling import (
     MaskStart,
     ensemble_start,
     geometric_start,
     prefix_start,
     wide_start,
 )
+from optuna_mofs.history import History
+from optuna_mofs.samplers.nsga2.configuration import Configuration
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.features.codec import pack
+from optuna_mofs.features._codec import pack
 from optuna_mofs.history import History
 
 

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from optuna_mofs.features._mask_sampling import (
+    MaskStart,
+    bernoulli_start,
+    ensemble_start,
+    geometric_start,
+    uniform_start,
+)
 from optuna_mofs.samplers.nsga2.parents import tournament_parents
 from optuna_mofs.samplers.nsga2.start import Start
 from optuna_mofs.samplers.nsga2.variation import PaperVariation
@@ -12,13 +19,6 @@ from optuna_mofs.samplers.operators.mask_change import (
     FilterEnsembleMutation,
     HammingPreserving,
     MaskMutation,
-)
-from optuna_mofs.samplers.operators.mask_start import (
-    MaskStart,
-    bernoulli_start,
-    ensemble_start,
-    geometric_start,
-    uniform_start,
 )
 
 #: Start of masks and mutation of masks of each variant. Flipping a bit with probability 0.1 is

@@ -7,7 +7,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from optuna_mofs.features.draw import simplex_weights
+from optuna_mofs.features._mask_sampling import (
+    MaskStart,
+    ensemble_start,
+    prefix_start,
+    simplex_weights,
+    wide_start,
+)
 from optuna_mofs.history import History
 from optuna_mofs.samplers.nsga2.configuration import Configuration, raw_from_weights
 from optuna_mofs.samplers.operators.mask_change import (
@@ -15,12 +21,6 @@ from optuna_mofs.samplers.operators.mask_change import (
     FilterEnsembleMutation,
     MaskMutation,
     uniform_mask_crossover,
-)
-from optuna_mofs.samplers.operators.mask_start import (
-    MaskStart,
-    ensemble_start,
-    prefix_start,
-    wide_start,
 )
 from optuna_mofs.samplers.operators.rows import (
     adapt_rate,

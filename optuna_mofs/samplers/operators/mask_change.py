@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.features.draw import cheap_first, ensemble_probability
-from optuna_mofs.features.table import FeatureTable
+from optuna_mofs.features._mask_sampling import cheap_first, ensemble_probability
+from optuna_mofs.features._table import FeatureTable
 
 MaskMutation = Callable[[np.random.Generator, Array, FeatureTable, Array], Array]
 

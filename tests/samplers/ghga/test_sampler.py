@@ -13,8 +13,8 @@ from optuna.trial import Trial
 
 from optuna_mofs import FeatureTable, GHGASampler, optima, suggest_features
 from optuna_mofs._optuna import frozen_attr
+from optuna_mofs.features._mask_sampling import wide_start
 from optuna_mofs.history import PROPOSAL
-from optuna_mofs.samplers.operators.mask_start import wide_start
 
 P = 16
 #: Two sets of three features that explain everything, and share one feature.

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from optuna.distributions import FloatDistribution
 
 from optuna_mofs import FeatureTable, FilterEnsembleFeatures, SingleFilterFeatures
-from optuna_mofs.features.representation import FilterFeatures
-from optuna_mofs.features.similarity import Similarity
+from optuna_mofs.features._redundancy import Similarity
+from optuna_mofs.features._representation import FilterFeatures
 from optuna_mofs.parameters import ParameterSpace
 from optuna_mofs.samplers.model_based.set_view import FilterSets, SetView
 

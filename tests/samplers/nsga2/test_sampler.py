@@ -8,7 +8,7 @@ import pytest
 from optuna.trial import Trial, TrialState
 
 from optuna_mofs._optuna import frozen_attr
-from optuna_mofs.features.table import FeatureTable
+from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history import PROPOSAL
 from optuna_mofs.samplers import FilterEnsembleNSGA2Sampler
 from optuna_mofs.samplers.nsga2.population import Population

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from optuna_mofs.description import StudyDescription
-from optuna_mofs.features.representation import MaskFeatures
-from optuna_mofs.features.table import FeatureTable
+from optuna_mofs.features._mask_sampling import bernoulli_start, geometric_start
+from optuna_mofs.features._representation import MaskFeatures
+from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history import History
 from optuna_mofs.samplers.nsga2.start import Start
-from optuna_mofs.samplers.operators.mask_start import bernoulli_start, geometric_start
 from optuna_mofs.testing.problems import _table, make_study, mixed
 
 

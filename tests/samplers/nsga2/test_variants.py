@@ -4,6 +4,12 @@ from typing import Any
 
 import pytest
 
+from optuna_mofs.features._mask_sampling import (
+    bernoulli_start,
+    ensemble_start,
+    geometric_start,
+    uniform_start,
+)
 from optuna_mofs.samplers.nsga2.parents import tournament_parents
 from optuna_mofs.samplers.nsga2.variants import paper_settings
 from optuna_mofs.samplers.nsga2.variation import PaperVariation
@@ -11,12 +17,6 @@ from optuna_mofs.samplers.operators.mask_change import (
     BitFlip,
     FilterEnsembleMutation,
     HammingPreserving,
-)
-from optuna_mofs.samplers.operators.mask_start import (
-    bernoulli_start,
-    ensemble_start,
-    geometric_start,
-    uniform_start,
 )
 
 

@@ -5,20 +5,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optuna_mofs.features.table import FeatureTable
-from optuna_mofs.samplers.operators.mask_change import (
-    BitFlip,
-    FilterEnsembleMutation,
-    HammingPreserving,
-    uniform_mask_crossover,
-)
-from optuna_mofs.samplers.operators.mask_start import (
+from optuna_mofs.features._mask_sampling import (
     bernoulli_start,
     ensemble_start,
     geometric_start,
     prefix_start,
     uniform_start,
     wide_start,
+)
+from optuna_mofs.features._table import FeatureTable
+from optuna_mofs.samplers.operators.mask_change import (
+    BitFlip,
+    FilterEnsembleMutation,
+    HammingPreserving,
+    uniform_mask_crossover,
 )
 
 P = 200

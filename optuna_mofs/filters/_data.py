@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, cast
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
 from optuna_mofs._typing import Floats
-from optuna_mofs.filters.counts import PairInformation
-from optuna_mofs.filters.discretize import MAX_BINS, bin_columns, bin_vector, sort_columns
-from optuna_mofs.filters.encode import Task, detect_task, encode_columns, encode_target
+from optuna_mofs.data._target import Task, detect_task, encode_target
+from optuna_mofs.filters._counts import PairInformation
+from optuna_mofs.filters._discretize import MAX_BINS, bin_columns, bin_vector, sort_columns
 
 DEFAULT_BINS = 5
+
+
 BLOCK_ENTRIES = 2_000_000  # dense floats held at a time: 16 MB
+
+
 PAIR_BUDGET = 2_000_000
+
+
 LEAST_STEPS = 100
 
 
@@ -247,3 +254,63 @@ def prepare(X: Any, y: Any, options: FilterOptions) -> FilterData:
             raise ValueError("FilterData carries y and the options; give it alone.")
         return X
     return FilterData(X, y, **options)
+
+
+def encode_columns(X: Any) -> tuple[Any, NDArray[np.bool_]]:
+    """Turn ``X`` into a float array (or a sparse CSC matrix) and say which columns are nominal.
+
+    Strings and categories become the position of their level among the sorted (or declared)
+    levels, dates become numbers, missing entries of any kind become NaN. Ordered categories are
+    not nominal: their codes have a meaning.
+    """
+    if sparse.issparse(X):
+        values = sparse.csc_array(X, dtype=np.float64)
+        _refuse_infinity(values.data)
+        return values, np.zeros(values.shape[1], dtype=bool)
+    if not isinstance(X, pd.DataFrame):
+        array = np.asarray(X)
+        if array.ndim != 2:
+            raise ValueError(
+                f"X must have two dimensions (samples × features), got shape {array.shape}. "
+                "A single feature is given as X.reshape(-1, 1)."
+            )
+        if array.dtype.kind == "c":
+            raise ValueError("X holds complex numbers; give their real and imaginary parts.")
+        if array.dtype.kind in "biuf":
+            values = array.astype(np.float64, copy=False)
+            _refuse_infinity(values)
+            return values, np.zeros(array.shape[1], dtype=bool)
+        X = pd.DataFrame(array).infer_objects()
+    frame = cast(pd.DataFrame, X)
+    nominal = np.zeros(frame.shape[1], dtype=bool)
+    if all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in frame.dtypes):
+        values = frame.to_numpy(dtype=np.float64)
+    else:
+        values = np.empty(frame.shape, dtype=np.float64)
+        for k in range(frame.shape[1]):
+            values[:, k], nominal[k] = _encode_series(frame.iloc[:, k])
+    _refuse_infinity(values)
+    return values, nominal
+
+
+def _encode_series(column: pd.Series[Any]) -> tuple[NDArray[np.float64], bool]:
+    kind = pd.api.types
+    dtype = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        codes = column.cat.codes.to_numpy(dtype=np.float64)
+        return np.where(codes < 0, np.nan, codes), not dtype.ordered
+    if kind.is_datetime64_any_dtype(dtype) or kind.is_timedelta64_dtype(dtype):
+        numbers = column.astype("int64").to_numpy(dtype=np.float64)
+        return np.where(column.isna(), np.nan, numbers), False
+    if kind.is_bool_dtype(dtype) or kind.is_numeric_dtype(dtype):
+        return column.to_numpy(dtype=np.float64, na_value=np.nan), False
+    codes = column.astype("category").cat.codes.to_numpy(dtype=np.float64)
+    return np.where(codes < 0, np.nan, codes), True
+
+
+def _refuse_infinity(values: NDArray[np.float64]) -> None:
+    # A sum is enough to notice infinity; only then is every entry looked at.
+    with np.errstate(invalid="ignore", over="ignore"):
+        suspicious = not np.isfinite(values.sum())
+    if suspicious and np.isinf(values).any():
+        raise ValueError("X holds infinity; replace it by NaN or by a large number.")

@@ -6,20 +6,23 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from optuna_mofs._validation import did_you_mean
-from optuna_mofs.filters.forest import random_forest
-from optuna_mofs.filters.information import chi2, cmim, information_gain, jmi, mrmr
-from optuna_mofs.filters.relief import relieff
-from optuna_mofs.filters.univariate import (
+from optuna_mofs.filters._information import chi2, cmim, information_gain, jmi, mrmr
+from optuna_mofs.filters._relief import relieff
+from optuna_mofs.filters._univariate import (
     anova_f,
     auc,
     mutual_information,
     pearson,
+    random_forest,
     spearman,
     variance,
 )
 
 FilterFunction = Callable[..., Any]
+
+
 FilterSpec = str | FilterFunction | tuple[str, FilterFunction]
+
 
 _BUILT_IN: tuple[FilterFunction, ...] = (
     information_gain,
@@ -37,10 +40,16 @@ _BUILT_IN: tuple[FilterFunction, ...] = (
     relieff,
 )
 
+
 FILTERS: dict[str, FilterFunction] = {f.__name__: f for f in _BUILT_IN}
+
+
 """All filters by name; a function ``f(X, y) -> scores`` of your own may be added."""
 
+
 DEFAULT_FILTERS: tuple[str, ...] = ("information_gain", "random_forest", "jmi", "cmim", "auc")
+
+
 """The five filters of Binder et al. (2020)."""
 
 

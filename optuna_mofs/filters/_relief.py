@@ -10,9 +10,11 @@ from scipy import sparse
 from scipy.spatial.distance import pdist, squareform
 
 from optuna_mofs._typing import Floats
-from optuna_mofs.filters.data import FilterData, FilterOptions, prepare
+from optuna_mofs.filters._data import FilterData, FilterOptions, prepare
 
 N_NEIGHBOURS = 10
+
+
 MAX_SAMPLES = 1000
 
 

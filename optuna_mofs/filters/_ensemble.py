@@ -13,13 +13,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from optuna_mofs._typing import Floats
-from optuna_mofs.filters.data import DEFAULT_BINS, FilterData
-from optuna_mofs.filters.registry import (
-    DEFAULT_FILTERS,
-    FilterSpec,
-    resolve_filters,
-    shares_data,
-)
+from optuna_mofs.filters._data import DEFAULT_BINS, FilterData
+from optuna_mofs.filters._registry import DEFAULT_FILTERS, FilterSpec, resolve_filters, shares_data
 
 if TYPE_CHECKING:
     import pandas as pd

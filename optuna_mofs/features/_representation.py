@@ -14,13 +14,17 @@ import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 
 from optuna_mofs._typing import Array
-from optuna_mofs.features.codec import MaskCodec, check_form, mask_id, pack_attribute
-from optuna_mofs.features.similarity import best_first, chosen_apart
-from optuna_mofs.features.table import FeatureTable
+from optuna_mofs.features._codec import MaskCodec, check_form, mask_id, pack_attribute
+from optuna_mofs.features._redundancy import best_first, chosen_apart
+from optuna_mofs.features._table import FeatureTable
 
 Ranks = Literal["fold", "all"]
+
+
 #: Suggestion of filter ensembles, and the option that asks for it.
 _PENALTY = "redundancy_penalty"
+
+
 #: Share of variance from which features are said to be alike.
 _ALIKE = 0.5
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from optuna_mofs.features import FeatureTable
-from optuna_mofs.features.draw import (
+from optuna_mofs.features._mask_sampling import (
     cheap_first,
     ensemble_mask,
     ensemble_probability,

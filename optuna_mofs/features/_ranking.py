@@ -1,30 +1,176 @@
-"""How many features a search should start with: the geometric prior.
-
-Binder et al. (2020), section 4.3.1: decision trees on 100 random subsets of 90 % of the rows; the
-mean number of distinct split variables is the mean of the geometric distribution of mask sizes.
-"""
+"""What the data says about the features before the search: filter ranks and a size prior."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils import _safe_indexing
 
 from optuna_mofs._typing import Array
-from optuna_mofs.filters import FilterData
+from optuna_mofs.data._dataset import Dataset, take_rows
+from optuna_mofs.features._redundancy import Similarity, nearest_features
+from optuna_mofs.features._table import FeatureTable, feature_layout
+from optuna_mofs.filters import (
+    DEFAULT_FILTERS,
+    FilterData,
+    FilterEnsemble,
+    detect_task,
+    resolve_filters,
+)
+
+#: Row sets of which ranks are kept: the folds of any sensible cross-validation, not those of
+#: folds drawn anew for each trial.
+_KEPT = 64
+
+
+class Ranking:
+    """Ranks the features of a data set by an ensemble of filters.
+
+    Args:
+        data: The data.
+        layout: Its features, without ranks.
+        filters: Filters by name or as functions; empty for none.
+        random_state: Seed of the random filters.
+        mean_size: Size prior; None to estimate it from the data.
+        n_jobs: Threads or processes of the filters that can use several.
+        similar: Whether to find out which features say nearly the same.
+    """
+
+    def __init__(
+        self,
+        data: Dataset,
+        layout: FeatureTable,
+        filters: Sequence[Any],
+        random_state: int,
+        mean_size: float | None = None,
+        n_jobs: int | None = None,
+        similar: bool = False,
+    ) -> None:
+        self.data = data
+        self.filters = filters
+        names = tuple(name for name, _ in resolve_filters(filters)) if filters else ()
+        #: The features and the names of the filters, before these have looked at the data.
+        self.unranked = replace(layout, filters=names, mean_size=mean_size)
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.similar = similar
+        self._by_rows: dict[bytes, FeatureTable] = {}
+
+    @cached_property
+    def table(self) -> FeatureTable:
+        """The features with ranks of all rows and the size prior."""
+        table = self.unranked
+        if len(table.free) == 0:
+            return table
+        size = table.mean_size
+        if size is None:
+            size = mean_tree_size(
+                self.data.X,
+                self.data.y,
+                classification=self.data.classification,
+                columns=table.columns,
+                random_state=self.random_state,
+            )
+        if table.filters:
+            table = self.of_rows(np.arange(self.data.shape[0]))
+        return replace(table, mean_size=size)
+
+    def of_rows(self, rows: Array) -> FeatureTable:
+        """The features with ranks and similarity from some rows only."""
+        key = rows.tobytes()
+        table = self._by_rows.get(key)
+        if table is None:
+            table = self._look_at(take_rows(self.data.X, rows), self.data.y[rows])
+            if len(self._by_rows) < _KEPT:
+                self._by_rows[key] = table
+        return table
+
+    def _look_at(self, X: Any, y: Array) -> FeatureTable:
+        columns = self.unranked.columns
+        ensemble = FilterEnsemble(
+            self.filters,
+            task="classification" if self.data.classification else "regression",
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+        )
+        ranks = ensemble.fit(X, y, groups=columns).ranks_
+        similar = None
+        if self.similar:
+            similar = Similarity(*nearest_features(FilterData(X, y), columns))
+        return replace(self.unranked, ranks=ranks, similar=similar)
+
+
+def feature_table(
+    X: Any,
+    y: Any,
+    *,
+    task: Literal["auto", "classification", "regression"] = "auto",
+    filters: Sequence[Any] = DEFAULT_FILTERS,
+    feature_names: Sequence[str] | None = None,
+    feature_groups: Mapping[str, Sequence[str]] | None = None,
+    fixed_features: Sequence[str] = (),
+    costs: Sequence[float] | Mapping[str, float] | None = None,
+    mean_size: float | None = None,
+    random_state: int = 0,
+) -> FeatureTable:
+    """Look at the data once, for :func:`optuna_mofs.suggest_features` in your own objective.
+
+    The filter ranks and the size prior (Binder et al. 2020, section 4.3) guide the samplers of
+    this package from the first trial on.
+
+    Args:
+        X: Array, DataFrame or sparse matrix.
+        y: Target.
+        task: ``"classification"``, ``"regression"``, or ``"auto"`` to decide by ``y``.
+        filters: Filters by name or as functions; empty for none.
+        feature_names: Names of the columns if X has none.
+        feature_groups: Columns that are one feature (name of the feature to column names).
+        fixed_features: Names of features that are always in.
+        costs: Cost of each feature, as a sequence or by name (1 for those not named).
+        mean_size: Expected number of features at the start of a search; by default that of
+            decision trees on the data.
+        random_state: Seed of the filters.
+
+    Example:
+        >>> from sklearn.datasets import load_wine
+        >>> X, y = load_wine(return_X_y=True, as_frame=True)
+        >>> table = feature_table(X, y, filters=["anova_f"], fixed_features=["alcohol"])
+        >>> len(table), len(table.free), table.ranks.shape
+        (13, 12, (1, 13))
+    """
+    if task not in ("auto", "classification", "regression"):
+        raise ValueError(f"task must be 'auto', 'classification' or 'regression', not {task!r}.")
+    decided = detect_task(y) if task == "auto" else task
+    data = Dataset(X, y, classification=decided == "classification", feature_names=feature_names)
+    layout = feature_layout(
+        data.column_names, groups=feature_groups, fixed=fixed_features, costs=costs
+    )
+    return Ranking(data, layout, filters, random_state, mean_size).table
+
 
 #: Rows × columns × trees that the automatic number of subsets may spend: about a second.
 _WORK = 4e7
+
+
 #: More rows tell nothing new: of 5,000 rows chance alone does not gain 1 % of the impurity.
 _MAX_ROWS = 5_000
+
+
 #: Equal-frequency bins of a column; thresholds between them are all that a tree looks at.
 _BINS = 16
 
+
 # The trees stop as R's rpart does by default, which the paper used.
 _MIN_SPLIT = 20
+
+
 _MIN_LEAF = 7
+
+
 _MIN_GAIN = 0.01
 
 

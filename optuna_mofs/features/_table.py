@@ -11,10 +11,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import did_you_mean
-from optuna_mofs.features.similarity import Similarity
+from optuna_mofs.features._redundancy import Similarity
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,3 +307,49 @@ def _pack_ranks(ranks: Array) -> str:
 def _unpack_ranks(text: str, shape: tuple[int, int]) -> Array:
     halves = np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype="<u4")
     return halves.reshape(shape) / (2 * max(1, shape[1] - 1))
+
+
+def feature_layout(
+    column_names: Sequence[str],
+    *,
+    groups: Mapping[str, Sequence[str]] | None = None,
+    fixed: Sequence[str] = (),
+    costs: Sequence[float] | Mapping[str, float] | None = None,
+    all_fixed: bool = False,
+) -> FeatureTable:
+    """The features of a data set, before any filter has looked at them.
+
+    Args:
+        column_names: Names of the columns of X.
+        groups: Columns that are one feature.
+        fixed: Names of features that are always in.
+        costs: Cost of each feature, or costs by name.
+        all_fixed: Whether every feature is always in (no feature selection).
+
+    Example:
+        >>> feature_layout(["age", "pay"], costs={"pay": 5}).costs.tolist()
+        [1.0, 5.0]
+    """
+    names, columns = group_columns(column_names, groups)
+    table = FeatureTable(names, columns)
+    for group, members in (groups or {}).items():
+        inside = [name for name in fixed if name in members and name not in names]
+        if inside:
+            raise ValueError(
+                f"{inside[0]!r} is in the group {group!r}, which is chosen as one. "
+                f"Fix the group: fixed_features=[{group!r}]."
+            )
+    positions = range(len(names)) if all_fixed else sorted(set(table.positions(fixed)))
+    return FeatureTable(names, columns, costs=_costs(table, costs), fixed=tuple(positions))
+
+
+def _costs(
+    table: FeatureTable, costs: Sequence[float] | Mapping[str, float] | None
+) -> Array | None:
+    if isinstance(costs, pd.Series) and not isinstance(costs.index, pd.RangeIndex):
+        costs = costs.to_dict()
+    if costs is None or not isinstance(costs, Mapping):
+        return None if costs is None else np.asarray(costs, dtype=float)
+    vector = np.ones(len(table))
+    vector[table.positions(list(costs))] = list(costs.values())
+    return vector

@@ -1,10 +1,4 @@
-"""Filters on binned features: information gain, JMI, CMIM, mRMR and the chi-squared statistic.
-
-All work on the same bins and the same counts (:class:`~optuna_mofs.filters.FilterData`). JMI, CMIM
-and mRMR choose features one after another; their score is the order of choice, not the criterion's
-value: the first feature chosen has score p. After the exact steps (``n_steps``) the remaining
-features are ordered by the criterion as it stands then.
-"""
+"""Filters on discretized columns: information gain, chi-squared, JMI, CMIM and mRMR."""
 
 from __future__ import annotations
 
@@ -15,7 +9,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from optuna_mofs._typing import Floats
-from optuna_mofs.filters.data import FilterData, FilterOptions, prepare
+from optuna_mofs.filters._data import FilterData, FilterOptions, prepare
 
 DIGITS = 10  # criteria that agree to these decimals are tied
 

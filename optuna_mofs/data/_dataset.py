@@ -1,19 +1,21 @@
-"""X and y, checked once, whatever they are: array, DataFrame or sparse matrix."""
+"""The rows and columns of a search, and its cross-validation splits."""
 
 from __future__ import annotations
 
 import copy
 from collections import Counter
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, check_cv
 from sklearn.utils import _safe_indexing
-from sklearn.utils.multiclass import type_of_target
 
 from optuna_mofs._typing import Array
+from optuna_mofs.data._target import _classes, _numbers, plain_target
 
 
 class Dataset:
@@ -89,65 +91,6 @@ def take_rows(X: Any, rows: Array) -> Any:
     return X[rows] if isinstance(X, np.ndarray) else _safe_indexing(X, rows)
 
 
-def plain_target(y: Any, rows: int) -> Array:
-    """The target as a plain array without missing values."""
-    target = np.array(y)
-    if target.ndim == 2 and target.shape[1] == 1:
-        target = target[:, 0]
-    if target.ndim != 1:
-        raise ValueError(
-            f"y must have one dimension, but has shape {target.shape}. "
-            "Search one target at a time."
-        )
-    if len(target) != rows:
-        raise ValueError(f"X has {rows} rows but y has {len(target)}. Pass a target for each row.")
-    missing = np.asarray(pd.isna(target))
-    if missing.any():
-        raise ValueError(
-            f"y has {int(missing.sum())} missing values, the first in row "
-            f"{int(np.argmax(missing))}. Drop those rows."
-        )
-    if target.dtype.kind == "O":
-        # Columns of strings, categories or nullable numbers come as objects.
-        kinds = {isinstance(label, str) for label in target}
-        if len(kinds) > 1:
-            raise ValueError(
-                f"y mixes texts with other labels: {sorted(set(target), key=repr)[:4]}. "
-                "Make all of them texts."
-            )
-        target = np.asarray(target.tolist())
-    return target
-
-
-def _classes(target: Array) -> Array:
-    kind = type_of_target(target)
-    if kind not in ("binary", "multiclass"):
-        raise ValueError(
-            f"Classes are needed for classification, but y is {kind!r} (it starts with "
-            f"{target[:3].tolist()}). Pass classes, or a regressor for numbers."
-        )
-    if len(np.unique(target)) < 2:
-        raise ValueError(
-            f"y holds only one class: {target[:1].tolist()[0]!r}. Pass rows of at least two."
-        )
-    return target
-
-
-def _numbers(target: Array) -> Array:
-    if target.dtype.kind not in "biuf":
-        raise ValueError(
-            f"Numbers are needed for regression, but y starts with {target[:3].tolist()}. "
-            "Pass numbers, or a classifier for classes."
-        )
-    target = target.astype(float)
-    infinite = np.isinf(target)
-    if infinite.any():
-        raise ValueError(
-            f"y holds infinity, first in row {int(np.argmax(infinite))}. Drop those rows."
-        )
-    return target
-
-
 def _column_names(X: Any, given: Sequence[str] | None) -> tuple[str, ...]:
     p = X.shape[1]
     if isinstance(X, pd.DataFrame):
@@ -196,3 +139,76 @@ def _checked_weight(values: Any, rows: int) -> Array | None:
             f"sample_weight must be finite and at least 0, but row {bad[0]} has {weight[bad[0]]}."
         )
     return weight
+
+
+#: Rows of a training fold, and of its test fold.
+Split = tuple[Array, Array]
+
+
+def draw_splits(data: Dataset, cv: Any, seed: int) -> list[Split]:
+    """Train and test rows of each fold.
+
+    Args:
+        data: The data; its groups keep rows together.
+        cv: Number of folds (shuffled, stratified for classes), splitter, or iterable of splits.
+        seed: Shuffles the rows if ``cv`` is a number.
+    """
+    splitter = _splitter(data, cv, seed)
+    splits = [
+        (_rows(train), _rows(test)) for train, test in splitter.split(data.X, data.y, data.groups)
+    ]
+    if not splits:
+        raise ValueError(f"cv={cv!r} gives no folds. Pass a number of folds of at least 2.")
+    for k, (train, test) in enumerate(splits):
+        _check_split(data, f"{k} of cv={cv!r}", train, test)
+    return splits
+
+
+def is_number(cv: Any) -> bool:
+    """Whether ``cv`` is a number of folds."""
+    return isinstance(cv, Integral) and not isinstance(cv, bool)
+
+
+def _splitter(data: Dataset, cv: Any, seed: int) -> Any:
+    if not is_number(cv):
+        if cv is None or isinstance(cv, bool):
+            raise ValueError(f"cv must be a number of folds, a splitter or splits, but is {cv!r}.")
+        return check_cv(cv, data.y, classifier=data.classification)
+    if cv < 2:
+        raise ValueError(f"cv must be at least 2 folds, but is {cv}.")
+    if data.classification:
+        largest = int(np.unique(data.y, return_counts=True)[1].max())
+        if largest < cv:
+            raise ValueError(
+                f"No class has rows for {cv} folds: the largest of {len(np.unique(data.y))} has "
+                f"{largest} of {data.shape[0]} rows. Use fewer folds, or a regressor if y is a "
+                "number."
+            )
+    if data.groups is not None:
+        # Rows of a group belong together, or the test fold would know the training fold.
+        kind = StratifiedGroupKFold if data.classification else GroupKFold
+        return kind(int(cv), shuffle=True, random_state=seed)
+    splitter = check_cv(int(cv), data.y, classifier=data.classification)
+    splitter.shuffle, splitter.random_state = True, seed
+    return splitter
+
+
+def _rows(rows: Any) -> Array:
+    array = np.asarray(rows)
+    return np.flatnonzero(array) if array.dtype == bool else array
+
+
+def _check_split(data: Dataset, which: str, train: Array, test: Array) -> None:
+    for part, rows in (("training", train), ("test", test)):
+        if len(rows) == 0:
+            raise ValueError(f"The {part} fold {which} has no rows. Use fewer folds.")
+        if rows.min() < 0 or rows.max() >= data.shape[0]:
+            raise ValueError(
+                f"The {part} fold {which} has rows {rows.min()} to {rows.max()}, "
+                f"but X has rows 0 to {data.shape[0] - 1}."
+            )
+    if data.classification and len(np.unique(data.y[train])) < 2:
+        raise ValueError(
+            f"Training fold {which} holds only one class: {data.y[train].tolist()[0]!r}. "
+            "Use fewer folds or a stratified splitter."
+        )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from optuna_mofs.learners.early_stopping import EarlyStoppingClassifier, EarlyStoppingRegressor
-from optuna_mofs.learners.kernel_knn import KernelKNeighborsClassifier, KernelKNeighborsRegressor
-from optuna_mofs.learners.mlp import LayeredMLPClassifier, LayeredMLPRegressor
+from optuna_mofs.learners._early_stopping import EarlyStoppingClassifier, EarlyStoppingRegressor
+from optuna_mofs.learners._kernel_knn import KernelKNeighborsClassifier, KernelKNeighborsRegressor
+from optuna_mofs.learners._mlp import LayeredMLPClassifier, LayeredMLPRegressor
 
 __all__ = [
     "EarlyStoppingClassifier",

@@ -1,10 +1,10 @@
 """Numbers computed of a configuration: what a study minimises or maximises."""
 
-from optuna_mofs.measures.base import Evaluation, Fold, Measure
-from optuna_mofs.measures.capacity import vc_dimension, vc_dimension_measure
-from optuna_mofs.measures.effort import prediction_time
-from optuna_mofs.measures.fairness import disparity
-from optuna_mofs.measures.registry import measure, measure_names
+from optuna_mofs.measures._base import Evaluation, Fold, Measure
+from optuna_mofs.measures._complexity import prediction_time
+from optuna_mofs.measures._prediction import disparity
+from optuna_mofs.measures._registry import measure, measure_names
+from optuna_mofs.measures._vc_dimension import vc_dimension, vc_dimension_measure
 
 __all__ = [
     "Evaluation",

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from optuna_mofs._typing import Array
 from optuna_mofs.columns import ColumnSelector
-from optuna_mofs.measures.probability import class_probabilities
+from optuna_mofs.measures._prediction import class_probabilities
 from optuna_mofs.models.weighting import (
     diverse_subset,
     focused_weights,

@@ -15,7 +15,7 @@ from optuna_mofs._validation import did_you_mean
 from optuna_mofs.features._representation import Representation
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.measures import Measure
-from optuna_mofs.measures.registry import CLASSIFIER_ONLY
+from optuna_mofs.measures._registry import CLASSIFIER_ONLY
 from optuna_mofs.objectives.evaluator import last_step
 from optuna_mofs.objectives.replay import ProbeTrial
 

@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from optuna_mofs.learners import EarlyStoppingClassifier, EarlyStoppingRegressor
-from optuna_mofs.learners.early_stopping import validation_split
+from optuna_mofs.learners._early_stopping import validation_split
 
 
 def make(library, task, n_estimators=100, **options):

@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from optuna_mofs.columns import ColumnSelector
-from optuna_mofs.measures.probability import class_probabilities
+from optuna_mofs.measures._prediction import class_probabilities
 from optuna_mofs.models import FrontClassifier, FrontRegressor
 
 X, Y = load_wine(return_X_y=True)

@@ -33,7 +33,7 @@ from optuna_mofs import (
     selected_mask,
 )
 from optuna_mofs.filters import FilterEnsemble
-from optuna_mofs.measures.feature import selection_instability
+from optuna_mofs.measures._complexity import selection_instability
 
 from .learners import CountingTree, Watching
 from .wine import DEPTH, TREE, P, X, Y, expected_error, objective, run

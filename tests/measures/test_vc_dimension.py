@@ -15,8 +15,9 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from optuna_mofs.features._table import FeatureTable
-from optuna_mofs.measures import Evaluation, capacity
-from optuna_mofs.measures.capacity import (
+from optuna_mofs.measures import Evaluation
+from optuna_mofs.measures import _vc_dimension as capacity
+from optuna_mofs.measures._vc_dimension import (
     SIZES,
     deviation_bound,
     fitted_dimension,

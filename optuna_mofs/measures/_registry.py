@@ -5,18 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from optuna_mofs._validation import did_you_mean
-from optuna_mofs.measures.base import Fold, Measure
-from optuna_mofs.measures.capacity import vc_dimension_measure
-from optuna_mofs.measures.effort import model_size, parameter_count, prediction_time
-from optuna_mofs.measures.fairness import geometric_mean_loss
-from optuna_mofs.measures.feature import COST, COUNT, FRACTION, INSTABILITY
-from optuna_mofs.measures.model import (
+from optuna_mofs.measures._base import Fold, Measure
+from optuna_mofs.measures._complexity import (
+    COST,
+    COUNT,
+    FRACTION,
+    INSTABILITY,
+    model_size,
+    parameter_count,
+    prediction_time,
+)
+from optuna_mofs.measures._prediction import (
+    auc_loss,
+    brier_loss,
     error_measure,
     false_negative_rate,
     false_positive_rate,
+    geometric_mean_loss,
+    log_loss,
     training_error_measure,
 )
-from optuna_mofs.measures.probability import auc_loss, brier_loss, log_loss
+from optuna_mofs.measures._vc_dimension import vc_dimension_measure
 
 # Some measures depend on the objective's scorer, so each entry is a function of it.
 _MEASURES: dict[str, Callable[[object], Measure]] = {
@@ -41,7 +50,9 @@ _MEASURES: dict[str, Callable[[object], Measure]] = {
     "instability": lambda _: INSTABILITY,
 }
 
+
 _ALIASES = {"false_negative_rate": "fnr", "false_positive_rate": "fpr", "n_features": "count"}
+
 
 #: Measures that only make sense for classifiers.
 CLASSIFIER_ONLY = frozenset(

@@ -23,7 +23,7 @@ from sklearn.model_selection import StratifiedKFold
 from benchmarks.common import load
 from benchmarks.lexiflow_tasks import Task
 from optuna_mofs import FeatureTable, SingleFilterFeatures
-from optuna_mofs.description import MeasureDescription, StudyDescription
+from optuna_mofs.study._description import MeasureDescription, StudyDescription
 
 TREES = 12
 SIZES = 14

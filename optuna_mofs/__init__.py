@@ -28,7 +28,6 @@ from optuna_mofs.objectives import (
     feature_table,
 )
 from optuna_mofs.preferences import LexicographicPreference
-from optuna_mofs.resume import retry_interrupted
 from optuna_mofs.samplers import (
     FilterEnsembleNSGA2Sampler,
     GHGASampler,
@@ -38,12 +37,8 @@ from optuna_mofs.samplers import (
     SMSEGOSampler,
     StopWhenSettled,
 )
-from optuna_mofs.selection import (
-    enqueue_features,
-    selected_features,
-    selected_mask,
-    suggest_features,
-)
+from optuna_mofs.study._feature_sets import selected_features, selected_mask, suggest_features
+from optuna_mofs.study._queue import enqueue_features, retry_interrupted
 
 __version__ = "0.1.0"
 

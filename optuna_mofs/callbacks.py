@@ -11,8 +11,8 @@ from optuna.trial import FrozenTrial, TrialState
 
 from optuna_mofs._optuna import trials_of
 from optuna_mofs.fronts.optima import optimal_rows
-from optuna_mofs.fronts.study_points import is_feasible
-from optuna_mofs.selection import selected_mask
+from optuna_mofs.study._completed_trials import is_feasible
+from optuna_mofs.study._feature_sets import selected_mask
 
 
 class StopWhenNothingNew:

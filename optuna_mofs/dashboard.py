@@ -16,10 +16,10 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from optuna_mofs._imports import optional_import
-from optuna_mofs.description import StudyDescription
-from optuna_mofs.fronts.study_points import named_directions
 from optuna_mofs.preferences import LexicographicPreference
-from optuna_mofs.selection import shorten
+from optuna_mofs.study._completed_trials import named_directions
+from optuna_mofs.study._description import StudyDescription
+from optuna_mofs.study._feature_sets import shorten
 from optuna_mofs.visualization.overview import checked_names, plot_all
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from optuna.trial import FrozenTrial, TrialState
 
 from optuna_mofs._optuna import frozen_attr, trials_of
 from optuna_mofs._typing import Array
-from optuna_mofs.description import StudyDescription
 from optuna_mofs.features._codec import unpack
 from optuna_mofs.features._representation import MaskFeatures
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.parameters import ParameterSpace, widened
-from optuna_mofs.selection import MASK
+from optuna_mofs.study._description import StudyDescription
+from optuna_mofs.study._feature_sets import MASK
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from optuna_mofs.fronts.lexicographic import LexicographicOrder, check_arguments, named_order
-from optuna_mofs.fronts.study_points import StudyPoints, named_directions, read_points
+from optuna_mofs.study._completed_trials import StudyPoints, named_directions, read_points
 
 Metric = str | int
 

@@ -15,8 +15,8 @@ from optuna.study import Study
 
 from optuna_mofs import FeatureSelectionObjective
 from optuna_mofs._imports import optional_import
-from optuna_mofs.description import StudyDescription
 from optuna_mofs.parameters import ParameterSpace
+from optuna_mofs.study._description import StudyDescription
 
 
 def run_flaml(

@@ -126,7 +126,7 @@ def _complete(settings: Settings, study: Study) -> Settings:
 
 def _check(study: Study, objective: FeatureSelectionObjective) -> None:
     """Other columns are an error; other rows are allowed, and told."""
-    from optuna_mofs.description import StudyDescription
+    from optuna_mofs.study._description import StudyDescription
 
     known = StudyDescription.read(study)
     try:

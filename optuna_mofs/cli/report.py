@@ -210,14 +210,14 @@ def _features(front: Front, trial: FrozenTrial) -> list[str] | None:
 
 
 def _all_features(front: Front) -> int | None:
-    from optuna_mofs.description import StudyDescription
+    from optuna_mofs.study._description import StudyDescription
 
     known = StudyDescription.read(front.study)
     return None if known is None or known.features is None else len(known.features)
 
 
 def _hyperparameters(front: Front, trial: FrozenTrial) -> list[list[str]]:
-    from optuna_mofs.description import StudyDescription
+    from optuna_mofs.study._description import StudyDescription
 
     known = StudyDescription.read(front.study)
     mask = set() if known is None else set(known.mask_parameters)

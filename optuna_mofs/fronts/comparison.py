@@ -9,8 +9,7 @@ import numpy as np
 from optuna.study import Study
 
 from optuna_mofs.fronts.front import pareto_front
-from optuna_mofs.fronts.metrics import per_metric
-from optuna_mofs.fronts.study_points import StudyPoints, read_points
+from optuna_mofs.study._completed_trials import StudyPoints, per_metric, read_points
 
 if TYPE_CHECKING:
     import pandas as pd

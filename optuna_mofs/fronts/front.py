@@ -14,9 +14,9 @@ from optuna_mofs.fronts.dominance import nondominated_mask
 from optuna_mofs.fronts.knees import knee_index
 from optuna_mofs.fronts.lexicographic import named_order
 from optuna_mofs.fronts.parsimony import one_standard_error_index
-from optuna_mofs.fronts.study_points import StudyPoints, feature_count, read_points
 from optuna_mofs.fronts.tables import front_frame
 from optuna_mofs.fronts.volume import hypervolume
+from optuna_mofs.study._completed_trials import StudyPoints, feature_count, read_points
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from optuna_mofs._typing import Floats
 from optuna_mofs.fronts._arrays import as_points, has_no_nan
-from optuna_mofs.fronts.metrics import metric_column, per_metric
+from optuna_mofs.study._completed_trials import metric_column, per_metric
 
 # A sum like 0.7 + 0.1 falls just short of 0.8; who allows 0.1 means to include 0.8.
 _ROUNDING = 1e-12

@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from optuna_mofs.description import StudyDescription
-from optuna_mofs.fronts.study_points import read_points
-from optuna_mofs.selection import selected_mask
+from optuna_mofs.study._completed_trials import read_points
+from optuna_mofs.study._description import StudyDescription
+from optuna_mofs.study._feature_sets import selected_mask
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from optuna.study import Study
 
-from optuna_mofs.fronts.study_points import read_points
 from optuna_mofs.fronts.volume import hypervolume_over_time
+from optuna_mofs.study._completed_trials import read_points
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from optuna_mofs.description import StudyDescription
-from optuna_mofs.fronts.study_points import feature_count, feature_text
+from optuna_mofs.study._completed_trials import feature_count, feature_text
+from optuna_mofs.study._description import StudyDescription
 
 if TYPE_CHECKING:
     import pandas as pd

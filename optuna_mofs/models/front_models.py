@@ -22,7 +22,7 @@ from optuna_mofs.models.weighting import (
     ideal_distances,
     inverse_distance_weights,
 )
-from optuna_mofs.objectives.evaluator import fit_options
+from optuna_mofs.objectives._evaluator import fit_options
 
 Strategy = Literal["knee", "weighted", "diverse", "focused"]
 _STRATEGIES = ("knee", "weighted", "diverse", "focused")

@@ -11,7 +11,7 @@ from optuna.trial import FrozenTrial
 
 from optuna_mofs.fronts import pareto_front
 from optuna_mofs.models.front_models import FrontClassifier, FrontRegressor, Strategy
-from optuna_mofs.objectives.base import StudyObjective
+from optuna_mofs.objectives._objective import StudyObjective
 
 
 def front_model(

@@ -10,7 +10,7 @@ from optuna.study import Study, create_study
 from optuna.trial import Trial
 
 from optuna_mofs.features._table import FeatureTable
-from optuna_mofs.selection import suggest_features
+from optuna_mofs.study._feature_sets import suggest_features
 
 Objective = Callable[[Trial], tuple[float, ...]]
 

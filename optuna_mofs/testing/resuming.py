@@ -18,8 +18,8 @@ from optuna.trial import Trial, TrialState
 
 from optuna_mofs._optuna import read_study_attr
 from optuna_mofs.features._codec import LARGEST_ID
-from optuna_mofs.resume import retry_interrupted
-from optuna_mofs.selection import selected_features
+from optuna_mofs.study._feature_sets import selected_features
+from optuna_mofs.study._queue import retry_interrupted
 from optuna_mofs.testing.problems import PROBLEMS, make_study
 from optuna_mofs.testing.proposing import SamplerFactory, distinct, params_of
 from optuna_mofs.testing.worker import Job, open_storage, run

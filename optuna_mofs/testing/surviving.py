@@ -8,7 +8,8 @@ import optuna
 from optuna.samplers import PartialFixedSampler
 from optuna.trial import Trial, TrialState
 
-from optuna_mofs.selection import enqueue_features, selected_features
+from optuna_mofs.study._feature_sets import selected_features
+from optuna_mofs.study._queue import enqueue_features
 from optuna_mofs.testing.problems import PROBLEMS, make_study, mixed
 from optuna_mofs.testing.proposing import SamplerFactory, distinct, params_of
 

@@ -10,7 +10,7 @@ import numpy as np
 from optuna_mofs._typing import Floats
 from optuna_mofs.fronts.attainment import attainment_surfaces
 from optuna_mofs.fronts.comparison import same_metrics
-from optuna_mofs.fronts.study_points import StudyPoints, read_points
+from optuna_mofs.study._completed_trials import StudyPoints, read_points
 from optuna_mofs.visualization._studies import NothingToPlotError, Studies, grouped
 from optuna_mofs.visualization._style import (
     UPPER_RIGHT,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from optuna.study import Study
 
-from optuna_mofs.fronts.study_points import read_points
+from optuna_mofs.study._completed_trials import read_points
 from optuna_mofs.visualization._studies import front_masks, titled
 from optuna_mofs.visualization._style import (
     ABOVE,

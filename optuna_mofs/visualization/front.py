@@ -12,8 +12,8 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from optuna_mofs.fronts.front import Front
-from optuna_mofs.fronts.study_points import StudyPoints, feature_count
 from optuna_mofs.preferences import LexicographicPreference
+from optuna_mofs.study._completed_trials import StudyPoints, feature_count
 from optuna_mofs.visualization._studies import NothingToPlotError, front_of, titled, trial_text
 from optuna_mofs.visualization._style import (
     ACCENT,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from optuna_mofs.fronts.comparison import Reference, shared_reference
 from optuna_mofs.fronts.progress import hypervolume_history
-from optuna_mofs.fronts.study_points import read_points
+from optuna_mofs.study._completed_trials import read_points
 from optuna_mofs.visualization._studies import NothingToPlotError, Studies, grouped
 from optuna_mofs.visualization._style import LOWER_RIGHT, colour, dressed, faded, number, plotly
 

@@ -10,8 +10,8 @@ from optuna.study import Study
 
 from optuna_mofs._typing import Floats
 from optuna_mofs.fronts.lexicographic import LexicographicOrder
-from optuna_mofs.fronts.study_points import read_points
 from optuna_mofs.preferences import LexicographicPreference
+from optuna_mofs.study._completed_trials import read_points
 from optuna_mofs.visualization._studies import NothingToPlotError, titled
 from optuna_mofs.visualization._style import (
     ABOVE,

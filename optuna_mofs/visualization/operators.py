@@ -9,7 +9,7 @@ import numpy as np
 from optuna.study import Study
 
 from optuna_mofs.fronts.dominance import newcomers_mask, nondominated_mask
-from optuna_mofs.fronts.study_points import read_points
+from optuna_mofs.study._completed_trials import read_points
 from optuna_mofs.visualization._studies import NothingToPlotError, operator_of, titled
 from optuna_mofs.visualization._style import LOWER_RIGHT, MAIN, dressed, faded, percent, plotly
 

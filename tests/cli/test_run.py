@@ -13,8 +13,8 @@ from optuna.trial import TrialState
 
 from optuna_mofs import FeatureSelectionObjective
 from optuna_mofs.cli import main
-from optuna_mofs.description import StudyDescription
-from optuna_mofs.objectives.evaluator import Evaluator
+from optuna_mofs.objectives._evaluator import Evaluator
+from optuna_mofs.study._description import StudyDescription
 from tests.cli.tables import QUICK, people
 
 pytestmark = pytest.mark.usefixtures("folder")

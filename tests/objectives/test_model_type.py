@@ -20,9 +20,9 @@ from optuna_mofs import (
     pareto_front,
     spaces,
 )
-from optuna_mofs.description import StudyDescription
 from optuna_mofs.history import History
 from optuna_mofs.measures import vc_dimension_measure
+from optuna_mofs.study._description import StudyDescription
 
 X, Y = load_wine(return_X_y=True)
 LEARNERS = {

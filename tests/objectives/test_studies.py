@@ -25,8 +25,8 @@ from optuna_mofs import (
     selected_features,
     selected_mask,
 )
-from optuna_mofs.description import StudyDescription
 from optuna_mofs.filters import FilterEnsemble
+from optuna_mofs.study._description import StudyDescription
 
 X, Y = load_wine(return_X_y=True)
 SPACE = {"var_smoothing": FloatDistribution(1e-9, 1, log=True)}

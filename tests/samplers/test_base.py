@@ -17,10 +17,10 @@ from optuna.trial import Trial, TrialState
 from optuna_mofs._optuna import frozen_attr, read_study_attr, write_study_attr
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history import PROPOSAL, History
-from optuna_mofs.resume import retry_interrupted
 from optuna_mofs.samplers import base
 from optuna_mofs.samplers.base import HistorySampler, Proposal
-from optuna_mofs.selection import enqueue_features, selected_features, suggest_features
+from optuna_mofs.study._feature_sets import selected_features, suggest_features
+from optuna_mofs.study._queue import enqueue_features, retry_interrupted
 
 Propose = Callable[[History, np.random.Generator, int], Proposal]
 

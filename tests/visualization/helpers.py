@@ -13,9 +13,9 @@ from optuna.trial import create_trial
 
 from optuna_mofs import FeatureTable
 from optuna_mofs._optuna import PREFIX
-from optuna_mofs.description import StudyDescription
 from optuna_mofs.features import FilterEnsembleFeatures, MaskFeatures, SingleFilterFeatures
 from optuna_mofs.features._representation import weight_parameter
+from optuna_mofs.study._description import StudyDescription
 from tests.fronts.helpers import make_study
 
 FILTERS = ("anova_f", "auc")

@@ -6,8 +6,8 @@ import numpy as np
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from optuna_mofs.fronts.study_points import read_points
 from optuna_mofs.preferences import LexicographicPreference
+from optuna_mofs.study._completed_trials import read_points
 
 
 class StopWhenSettled:

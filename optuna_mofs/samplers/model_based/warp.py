@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.description import StudyDescription
 from optuna_mofs.features._representation import FilterEnsembleFeatures, weight_parameter
+from optuna_mofs.study._description import StudyDescription
 
 #: Suggestion of the filter representations that says how many features are taken.
 _FRACTION = "fraction"

@@ -5,9 +5,9 @@ import optuna
 import pytest
 
 from optuna_mofs import FeatureTable, suggest_features
-from optuna_mofs.description import StudyDescription
 from optuna_mofs.history import History
 from optuna_mofs.samplers.ghga.search import Search
+from optuna_mofs.study._description import StudyDescription
 
 SETS = {
     # Loss of each set of four features; 0 and 1 are the optimum.

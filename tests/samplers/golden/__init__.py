@@ -29,8 +29,8 @@ from optuna_mofs import (
     ParEGOSampler,
     SMSEGOSampler,
 )
-from optuna_mofs.description import StudyDescription
-from optuna_mofs.selection import suggest_mask
+from optuna_mofs.study._description import StudyDescription
+from optuna_mofs.study._feature_sets import suggest_mask
 from optuna_mofs.testing.problems import PROBLEMS, VALUES
 
 FOLDER = Path(__file__).parent

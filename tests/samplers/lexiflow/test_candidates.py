@@ -4,10 +4,10 @@ import numpy as np
 import optuna
 import pytest
 
-from optuna_mofs.description import StudyDescription
 from optuna_mofs.history import History
 from optuna_mofs.samplers.lexiflow.candidates import draw_candidates, random_directions
 from optuna_mofs.samplers.operators.places import Places
+from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.testing.problems import PROBLEMS, make_study
 
 

@@ -8,8 +8,8 @@ from optuna.trial import TrialState
 
 from optuna_mofs import LexicographicPreference, LexiFlowSampler
 from optuna_mofs._optuna import frozen_attr
-from optuna_mofs.description import StudyDescription
 from optuna_mofs.history import PROPOSAL
+from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.testing.problems import make_study, mixed
 
 LOSS_FIRST = LexicographicPreference(tolerances={0: 0.1})

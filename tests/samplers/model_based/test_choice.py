@@ -19,7 +19,7 @@ from optuna_mofs.samplers.model_based.candidates import Candidates
 from optuna_mofs.samplers.model_based.choice import _first_new
 from optuna_mofs.samplers.model_based.view import Seen, View
 from optuna_mofs.samplers.model_based.warp import Warp
-from optuna_mofs.selection import selected_mask
+from optuna_mofs.study._feature_sets import selected_mask
 
 
 class FakeView:

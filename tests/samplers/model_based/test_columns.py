@@ -11,12 +11,12 @@ from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
 
 from optuna_mofs import FeatureSelectionObjective, FilterEnsembleNSGA2Sampler
-from optuna_mofs.description import StudyDescription
 from optuna_mofs.history import History
 from optuna_mofs.samplers.model_based.columns import Columns
 from optuna_mofs.samplers.model_based.set_view import filter_sets
 from optuna_mofs.samplers.model_based.warp import Warp
-from optuna_mofs.selection import selected_mask
+from optuna_mofs.study._description import StudyDescription
+from optuna_mofs.study._feature_sets import selected_mask
 
 
 class Memory:

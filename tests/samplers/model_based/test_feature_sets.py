@@ -8,12 +8,12 @@ import optuna
 import pytest
 
 from optuna_mofs import FeatureTable, FilterEnsembleFeatures, MaskFeatures, SingleFilterFeatures
-from optuna_mofs.description import StudyDescription
 from optuna_mofs.features import Representation
 from optuna_mofs.history import History
 from optuna_mofs.samplers.model_based.feature_sets import FeatureSets
 from optuna_mofs.samplers.model_based.set_view import filter_sets
-from optuna_mofs.selection import suggest_mask
+from optuna_mofs.study._description import StudyDescription
+from optuna_mofs.study._feature_sets import suggest_mask
 
 RANKS = np.array([[1.0, 0.8, 0.6, 0.4, 0.2, 0.0], [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]])
 TABLE = FeatureTable(tuple("abcdef"), filters=("up", "down"), ranks=RANKS)

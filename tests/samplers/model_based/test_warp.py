@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from optuna_mofs import FeatureTable, FilterEnsembleFeatures, MaskFeatures
-from optuna_mofs.description import StudyDescription
 from optuna_mofs.samplers.model_based.warp import Warp
+from optuna_mofs.study._description import StudyDescription
 
 
 def described(features: object, p: int = 60) -> StudyDescription:

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from optuna.samplers import RandomSampler
 
-from optuna_mofs.description import StudyDescription
 from optuna_mofs.features._representation import weights_from_raw
 from optuna_mofs.history import History
 from optuna_mofs.samplers import FilterEnsembleNSGA2Sampler
@@ -17,6 +16,7 @@ from optuna_mofs.samplers.nsga2.configuration import (
     Configuration,
     raw_from_weights,
 )
+from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.testing.problems import PROBLEMS, make_study
 
 

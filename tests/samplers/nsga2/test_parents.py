@@ -6,13 +6,13 @@ import pytest
 from optuna.distributions import FloatDistribution
 from optuna.trial import create_trial
 
-from optuna_mofs.description import MeasureDescription, StudyDescription
 from optuna_mofs.history import History
 from optuna_mofs.samplers.nsga2.parents import (
     HypervolumeParents,
     _hypervolume_shares,
     tournament_parents,
 )
+from optuna_mofs.study._description import MeasureDescription, StudyDescription
 
 X = FloatDistribution(0, 1)
 

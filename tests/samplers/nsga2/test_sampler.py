@@ -12,7 +12,7 @@ from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history import PROPOSAL
 from optuna_mofs.samplers import FilterEnsembleNSGA2Sampler
 from optuna_mofs.samplers.nsga2.population import Population
-from optuna_mofs.selection import selected_features, suggest_features
+from optuna_mofs.study._feature_sets import selected_features, suggest_features
 from optuna_mofs.testing.problems import PROBLEMS, make_study
 
 Sampler = FilterEnsembleNSGA2Sampler

@@ -3,12 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from optuna_mofs.description import StudyDescription
 from optuna_mofs.features._mask_sampling import bernoulli_start, geometric_start
 from optuna_mofs.features._representation import MaskFeatures
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history import History
 from optuna_mofs.samplers.nsga2.start import Start
+from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.testing.problems import _table, make_study, mixed
 
 

@@ -7,10 +7,10 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import Trial, TrialState, create_trial
 
 from optuna_mofs import FilterEnsembleNSGA2Sampler, suggest_features
-from optuna_mofs.description import StudyDescription
 from optuna_mofs.features import FeatureTable, MaskFeatures
 from optuna_mofs.history import History
 from optuna_mofs.samplers.nsga2.tried import TriedMasks
+from optuna_mofs.study._description import StudyDescription
 
 TABLE = FeatureTable(names=tuple("abcd"))
 DESCRIBED = StudyDescription(TABLE, MaskFeatures().bind(TABLE))

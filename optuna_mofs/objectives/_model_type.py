@@ -11,8 +11,8 @@ from optuna.trial import FrozenTrial
 from optuna_mofs.features._representation import Representation
 from optuna_mofs.filters import DEFAULT_FILTERS
 from optuna_mofs.measures import Measure, measure
-from optuna_mofs.objectives.base import Measures, StudyObjective
-from optuna_mofs.objectives.learners import LEARNER, SeveralLearners, Space, checked_seed
+from optuna_mofs.objectives._estimator_space import LEARNER, SeveralLearners, Space, checked_seed
+from optuna_mofs.objectives._objective import Measures, StudyObjective
 
 #: Folds where a measure needs rows that the model was not fitted on.
 _FOLDS = 5

@@ -17,11 +17,13 @@ from optuna_mofs import (
     suggest_features,
 )
 from optuna_mofs._optuna import frozen_attr
-from optuna_mofs.description import StudyDescription
 from optuna_mofs.features._codec import mask_id
-from optuna_mofs.selection import MASK, shorten, suggest
+from optuna_mofs.study._description import StudyDescription
+from optuna_mofs.study._feature_sets import MASK, shorten, suggest
 
 NAMES = tuple(f"x{j}" for j in range(40))
+
+
 FEW = NAMES[:8]
 
 

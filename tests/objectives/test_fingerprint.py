@@ -19,9 +19,11 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardSca
 from sklearn.tree import DecisionTreeClassifier
 
 from optuna_mofs import FeatureSelectionObjective, ModelTypeObjective
-from optuna_mofs.objectives.conditions import conditions_of
+from optuna_mofs.objectives._fingerprint import conditions_of
 
 X, Y = load_wine(return_X_y=True)
+
+
 TREE = DecisionTreeClassifier(max_depth=2)
 
 

@@ -12,11 +12,18 @@ from sklearn.svm import SVC
 
 from optuna_mofs.features import FeatureTable, FilterEnsembleFeatures, MaskFeatures
 from optuna_mofs.measures import Measure, measure
-from optuna_mofs.objectives.checks import check_measures, check_space, check_weights
+from optuna_mofs.objectives._estimator_space import check_space
+from optuna_mofs.objectives._settings import check_measures, check_weights
 
 TABLE = FeatureTable(("a", "C", "b"), filters=("auc",))
+
+
 PIPE = make_pipeline(StandardScaler(), SVC())
+
+
 UNIT = FloatDistribution(0, 1)
+
+
 PACKED = MaskFeatures(form="packed")
 
 

@@ -9,8 +9,8 @@ from optuna.storages import RetryHeartbeatStaleTrialCallback
 from optuna.study import Study
 from optuna.trial import TrialState
 
-from optuna_mofs.resume import retry_interrupted
-from optuna_mofs.selection import enqueue_features, selected_features, suggest_features
+from optuna_mofs.study._feature_sets import selected_features, suggest_features
+from optuna_mofs.study._queue import enqueue_features, retry_interrupted
 
 SPACE = {"x": FloatDistribution(0, 1), "n": IntDistribution(1, 5)}
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from optuna_mofs.features._representation import Representation
 from optuna_mofs.filters import DEFAULT_FILTERS
-from optuna_mofs.objectives.base import Measures, StudyObjective
-from optuna_mofs.objectives.learners import OneLearner, Space, checked_seed
+from optuna_mofs.objectives._estimator_space import OneLearner, Space, checked_seed
+from optuna_mofs.objectives._objective import Measures, StudyObjective
 
 
 class FeatureSelectionObjective(StudyObjective):

@@ -1,4 +1,4 @@
-"""What becomes of a trial: repeats, failures, the same again, what it shows."""
+"""From trials to models."""
 
 from __future__ import annotations
 
@@ -9,30 +9,202 @@ import numpy as np
 import optuna
 import pandas as pd
 import pytest
+from learners import Breaking, CountingTree
 from lightgbm import LGBMClassifier
-from optuna.distributions import CategoricalDistribution, IntDistribution
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import RandomSampler
-from optuna.trial import TrialState
+from optuna.trial import TrialState, create_trial
+from sklearn.datasets import load_wine
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from wine import DEPTH, P, X, Y, expected_error, objective, run
 
 from optuna_mofs import (
+    FeatureSelectionObjective,
+    FilterEnsembleFeatures,
     MaskFeatures,
     Measure,
     enqueue_features,
+    generalisation,
+    pareto_front,
     selected_features,
     selected_mask,
 )
 from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.features._codec import unpack_attribute
 from optuna_mofs.filters import FilterEnsemble
-from optuna_mofs.selection import MASK
+from optuna_mofs.study._feature_sets import MASK
 
-from .learners import Breaking, CountingTree
-from .wine import DEPTH, P, X, Y, expected_error, objective, run
+MODELS_X, MODELS_Y = load_wine(return_X_y=True)
+
+
+FRAME = pd.DataFrame(MODELS_X, columns=[f"w{j}" for j in range(13)])
+
+
+SPACE = {"svc__C": FloatDistribution(0.1, 10, log=True)}
+
+
+ODD = np.arange(len(MODELS_Y)) % 2 == 1
+
+
+def models_objective(X=MODELS_X, y=MODELS_Y, features="mask", **options):
+    options = {"filters": ["anova_f"], "mean_size": 4, "cv": 3, **options}
+    return FeatureSelectionObjective(
+        make_pipeline(StandardScaler(), SVC()), X, y, space=SPACE, features=features, **options
+    )
+
+
+def models_run(objective, trials=5):
+    study = objective.create_study(sampler=RandomSampler(seed=3))
+    study.optimize(objective, n_trials=trials)
+    return study
+
+
+@pytest.mark.parametrize("data", [MODELS_X, FRAME], ids=["array", "frame"])
+@pytest.mark.parametrize(
+    "features", [MaskFeatures(form="bits"), MaskFeatures(form="packed"), "filter_ensemble"]
+)
+def test_refit_takes_the_full_data_and_equals_a_pipeline_made_by_hand(data, features):
+    found = models_objective(data[ODD], MODELS_Y[ODD], features)
+    study = models_run(found)
+    for trial in study.trials:
+        columns = np.flatnonzero(selected_mask(study, trial))
+        model = found.refit(trial)
+        if len(columns) == 0:
+            continue
+        by_hand = make_pipeline(StandardScaler(), SVC(C=trial.params["svc__C"], random_state=0))
+        by_hand.fit(MODELS_X[ODD][:, columns], MODELS_Y[ODD])
+        rest = data[~ODD]
+        np.testing.assert_array_equal(
+            model.predict(rest), by_hand.predict(MODELS_X[~ODD][:, columns])
+        )
+        assert model.n_features_in_ == 13
+        assert list(model[:-1].get_feature_names_out()) == [
+            (f"w{j}" if hasattr(data, "iloc") else f"x{j}") for j in columns
+        ]
+
+
+def test_the_estimator_of_a_trial_is_not_fitted():
+    found = models_objective()
+    trial = models_run(found, 1).trials[0]
+    model = found.estimator_for(trial)
+    assert isinstance(model, Pipeline)
+    with pytest.raises(NotFittedError):
+        model.predict(MODELS_X)
+    assert model.named_steps["estimator"].get_params()["svc__C"] == trial.params["svc__C"]
+    assert found.params_for(trial) == {"svc__C": trial.params["svc__C"]}
+    model.fit(MODELS_X, MODELS_Y)
+    assert model.predict(MODELS_X).shape == MODELS_Y.shape
+
+
+def test_the_chosen_columns_are_enough_for_the_model():
+    found = models_objective(FRAME)
+    study = models_run(found, 1)
+    enqueue_features(study, ["w1", "w6", "w9"])
+    study.optimize(found, n_trials=1)
+    model = found.refit(study.trials[-1])
+    expected = model.predict(FRAME)
+    for frame in (FRAME[["w1", "w6", "w9"]], FRAME[FRAME.columns[::-1]], FRAME.assign(id=0)):
+        np.testing.assert_array_equal(model.predict(frame), expected)
+    with pytest.raises(ValueError, match="lacks 1 of the 3 columns of the model: 'w6'"):
+        model.predict(FRAME[["w1", "w9"]])
+    with pytest.raises(ValueError, match="X has 3 features, but ColumnSelector is expecting 13"):
+        model.predict(FRAME[["w1", "w6", "w9"]].to_numpy())
+
+
+@pytest.mark.parametrize(
+    "features", [MaskFeatures(form="bits"), MaskFeatures(form="packed"), FilterEnsembleFeatures()]
+)
+def test_reopened_studies_do_not_wait_for_filters(features, monkeypatch, tmp_path, open_sqlite):
+    storage = open_sqlite(tmp_path / "a.db")
+    first = models_objective(features=features)
+    study = optuna.create_study(
+        directions=first.directions, storage=storage, study_name="a", sampler=RandomSampler(seed=0)
+    )
+    study.optimize(first, n_trials=2)
+    expected = [first.mask_for(t).tolist() for t in study.trials]
+    fits = []
+    original = FilterEnsemble.fit
+    monkeypatch.setattr(
+        FilterEnsemble, "fit", lambda self, *a, **k: (fits.append(1), original(self, *a, **k))[1]
+    )
+    second = models_objective(features=features)
+    again = optuna.load_study(study_name="a", storage=storage)
+    second.attach(again)
+    assert [second.mask_for(t).tolist() for t in again.trials] == expected
+    second.refit(again.trials[0])
+    assert fits == []
+
+
+def test_a_trial_added_by_hand_means_what_the_study_says():
+    found = models_objective(features=MaskFeatures(form="packed"))
+    study = models_run(found, 1)
+    study.add_trial(
+        create_trial(
+            params={"mask": 77, "svc__C": 1.0},
+            distributions=study.trials[0].distributions,
+            values=[0.5, 0.5],
+        )
+    )
+    trial = study.trials[-1]
+    np.testing.assert_array_equal(found.mask_for(trial), selected_mask(study, trial))
+
+
+@pytest.mark.parametrize("wrong", [3, None, "best"])
+def test_only_a_trial_can_be_fitted(wrong):
+    with pytest.raises(TypeError, match=f"A trial is needed.*{type(wrong).__name__}"):
+        models_objective().refit(wrong)
+
+
+def test_trials_of_other_studies_are_refused():
+    found = models_objective()
+    other = optuna.create_study()
+    other.optimize(lambda trial: trial.suggest_float("a", 0, 1), n_trials=1)
+    with pytest.raises(ValueError, match=r"Trial 0 says nothing of its features: .*\['a'\]"):
+        found.mask_for(other.trials[0])
+    with pytest.raises(ValueError, match="Trial 0 has no parameter 'svc__C'"):
+        found.params_for(other.trials[0])
+    with pytest.raises(ValueError, match="says nothing of its features"):
+        found.refit(other.trials[0])
+
+
+@pytest.mark.parametrize("data", [MODELS_X, FRAME], ids=["array", "frame"])
+def test_values_on_new_data(data):
+    found = models_objective(data[ODD], MODELS_Y[ODD], measures=["error", "fraction", "fnr"])
+    study = models_run(found)
+    for trial in study.trials:
+        model = found.refit(trial)
+        error, fraction, fnr = found.test_values(model, trial, data[~ODD], MODELS_Y[~ODD].tolist())
+        assert error == pytest.approx(1 - model.score(data[~ODD], MODELS_Y[~ODD]))
+        assert fraction == trial.values[1]
+        said = model.predict(data[~ODD])
+        assert fnr == pytest.approx(
+            np.mean([np.mean(said[MODELS_Y[~ODD] == k] != k) for k in range(3)])
+        )
+    # One class is enough for a test.
+    ones = ~ODD & (MODELS_Y == 1)
+    found.test_values(model, trial, data[ones], MODELS_Y[ones])
+    outcome = generalisation(study, found, data[~ODD], MODELS_Y[~ODD])
+    assert len(outcome.frame) == len(pareto_front(study))
+
+
+def test_test_frames_need_the_chosen_columns():
+    found = models_objective(FRAME)
+    trial = models_run(found, 1).trials[0]
+    model = found.refit(trial)
+    chosen = found.features_for(trial)
+    values = found.test_values(model, trial, FRAME[chosen], MODELS_Y)
+    assert values == found.test_values(model, trial, FRAME, MODELS_Y)
+    with pytest.raises(ValueError, match="lacks 1 of the"):
+        found.test_values(model, trial, FRAME.drop(columns=chosen[0]), MODELS_Y)
+    with pytest.raises(ValueError, match="X has 178 rows but y has 3"):
+        found.test_values(model, trial, FRAME, MODELS_Y[:3])
+
 
 # ---- empty sets, repeats, failures ------------------------------------------------------------
 

@@ -3,12 +3,16 @@ from __future__ import annotations
 import numpy as np
 import optuna
 import pytest
+from helpers import make_study
 
-from optuna_mofs.description import MeasureDescription, StudyDescription
-from optuna_mofs.fronts.study_points import feature_count, feature_text, is_feasible, read_points
-from optuna_mofs.selection import suggest_features
-
-from .helpers import make_study
+from optuna_mofs.study._completed_trials import (
+    feature_count,
+    feature_text,
+    is_feasible,
+    read_points,
+)
+from optuna_mofs.study._description import MeasureDescription, StudyDescription
+from optuna_mofs.study._feature_sets import suggest_features
 
 
 def described(values, measures, directions=None):

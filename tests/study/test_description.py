@@ -8,7 +8,6 @@ import optuna
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-from optuna_mofs.description import MeasureDescription, StudyDescription
 from optuna_mofs.features import (
     FeatureTable,
     FilterEnsembleFeatures,
@@ -16,6 +15,7 @@ from optuna_mofs.features import (
     SingleFilterFeatures,
 )
 from optuna_mofs.filters import rank_scores
+from optuna_mofs.study._description import MeasureDescription, StudyDescription
 
 TABLE = FeatureTable(
     ("age", "city", "pay"),
@@ -26,11 +26,15 @@ TABLE = FeatureTable(
     ranks=rank_scores([[1, 2, 3], [3, 3, 1]]),
     mean_size=1.5,
 )
+
+
 SPACE = {
     "C": FloatDistribution(1e-3, 1e3, log=True),
     "depth": IntDistribution(1, 9, step=2),
     "kernel": CategoricalDistribution(("rbf", None, 3)),
 }
+
+
 MEASURES = (MeasureDescription("error", worst=1.0), MeasureDescription("auc", "maximize"))
 
 

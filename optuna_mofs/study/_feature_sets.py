@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -13,17 +13,18 @@ from optuna.distributions import (
     IntDistribution,
 )
 from optuna.study import Study
-from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+from optuna.trial import FrozenTrial, Trial
 
-from optuna_mofs._optuna import PREFIX, frozen_attr, read_trial_attr, trials_of, write_trial_attr
+from optuna_mofs._optuna import frozen_attr, read_trial_attr, trials_of, write_trial_attr
 from optuna_mofs._typing import Array
-from optuna_mofs.description import StudyDescription
 from optuna_mofs.features._codec import unpack_attribute
 from optuna_mofs.features._representation import MaskFeatures, Representation
 from optuna_mofs.features._table import FeatureTable
+from optuna_mofs.study._description import StudyDescription
 
 #: Key of the trial attribute that holds the packed mask.
 MASK = "mask"
+
 
 #: Longest text of the ``features`` user attribute: what fits a dashboard cell.
 _SHOWN = 400
@@ -200,64 +201,6 @@ def selected_features(study: Study, trial: FrozenTrial) -> list[str] | None:
     assert described is not None
     assert described.features is not None
     return described.features.names_of(mask)
-
-
-def enqueue_features(
-    study: Study,
-    features: Iterable[str],
-    params: Mapping[str, Any] | None = None,
-    *,
-    user_attrs: Mapping[str, Any] | None = None,
-) -> None:
-    """Put a feature set by names, and hyperparameters, into the queue of a study.
-
-    Args:
-        study: A study whose objective has been attached to it (or has run a trial).
-        features: Names of the features; fixed ones need not be named.
-        params: Hyperparameters to fix as well; the sampler chooses the others.
-        user_attrs: User attributes of the trial.
-
-    Example:
-        >>> import optuna
-        >>> def objective(trial):
-        ...     return float(suggest_features(trial, 50).sum())
-        >>> optuna.logging.set_verbosity(optuna.logging.ERROR)
-        >>> study = optuna.create_study()
-        >>> study.optimize(objective, n_trials=1)
-        >>> enqueue_features(study, ["x3", "x41"])
-        >>> study.optimize(objective, n_trials=1)
-        >>> selected_features(study, study.trials[1])
-        ['x3', 'x41']
-    """
-    described = StudyDescription.read(study)
-    if described is None or described.features is None:
-        raise ValueError(
-            f"Study {study.study_name!r} knows no features yet. "
-            "Call objective.attach(study) first, or run one trial."
-        )
-    if not isinstance(described.representation, MaskFeatures):
-        used = None if described.representation is None else described.representation.kind
-        raise ValueError(
-            "Only studies of the 'mask' representation can queue a feature set by names; study "
-            f"{study.study_name!r} uses {used!r}. Queue its parameters by study.enqueue_trial."
-        )
-    unknown = sorted(set(params or {}) - set(described.space or params or {}))
-    if unknown:
-        raise ValueError(
-            f"params names {unknown[0]!r}, which is no parameter of study {study.study_name!r}: "
-            f"it has {sorted(described.space or {})}."
-        )
-    chosen, attr = described.representation.codec.encode(described.features.mask_of(features))
-    system_attrs: dict[str, Any] = {"fixed_params": {**chosen, **(params or {})}}
-    if attr is not None:
-        system_attrs[PREFIX + MASK] = attr
-    study.add_trial(
-        create_trial(
-            state=TrialState.WAITING,
-            system_attrs=system_attrs,
-            user_attrs=dict(user_attrs or {}),
-        )
-    )
 
 
 def _masks_of_others(study: Study) -> Iterable[list[Any]]:

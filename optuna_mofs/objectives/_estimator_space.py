@@ -1,22 +1,24 @@
-"""Which learners an objective may fit, and how a trial says which one with which parameters."""
+"""One or several estimators and the parameters that are searched."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
+import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution
-from optuna.trial import FrozenTrial, Trial
+from optuna.trial import FixedTrial, FrozenTrial, Trial
 from sklearn.base import clone, is_classifier, is_clusterer, is_outlier_detector
 
+from optuna_mofs._validation import did_you_mean
 from optuna_mofs.features._representation import Representation
 from optuna_mofs.features._table import FeatureTable
-from optuna_mofs.objectives.checks import check_names, check_space, checked_params
-from optuna_mofs.objectives.replay import ReplayTrial, replayed
-from optuna_mofs.selection import suggest
+from optuna_mofs.study._feature_sets import suggest
 
 Space = Mapping[str, BaseDistribution] | Callable[[Trial], Mapping[str, Any]]
+
 
 #: The suggestion that says which learner is fitted.
 LEARNER = "learner"
@@ -239,3 +241,163 @@ def _pair(name: str, given: Any) -> tuple[Any, Any]:
             "optuna_mofs.spaces.learner(name) gives one; the space may be None."
         )
     return given
+
+
+def check_space(
+    estimator: Any,
+    space: Mapping[str, BaseDistribution] | Callable[..., Any] | None,
+    features: Representation | None,
+    table: FeatureTable,
+) -> None:
+    """Refuse a space that is empty, names unknown parameters or names one thing twice.
+
+    Args:
+        estimator: What the parameters are of.
+        space: Distributions by name, or a function of the trial.
+        features: How features are suggested; None to keep all.
+        table: The features, with the names of the filters.
+    """
+    names = _space_names(estimator, space)
+    if space is None and (features is None or len(table.free) == 0):
+        raise ValueError(
+            "There is nothing to search: no space, and no feature that may be switched. "
+            "Give a space, or features to choose from."
+        )
+    check_names(names, features, table)
+
+
+def check_names(names: set[str], features: Representation | None, table: FeatureTable) -> None:
+    """Refuse hyperparameters that are named as suggestions of features.
+
+    Args:
+        names: Of the hyperparameters' suggestions.
+        features: How features are suggested; None to keep all.
+        table: The features.
+    """
+    if features is None:
+        return
+    if len(table.free) == 0:
+        raise ValueError(
+            f"All {len(table)} features are fixed, so there are none to choose. "
+            "Pass features=None to tune only, or fix fewer."
+        )
+    both = sorted(set(features.bind(table).distributions) & names)
+    if both:
+        raise ValueError(
+            f"{both[0]!r} names a hyperparameter and a suggestion of features. Rename the column "
+            "or the step of the pipeline, or use features=MaskFeatures(form='packed', name=...)."
+        )
+
+
+def _space_names(
+    estimator: Any, space: Mapping[str, BaseDistribution] | Callable[..., Any] | None
+) -> set[str]:
+    if space is None:
+        return set()
+    if callable(space):
+        return _probe(estimator, space)
+    if isinstance(space, Mapping):
+        _check_distributions(estimator, space)
+        return set(space)
+    raise ValueError(
+        "space must be a dict of Optuna distributions, a function of the trial or None, "
+        f"but is {space!r}."
+    )
+
+
+def _check_distributions(estimator: Any, space: Mapping[str, BaseDistribution]) -> None:
+    if not space:
+        raise ValueError("space is empty. Pass space=None to select features only.")
+    known = estimator.get_params()
+    for name, distribution in space.items():
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise ValueError(
+                f"space names {name!r}, which is no parameter of {type(estimator).__name__}.{hint}"
+            )
+        if not isinstance(distribution, BaseDistribution):
+            raise ValueError(
+                f"space[{name!r}] must be an Optuna distribution such as "
+                f"FloatDistribution(0, 1), but is {distribution!r}."
+            )
+        for choice in getattr(distribution, "choices", ()):
+            _check_choice(name, choice)
+
+
+def _check_choice(name: str, choice: Any) -> None:
+    try:
+        json.dumps(choice)
+    except TypeError:
+        raise ValueError(
+            f"space[{name!r}] has the choice {choice!r}, which no study can store. Give texts or "
+            "numbers, and a function of the trial as space that turns them into such objects."
+        ) from None
+
+
+def _probe(estimator: Any, space: Callable[..., Any]) -> set[str]:
+    """Ask the function once, outside of any study; the names of what it suggests."""
+    trial = ProbeTrial()
+    try:
+        params = checked_params(space(trial))
+    except (optuna.TrialPruned, AttributeError):
+        # It may prune, or look at trial.study, which a probe has not: the first trial will tell.
+        return set(trial.distributions)
+    try:
+        clone(estimator).set_params(**params)
+    except ValueError as error:
+        raise ValueError(f"space gave parameters that do not fit: {error}") from error
+    return set(trial.distributions)
+
+
+def checked_params(params: Any) -> dict[str, Any]:
+    """What a space given as a function returned, which must be parameters by name."""
+    if not isinstance(params, Mapping):
+        raise ValueError(
+            "A space that is a function of the trial must return a dict of parameter values, "
+            f"but returned {params!r}."
+        )
+    return dict(params)
+
+
+class ReplayTrial(FixedTrial):
+    """Suggests again what a finished trial was suggested.
+
+    Unlike its base it knows choices by their position, since a storage may give them back as
+    another type (tuples as lists).
+    """
+
+    def __init__(self, trial: FrozenTrial) -> None:
+        super().__init__(trial.params, number=trial.number)
+        self._known = trial
+
+    def _suggest(self, name: str, distribution: BaseDistribution) -> Any:
+        if name not in self._known.params:
+            raise ValueError(
+                f"Trial {self._known.number} has no parameter {name!r}: it has "
+                f"{sorted(self._known.params)}. Was it made by another space?"
+            )
+        return replayed(self._known, name, distribution)
+
+
+class ProbeTrial(FixedTrial):
+    """Suggests the first value of every parameter, to try a space before any trial."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+    def _suggest(self, name: str, distribution: BaseDistribution) -> Any:
+        if isinstance(distribution, CategoricalDistribution):
+            value = distribution.choices[0]
+        else:
+            value = distribution.low  # type: ignore[attr-defined]
+        self._suggested_params[name] = value
+        self._distributions[name] = distribution
+        return value
+
+
+def replayed(trial: FrozenTrial, name: str, distribution: BaseDistribution) -> Any:
+    """A parameter of a finished trial as a distribution of today gives it."""
+    value = trial.params[name]
+    if isinstance(distribution, CategoricalDistribution):
+        return distribution.choices[int(trial.distributions[name].to_internal_repr(value))]
+    return value

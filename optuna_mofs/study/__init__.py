@@ -1,0 +1,1 @@
+"""What this package writes into a study and reads back."""

@@ -21,7 +21,7 @@ from sqlalchemy import event
 from benchmarks.common import Spread, markdown_table, parser
 from optuna_mofs import FeatureTable, suggest_features
 from optuna_mofs.features._mask_sampling import subset_of_size
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.base import HistorySampler, Proposal
 
 FEATURES = 10_935

@@ -5,7 +5,7 @@ import optuna
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from optuna_mofs._threads import one_blas_thread
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.base import HistorySampler, Proposal
 
 

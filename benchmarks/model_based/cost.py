@@ -17,7 +17,7 @@ from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from benchmarks.common import Spread, markdown_table
 from benchmarks.peers.smac_parego import SmacParEGO
 from optuna_mofs import ParEGOSampler, SMSEGOSampler
-from optuna_mofs.parameters import ParameterSpace
+from optuna_mofs.history._search_space import ParameterSpace
 from optuna_mofs.samplers.model_based import Forest
 
 

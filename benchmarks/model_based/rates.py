@@ -26,7 +26,7 @@ from benchmarks.common import Spread, markdown_table
 from benchmarks.model_based.runs import Job, Result, table
 from benchmarks.peers.smac_parego import run_smac
 from optuna_mofs import ParEGOSampler, SMSEGOSampler
-from optuna_mofs.parameters import ParameterSpace
+from optuna_mofs.history._search_space import ParameterSpace
 
 #: Distribution of each parameter, and the category and value that it depends on.
 Space = dict[str, tuple[Any, tuple[str, Any] | None]]

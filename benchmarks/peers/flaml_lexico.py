@@ -15,7 +15,7 @@ from optuna.study import Study
 
 from optuna_mofs import FeatureSelectionObjective
 from optuna_mofs._imports import optional_import
-from optuna_mofs.parameters import ParameterSpace
+from optuna_mofs.history._search_space import ParameterSpace
 from optuna_mofs.study._description import StudyDescription
 
 

@@ -12,7 +12,7 @@ from optuna.trial import FrozenTrial
 
 from optuna_mofs import FeatureTable
 from optuna_mofs.features._mask_sampling import geometric_size, subset_of_size
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.base import HistorySampler, Proposal
 
 

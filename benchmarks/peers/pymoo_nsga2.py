@@ -17,7 +17,7 @@ from pymoo.optimize import minimize
 
 from optuna_mofs import FeatureSelectionObjective
 from optuna_mofs.features._mask_sampling import geometric_size, subset_of_size
-from optuna_mofs.parameters import ParameterSpace
+from optuna_mofs.history._search_space import ParameterSpace
 
 
 class _Problem(ElementwiseProblem):  # type: ignore[misc]

@@ -28,8 +28,9 @@ from optuna_mofs._optuna import (
 from optuna_mofs._threads import one_blas_thread
 from optuna_mofs._typing import Array
 from optuna_mofs.features._mask_sampling import mask_from_seed
-from optuna_mofs.history import CONFIGURATION, PROPOSAL, History, fingerprint
-from optuna_mofs.parameters import ParameterSpace
+from optuna_mofs.history._duplicates import fingerprint
+from optuna_mofs.history._history import CONFIGURATION, PROPOSAL, History
+from optuna_mofs.history._search_space import ParameterSpace
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import MASK
 

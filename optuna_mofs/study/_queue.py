@@ -34,6 +34,7 @@ def enqueue_features(
 
     Example:
         >>> import optuna
+        >>> from optuna_mofs import enqueue_features, selected_features, suggest_features
         >>> def objective(trial):
         ...     return float(suggest_features(trial, 50).sum())
         >>> optuna.logging.set_verbosity(optuna.logging.ERROR)

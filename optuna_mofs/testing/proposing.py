@@ -11,7 +11,7 @@ from optuna.study import Study
 from optuna.trial import Trial, TrialState
 
 from optuna_mofs._optuna import frozen_attr, read_study_attr
-from optuna_mofs.history import PROPOSAL
+from optuna_mofs.history._history import PROPOSAL
 from optuna_mofs.testing.problems import PROBLEMS, make_study, mixed
 
 SamplerFactory = Callable[..., BaseSampler]

@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial
 from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.fronts.front import Front, pareto_front
-from optuna_mofs.history import PROPOSAL
+from optuna_mofs.history._history import PROPOSAL
 from optuna_mofs.study._completed_trials import feature_count, feature_text
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import selected_mask, shorten

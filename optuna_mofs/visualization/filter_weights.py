@@ -12,7 +12,7 @@ from optuna.trial import TrialState
 
 from optuna_mofs._optuna import frozen_attr, trials_of
 from optuna_mofs.features._representation import weight_parameter, weights_from_raw
-from optuna_mofs.history import PROPOSAL
+from optuna_mofs.history._history import PROPOSAL
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.visualization._studies import NothingToPlotError, titled
 from optuna_mofs.visualization._style import colour, dressed, faded, plotly

@@ -20,7 +20,7 @@ from optuna_mofs import (
     pareto_front,
     spaces,
 )
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.measures import vc_dimension_measure
 from optuna_mofs.study._description import StudyDescription
 

@@ -9,7 +9,6 @@ import numpy as np
 import optuna
 import pandas as pd
 import pytest
-from learners import Breaking, CountingTree
 from lightgbm import LGBMClassifier
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import RandomSampler
@@ -22,7 +21,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from wine import DEPTH, P, X, Y, expected_error, objective, run
 
 from optuna_mofs import (
     FeatureSelectionObjective,
@@ -39,6 +37,8 @@ from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.features._codec import unpack_attribute
 from optuna_mofs.filters import FilterEnsemble
 from optuna_mofs.study._feature_sets import MASK
+from tests.objectives.learners import Breaking, CountingTree
+from tests.objectives.wine import DEPTH, P, X, Y, expected_error, objective, run
 
 MODELS_X, MODELS_Y = load_wine(return_X_y=True)
 

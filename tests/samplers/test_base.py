@@ -16,7 +16,7 @@ from optuna.trial import Trial, TrialState
 
 from optuna_mofs._optuna import frozen_attr, read_study_attr, write_study_attr
 from optuna_mofs.features._table import FeatureTable
-from optuna_mofs.history import PROPOSAL, History
+from optuna_mofs.history._history import PROPOSAL, History
 from optuna_mofs.samplers import base
 from optuna_mofs.samplers.base import HistorySampler, Proposal
 from optuna_mofs.study._feature_sets import selected_features, suggest_features

@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import optuna
 import pytest
-from helpers import make_study
 
 from optuna_mofs.study._completed_trials import (
     feature_count,
@@ -13,6 +12,7 @@ from optuna_mofs.study._completed_trials import (
 )
 from optuna_mofs.study._description import MeasureDescription, StudyDescription
 from optuna_mofs.study._feature_sets import suggest_features
+from tests.fronts.helpers import make_study
 
 
 def described(values, measures, directions=None):

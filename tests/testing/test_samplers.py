@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from optuna.samplers import RandomSampler
 
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.base import HistorySampler, Proposal, _Made
 from optuna_mofs.testing import SamplerConformance
 from optuna_mofs.testing.worker import no_waiting

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.base import Proposal
 from optuna_mofs.samplers.ghga.chains import Chain, Try, left_out_in_turn
 from optuna_mofs.samplers.ghga.guides import Guide

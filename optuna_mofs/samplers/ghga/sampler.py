@@ -9,7 +9,7 @@ import numpy as np
 
 from optuna_mofs._typing import Array
 from optuna_mofs.features._mask_sampling import MaskStart, bernoulli_start
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.base import HistorySampler, Proposal
 from optuna_mofs.samplers.ghga.chains import NO_CHAIN
 from optuna_mofs.samplers.ghga.elimination import Budget, Elimination, size_budget

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.ghga.archive import Archive
 from optuna_mofs.samplers.ghga.chains import Trail
 from optuna_mofs.samplers.ghga.dominance import Dominance

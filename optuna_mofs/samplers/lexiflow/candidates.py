@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.lexiflow.directions import HARDLY, change_mask
 from optuna_mofs.samplers.lexiflow.start import restart_row, start_mask
 from optuna_mofs.samplers.operators.places import Places

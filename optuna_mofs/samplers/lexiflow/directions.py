@@ -7,7 +7,7 @@ import numpy as np
 from optuna_mofs._typing import Array
 from optuna_mofs.features._mask_sampling import cheap_first, simplex_weights
 from optuna_mofs.features._table import FeatureTable
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 
 #: What is left of the movement of an axis that does not take part: no value is tried twice.
 HARDLY = 0.05

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.base import Proposal
 from optuna_mofs.samplers.gaussian.lasting import Lasting
 from optuna_mofs.samplers.gaussian.points import Points, points_of

@@ -16,7 +16,7 @@ from optuna_mofs.features._mask_sampling import (
     prefix_start,
     simplex_weights,
 )
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.operators.hypercube import latin_hypercube
 from optuna_mofs.samplers.operators.places import Places
 from optuna_mofs.samplers.operators.rows import reflect

@@ -15,7 +15,7 @@ import numpy as np
 
 from optuna_mofs._typing import Array
 from optuna_mofs.fronts.lexicographic import LexicographicOrder
-from optuna_mofs.history import unchanged
+from optuna_mofs.history._history import unchanged
 
 #: Step for each axis beyond which restarts do not go: further is anywhere in the space.
 WIDEST = 0.3

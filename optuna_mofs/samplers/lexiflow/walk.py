@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.base import Proposal
 from optuna_mofs.samplers.lexiflow.directions import change_mask, random_direction
 from optuna_mofs.samplers.lexiflow.threads import Stand

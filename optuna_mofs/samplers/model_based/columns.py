@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.model_based.encoding import RowEncoding
 from optuna_mofs.samplers.model_based.masks import MaskView
 from optuna_mofs.samplers.model_based.set_view import FilterSets, SetView

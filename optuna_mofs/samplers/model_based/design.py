@@ -25,7 +25,7 @@ def gower_distances(rows: Array, categorical: Array) -> Array:
     of the two has by 1. One that neither has says nothing and is left out of the mean.
 
     Args:
-        rows: Encoded by :class:`~optuna_mofs.parameters.ParameterSpace`, NaN where inactive.
+        rows: Encoded by :class:`~optuna_mofs.history._search_space.ParameterSpace`, NaN where inactive.
         categorical: Which columns hold categories.
     """
     count = len(rows)

@@ -7,7 +7,7 @@ from collections.abc import Collection
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.parameters import ParameterSpace
+from optuna_mofs.history._search_space import ParameterSpace
 
 
 class RowEncoding:

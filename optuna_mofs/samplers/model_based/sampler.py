@@ -10,7 +10,7 @@ import moocore
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.base import HistorySampler, Proposal
 from optuna_mofs.samplers.model_based.beyond import Bounds, LookBeyond, is_look
 from optuna_mofs.samplers.model_based.choice import best_candidate

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.parameters import ParameterSpace
+from optuna_mofs.history._search_space import Activity, ParameterSpace
 from optuna_mofs.samplers.model_based.candidates import Candidates
-from optuna_mofs.samplers.operators.activity import Activity
 from optuna_mofs.samplers.operators.rows import reflect
 
 #: Scores of rows, the lower the better.

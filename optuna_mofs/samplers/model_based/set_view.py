@@ -8,8 +8,8 @@ from optuna_mofs._typing import Array
 from optuna_mofs.features._redundancy import Similarity
 from optuna_mofs.features._representation import FilterFeatures
 from optuna_mofs.features._table import FeatureTable
-from optuna_mofs.history import History
-from optuna_mofs.parameters import ParameterSpace
+from optuna_mofs.history._history import History
+from optuna_mofs.history._search_space import ParameterSpace
 
 #: Features that are shown; of more, those that a filter likes best.
 _SHOWN = 500

@@ -15,11 +15,11 @@ from optuna_mofs.features._mask_sampling import (
     simplex_weights,
     wide_start,
 )
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
+from optuna_mofs.history._search_space import Activity
 from optuna_mofs.samplers.base import Proposal
 from optuna_mofs.samplers.model_based.design import thinned_design
 from optuna_mofs.samplers.model_based.warp import Warp
-from optuna_mofs.samplers.operators.activity import Activity
 from optuna_mofs.samplers.operators.hypercube import latin_hypercube
 
 #: How first masks are made, in turn.

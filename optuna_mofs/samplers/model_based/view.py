@@ -10,15 +10,15 @@ import moocore
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.history import History
+from optuna_mofs.history._duplicates import FeatureSets
+from optuna_mofs.history._history import History
+from optuna_mofs.history._search_space import Activity
 from optuna_mofs.samplers.model_based.columns import Columns
 from optuna_mofs.samplers.model_based.exact import ExactObjectives
-from optuna_mofs.samplers.model_based.feature_sets import FeatureSets
 from optuna_mofs.samplers.model_based.scalarise import Scale, ranks
 from optuna_mofs.samplers.model_based.set_view import filter_sets
 from optuna_mofs.samplers.model_based.surrogates import takes_kriging
 from optuna_mofs.samplers.model_based.warp import Warp
-from optuna_mofs.samplers.operators.activity import Activity
 
 #: Bounds of the reference point on the scale of the better half of the trials.
 _REFERENCE = (1.1, 3.0)

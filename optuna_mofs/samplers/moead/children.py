@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.moead.variation import Variation
 from optuna_mofs.samplers.nsga2.start import Start
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
+from optuna_mofs.history._search_space import Activity
 from optuna_mofs.samplers.gaussian.lasting import Lasting
 from optuna_mofs.samplers.gaussian.points import Points, points_of
 from optuna_mofs.samplers.moead.children import Children
@@ -18,7 +19,6 @@ from optuna_mofs.samplers.moead.guide import (
     scales,
     spread,
 )
-from optuna_mofs.samplers.operators.activity import Activity
 from optuna_mofs.samplers.operators.places import Places
 
 #: Values beyond this are infinities (see :class:`History`).

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.history import unchanged
+from optuna_mofs.history._history import unchanged
 from optuna_mofs.samplers.moead.decomposition import Decomposition
 
 #: States kept for late trials; a later one replays the history.

@@ -6,7 +6,7 @@ import moocore
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.base import HistorySampler, Proposal
 from optuna_mofs.samplers.moead.children import draw_children
 from optuna_mofs.samplers.moead.decomposition import (

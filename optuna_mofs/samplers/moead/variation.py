@@ -10,7 +10,7 @@ import numpy as np
 from optuna_mofs._typing import Array
 from optuna_mofs.features._mask_sampling import simplex_weights
 from optuna_mofs.features._table import FeatureTable
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.operators.differential import (
     differential_mask,
     differential_rows,

@@ -9,7 +9,7 @@ import numpy as np
 
 from optuna_mofs._typing import Array
 from optuna_mofs.features._representation import weights_from_raw
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 
 #: Step size and switching probability of a configuration that remembers none.
 FIRST_STEP = 0.1
@@ -21,7 +21,7 @@ class Configuration:
     """Hyperparameters, mask, and the strategy parameters that are adapted along with them.
 
     Args:
-        row: Hyperparameters, see :class:`optuna_mofs.parameters.ParameterSpace`.
+        row: Hyperparameters, see :class:`optuna_mofs.history._search_space.ParameterSpace`.
         mask: Over the free features, or None.
         raw: Raw filter weights in [0, 1], see :func:`weights_from_raw`.
         step: Step size of numbers, in units of their range.

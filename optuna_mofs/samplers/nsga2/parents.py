@@ -9,7 +9,7 @@ import moocore
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.operators.survival import binary_tournament
 
 #: Draws the position of a parent in the history, given the generator.

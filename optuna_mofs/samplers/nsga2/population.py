@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.history import unchanged
+from optuna_mofs.history._history import unchanged
 from optuna_mofs.samplers.operators.survival import survivors
 
 #: Generations kept for late trials; a later one replays the history.

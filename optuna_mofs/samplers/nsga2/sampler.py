@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.history import History
+from optuna_mofs.history._duplicates import TriedMasks
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.base import HistorySampler, Proposal
 from optuna_mofs.samplers.nsga2.configuration import Configuration
 from optuna_mofs.samplers.nsga2.parents import Draw, HypervolumeParents, ParentSelection
 from optuna_mofs.samplers.nsga2.population import Population
 from optuna_mofs.samplers.nsga2.start import Start
-from optuna_mofs.samplers.nsga2.tried import TriedMasks
 from optuna_mofs.samplers.nsga2.variants import paper_settings
 from optuna_mofs.samplers.nsga2.variation import MixedVariation, Variation
 

@@ -14,7 +14,7 @@ from optuna_mofs.features._mask_sampling import (
     prefix_start,
     wide_start,
 )
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.nsga2.configuration import Configuration
 
 

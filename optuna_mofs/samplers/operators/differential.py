@@ -2,7 +2,7 @@
 
 Rosales-Pérez et al. (2014), *Multi-objective model type selection*, equations 8 to 10, after
 Storn and Price (1997) and Deb and Goyal (1996). Rows are those of
-:class:`optuna_mofs.parameters.ParameterSpace`.
+:class:`optuna_mofs.history._search_space.ParameterSpace`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.parameters import ParameterSpace
+from optuna_mofs.history._search_space import ParameterSpace
 from optuna_mofs.samplers.operators.rows import reflect
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.history import History
-from optuna_mofs.parameters import ParameterSpace
+from optuna_mofs.history._history import History
+from optuna_mofs.history._search_space import ParameterSpace
 from optuna_mofs.samplers.operators.rows import reflect
 
 #: Coordinate of the choice that holds; the others are 0. Twice the first step of a number: a

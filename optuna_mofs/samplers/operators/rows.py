@@ -1,6 +1,6 @@
 """Crossover and mutation of hyperparameter rows, columns of mixed kinds.
 
-Rows are those of :class:`optuna_mofs.parameters.ParameterSpace`: numbers in [0, 1], positions of
+Rows are those of :class:`optuna_mofs.history._search_space.ParameterSpace`: numbers in [0, 1], positions of
 choices for categoricals, NaN where a parameter was inactive. Self-adaptation follows Li et al.
 (2013), mixed-integer evolution strategies.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.parameters import ParameterSpace
+from optuna_mofs.history._search_space import ParameterSpace
 
 
 def sbx(rng: np.random.Generator, first: Array, second: Array, eta: float = 5.0) -> Array:

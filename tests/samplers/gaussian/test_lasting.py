@@ -4,7 +4,7 @@ import optuna
 from optuna.distributions import FloatDistribution
 from optuna.trial import create_trial
 
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.gaussian.lasting import Lasting
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from optuna_mofs import FilterEnsembleNSGA2Sampler
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.gaussian.points import Points, points_of
 from optuna_mofs.samplers.operators.places import Places
 from optuna_mofs.study._description import StudyDescription

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 
-from optuna_mofs.parameters import ParameterSpace
+from optuna_mofs.history._search_space import ParameterSpace
 from optuna_mofs.samplers.ghga.rows import RowVariation
 
 SPACE = ParameterSpace({"C": FloatDistribution(0, 1), "kind": CategoricalDistribution(["a", "b"])})

@@ -14,7 +14,7 @@ from optuna.trial import Trial
 from optuna_mofs import FeatureTable, GHGASampler, optima, suggest_features
 from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.features._mask_sampling import wide_start
-from optuna_mofs.history import PROPOSAL
+from optuna_mofs.history._history import PROPOSAL
 
 P = 16
 #: Two sets of three features that explain everything, and share one feature.

@@ -5,7 +5,7 @@ import optuna
 import pytest
 
 from optuna_mofs import FeatureTable, suggest_features
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.ghga.search import Search
 from optuna_mofs.study._description import StudyDescription
 

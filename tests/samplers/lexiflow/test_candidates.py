@@ -4,7 +4,7 @@ import numpy as np
 import optuna
 import pytest
 
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.lexiflow.candidates import draw_candidates, random_directions
 from optuna_mofs.samplers.operators.places import Places
 from optuna_mofs.study._description import StudyDescription

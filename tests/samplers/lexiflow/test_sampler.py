@@ -8,7 +8,7 @@ from optuna.trial import TrialState
 
 from optuna_mofs import LexicographicPreference, LexiFlowSampler
 from optuna_mofs._optuna import frozen_attr
-from optuna_mofs.history import PROPOSAL
+from optuna_mofs.history._history import PROPOSAL
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.testing.problems import make_study, mixed
 

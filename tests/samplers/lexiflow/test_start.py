@@ -9,7 +9,7 @@ from sklearn.datasets import load_wine
 from sklearn.svm import SVC
 
 from optuna_mofs import FeatureSelectionObjective, LexiFlowSampler
-from optuna_mofs.parameters import ParameterSpace
+from optuna_mofs.history._search_space import ParameterSpace
 from optuna_mofs.samplers.lexiflow.start import design_row, first_row, restart_row
 from optuna_mofs.samplers.operators.places import Places
 

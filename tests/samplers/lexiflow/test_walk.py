@@ -5,7 +5,7 @@ import pytest
 
 from optuna_mofs import LexicographicPreference, LexiFlowSampler
 from optuna_mofs._optuna import frozen_attr
-from optuna_mofs.history import PROPOSAL
+from optuna_mofs.history._history import PROPOSAL
 from optuna_mofs.testing.problems import PROBLEMS, make_study, mixed
 
 LOSS_FIRST = LexicographicPreference(tolerances={0: 0.1})

@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from optuna_mofs import FeatureSelectionObjective, ParEGOSampler, SMSEGOSampler
 from optuna_mofs._optuna import frozen_attr
-from optuna_mofs.history import PROPOSAL
+from optuna_mofs.history._history import PROPOSAL
 from optuna_mofs.samplers.model_based.beyond import LookBeyond, is_look
 from optuna_mofs.samplers.model_based.infill import LowerConfidenceBound
 from optuna_mofs.samplers.model_based.view import Seen

@@ -11,7 +11,7 @@ from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
 
 from optuna_mofs import FeatureSelectionObjective, FilterEnsembleNSGA2Sampler
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.model_based.columns import Columns
 from optuna_mofs.samplers.model_based.set_view import filter_sets
 from optuna_mofs.samplers.model_based.warp import Warp

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 
-from optuna_mofs.parameters import ParameterSpace
+from optuna_mofs.history._search_space import ParameterSpace
 from optuna_mofs.samplers.model_based.encoding import RowEncoding
 
 SPACE = ParameterSpace(

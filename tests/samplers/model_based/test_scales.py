@@ -10,7 +10,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.trial import create_trial
 
 from optuna_mofs import ParEGOSampler
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.model_based import scales as module
 from optuna_mofs.samplers.model_based.scales import objective_scales
 from optuna_mofs.samplers.model_based.view import View

@@ -6,10 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-from optuna_mofs.parameters import ParameterSpace
+from optuna_mofs.history._search_space import Activity, ParameterSpace
 from optuna_mofs.samplers.model_based.candidates import Candidates
 from optuna_mofs.samplers.model_based.search import InfillSearch, neighbours
-from optuna_mofs.samplers.operators.activity import Activity
 
 SPACE = ParameterSpace(
     {

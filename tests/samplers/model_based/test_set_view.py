@@ -11,7 +11,7 @@ from optuna.distributions import FloatDistribution
 from optuna_mofs import FeatureTable, FilterEnsembleFeatures, SingleFilterFeatures
 from optuna_mofs.features._redundancy import Similarity
 from optuna_mofs.features._representation import FilterFeatures
-from optuna_mofs.parameters import ParameterSpace
+from optuna_mofs.history._search_space import ParameterSpace
 from optuna_mofs.samplers.model_based.set_view import FilterSets, SetView
 
 

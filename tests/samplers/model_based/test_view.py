@@ -10,7 +10,7 @@ from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
 
 from optuna_mofs import FeatureSelectionObjective, FilterEnsembleNSGA2Sampler
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.model_based.view import View
 from optuna_mofs.study._description import StudyDescription
 

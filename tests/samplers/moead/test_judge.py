@@ -6,7 +6,7 @@ import pytest
 
 from optuna_mofs import MOEADSampler
 from optuna_mofs._optuna import frozen_attr
-from optuna_mofs.history import PROPOSAL, History
+from optuna_mofs.history._history import PROPOSAL, History
 from optuna_mofs.samplers.moead.children import draw_children
 from optuna_mofs.samplers.moead.decomposition import tchebycheff
 from optuna_mofs.samplers.moead.judge import Judge, feasible_values

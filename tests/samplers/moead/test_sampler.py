@@ -10,7 +10,7 @@ from optuna.samplers import RandomSampler
 from optuna_mofs import MOEADSampler, pareto_front
 from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.fronts import hypervolume
-from optuna_mofs.history import PROPOSAL
+from optuna_mofs.history._history import PROPOSAL
 from optuna_mofs.samplers.moead.variation import DifferentialVariation
 from optuna_mofs.testing.problems import conditional, make_study, packed
 

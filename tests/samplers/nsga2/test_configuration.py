@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from optuna.samplers import RandomSampler
 
 from optuna_mofs.features._representation import weights_from_raw
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers import FilterEnsembleNSGA2Sampler
 from optuna_mofs.samplers.nsga2.configuration import (
     FIRST_RATE,

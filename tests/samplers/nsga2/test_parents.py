@@ -6,7 +6,7 @@ import pytest
 from optuna.distributions import FloatDistribution
 from optuna.trial import create_trial
 
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.nsga2.parents import (
     HypervolumeParents,
     _hypervolume_shares,

@@ -9,7 +9,7 @@ from optuna.trial import Trial, TrialState
 
 from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.features._table import FeatureTable
-from optuna_mofs.history import PROPOSAL
+from optuna_mofs.history._history import PROPOSAL
 from optuna_mofs.samplers import FilterEnsembleNSGA2Sampler
 from optuna_mofs.samplers.nsga2.population import Population
 from optuna_mofs.study._feature_sets import selected_features, suggest_features

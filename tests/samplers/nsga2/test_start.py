@@ -6,7 +6,7 @@ import pytest
 from optuna_mofs.features._mask_sampling import bernoulli_start, geometric_start
 from optuna_mofs.features._representation import MaskFeatures
 from optuna_mofs.features._table import FeatureTable
-from optuna_mofs.history import History
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers.nsga2.start import Start
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.testing.problems import _table, make_study, mixed

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 from optuna_mofs.features import FeatureTable, FilterEnsembleFeatures
-from optuna_mofs.history import History
-from optuna_mofs.parameters import ParameterSpace
+from optuna_mofs.history._history import History
+from optuna_mofs.history._search_space import ParameterSpace
 from optuna_mofs.samplers.operators.places import HEIGHT, Places
 from optuna_mofs.study._description import StudyDescription
 

@@ -9,7 +9,7 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from optuna_mofs.parameters import ParameterSpace
+from optuna_mofs.history._search_space import ParameterSpace
 from optuna_mofs.samplers.operators.rows import (
     adapt_rate,
     adapt_step,

@@ -15,10 +15,14 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from optuna_mofs.parameters import ParameterSpace, widened
+from optuna_mofs.history._search_space import Activity, ParameterSpace, widened
 
 STEPPED = FloatDistribution(-0.5, 1.6, step=0.3)
+
+
 MIXED = CategoricalDistribution([None, True, "a", 3, 2.5])
+
+
 KINDS: dict[str, BaseDistribution] = {
     "float": FloatDistribution(-3, 7),
     "log": FloatDistribution(1e-5, 1e3, log=True),
@@ -29,8 +33,14 @@ KINDS: dict[str, BaseDistribution] = {
     "mixed": MIXED,
     "flag": CategoricalDistribution([False, True]),
 }
+
+
 SPACE = ParameterSpace(KINDS)
+
+
 FINITE = {n: d for n, d in KINDS.items() if n not in ("float", "log")}
+
+
 SEEDS = st.integers(0, 10_000)
 
 
@@ -175,6 +185,8 @@ INTS = st.builds(
     st.integers(0, 6),
     st.integers(1, 6),
 )
+
+
 FLOATS = st.builds(
     lambda low, count, step: FloatDistribution(
         low / 4, (low + count) / 4, step=step and (0.25 if step == 1 else 0.5)
@@ -239,3 +251,95 @@ def test_of_different_kinds_always_the_same_one_wins(
     one: BaseDistribution, other: BaseDistribution
 ) -> None:
     assert widened(one, other) == widened(other, one)
+
+
+ACTIVITY_SPACE = ParameterSpace(
+    {
+        "C": FloatDistribution(0, 1),
+        "degree": IntDistribution(1, 5),
+        "kernel": CategoricalDistribution(["linear", "poly"]),
+        "learner": CategoricalDistribution(["svm", "forest", "tree"]),
+        "trees": IntDistribution(1, 500),
+    }
+)
+
+
+def rows(*params: dict[str, object]) -> np.ndarray:
+    return np.array([ACTIVITY_SPACE.encode(p) for p in params])
+
+
+SEEN = rows(
+    {"learner": "svm", "kernel": "linear", "C": 0.1},
+    {"learner": "svm", "kernel": "poly", "C": 0.2, "degree": 3},
+    {"learner": "forest", "trees": 100},
+    {"learner": "svm", "kernel": "poly", "C": 0.9, "degree": 1},
+)
+
+
+FULL = {"C": 0.5, "degree": 2, "kernel": "poly", "trees": 9}
+
+
+def names(row: np.ndarray) -> set[str]:
+    return set(ACTIVITY_SPACE.decode(row))
+
+
+def test_nested_conditions() -> None:
+    activity = Activity(ACTIVITY_SPACE, SEEN)
+    found = activity.apply(
+        rows(
+            {**FULL, "learner": "svm"},
+            {**FULL, "learner": "svm", "kernel": "linear"},
+            {**FULL, "learner": "forest"},
+        )
+    )
+    assert activity.conditional
+    assert names(found[0]) == {"learner", "kernel", "C", "degree"}
+    assert names(found[1]) == {"learner", "kernel", "C"}
+    assert names(found[2]) == {"learner", "trees"}
+
+
+def test_a_value_never_seen_switches_nothing_off() -> None:
+    found = Activity(ACTIVITY_SPACE, SEEN).apply(rows({**FULL, "learner": "tree"}))
+    assert names(found[0]) == {*FULL, "learner"}
+
+
+def test_an_integer_can_switch() -> None:
+    space = ParameterSpace({"layers": IntDistribution(1, 3), "second": FloatDistribution(0, 1)})
+    seen = np.array(
+        [space.encode({"layers": n, "second": 0.5} if n > 1 else {"layers": 1}) for n in (1, 2, 3)]
+    )
+    found = Activity(space, seen).apply(
+        np.array([space.encode({"layers": n, "second": 0.1}) for n in (1, 2, 3)])
+    )
+    assert np.isnan(found[:, 1]).tolist() == [True, False, False]
+
+
+def test_no_condition_no_change_and_inputs_stay() -> None:
+    given = rows({**FULL, "learner": "svm"})
+    assert not Activity(ACTIVITY_SPACE, given).conditional
+    before = given.copy()
+    Activity(ACTIVITY_SPACE, SEEN).apply(given)
+    np.testing.assert_array_equal(given, before)
+    np.testing.assert_array_equal(Activity(ACTIVITY_SPACE, given).apply(given), given)
+
+
+def test_what_is_described_need_not_be_learned() -> None:
+    described = {
+        "degree": ("kernel", ["poly"]),
+        "kernel": ("learner", ["svm"]),
+        "C": ("learner", ["svm"]),
+        "trees": ("learner", ["forest", "tree"]),
+        "unknown": ("learner", ["svm"]),
+    }
+    activity = Activity(ACTIVITY_SPACE, np.empty((0, 5)), described)
+    found = activity.apply(rows(*({**FULL, "learner": name} for name in ("svm", "tree"))))
+    assert names(found[0]) == {"learner", "kernel", "C", "degree"}
+    assert names(found[1]) == {"learner", "trees"}
+    # Trials add nothing to it, and all else is still learned.
+    assert Activity(ACTIVITY_SPACE, SEEN, described).signature == activity.signature
+    partly = Activity(ACTIVITY_SPACE, SEEN, {"trees": ("learner", ["tree"])})
+    assert names(partly.apply(rows({**FULL, "learner": "forest"}))[0]) == {"learner"}
+
+
+def test_a_switch_that_is_no_parameter_is_passed_over() -> None:
+    assert not Activity(ACTIVITY_SPACE, np.empty((0, 5)), {"C": ("gone", ["svm"])}).conditional

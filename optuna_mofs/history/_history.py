@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,16 +15,21 @@ from optuna_mofs._typing import Array
 from optuna_mofs.features._codec import unpack
 from optuna_mofs.features._representation import MaskFeatures
 from optuna_mofs.features._table import FeatureTable
-from optuna_mofs.parameters import ParameterSpace, widened
+from optuna_mofs.history._duplicates import _Known
+from optuna_mofs.history._search_space import ParameterSpace, widened
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import MASK
 
 T = TypeVar("T")
 
+
 #: Key of the trial attribute in which a sampler remembers how it made a proposal.
 PROPOSAL = "proposal"
+
+
 #: Key in it of the fingerprint by which workers see that they are about to try the same.
 CONFIGURATION = "configuration"
+
 
 #: Infinite values are legal in Optuna; a number that can be added to is easier to work with.
 _INFINITE = 1e300
@@ -304,53 +308,6 @@ def _internal(
     return found
 
 
-class _Known:
-    """Configurations that were or are being tried.
-
-    A trial that failed, or was cut off, between two suggestions says nothing of those that were
-    to come: a trial that is not complete counts only if it has as many parameters as trials of
-    its kind have.
-    """
-
-    def __init__(self) -> None:
-        #: Parameters that the study's description names; every whole trial has them.
-        self.named: frozenset[str] = frozenset()
-        self.unfinished: list[dict[str, float]] = []
-        #: Fingerprints of what running trials are going to suggest.
-        self.announced: set[str | None] = set()
-        self._complete: dict[frozenset[str], set[tuple[float, ...]]] = {}
-        self._failed: dict[frozenset[str], set[tuple[float, ...]]] = {}
-
-    def add(self, values: Mapping[str, float], *, complete: bool) -> None:
-        if values:
-            where = self._complete if complete else self._failed
-            where.setdefault(frozenset(values), set()).add(_ordered(values, values))
-
-    def holds(self, values: Mapping[str, float]) -> bool:
-        have = values.keys()
-        for names, seen in self._complete.items():
-            if names <= have and _ordered(values, names) in seen:
-                return True
-        for names, seen in self._failed.items():
-            if names <= have and _ordered(values, names) in seen and self._is_whole(names):
-                return True
-        if self.announced and fingerprint(values) in self.announced:
-            return True
-        return any(
-            other.items() <= values.items() and self._is_whole(frozenset(other))
-            for other in self.unfinished
-        )
-
-    @property
-    def tried(self) -> int:
-        return max(map(len, self._complete.values()), default=0)
-
-    def _is_whole(self, names: frozenset[str]) -> bool:
-        if not names or any(names < others for others in self._complete):
-            return False
-        return names in self._complete or (bool(self.named) and self.named <= names)
-
-
 def unchanged(before: Array, now: Array) -> int:
     """How many of the first trials are the same, by their numbers.
 
@@ -363,16 +320,6 @@ def unchanged(before: Array, now: Array) -> int:
     both = min(len(before), len(now))
     differ = np.flatnonzero(before[:both] != now[:both])
     return int(differ[0]) if len(differ) else both
-
-
-def fingerprint(values: Mapping[str, float]) -> str:
-    """A short text that is the same for equal parameters, which are given in Optuna's numbers."""
-    text = repr(sorted(values.items())).encode()
-    return hashlib.blake2b(text, digest_size=8).hexdigest()
-
-
-def _ordered(values: Mapping[str, float], names: Collection[str]) -> tuple[float, ...]:
-    return tuple(values[name] for name in sorted(names))
 
 
 class _Rows:

@@ -18,19 +18,25 @@ from optuna.distributions import (
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
-from optuna_mofs import history as module
 from optuna_mofs._optuna import write_trial_attr
 from optuna_mofs.features._codec import pack, unpack
 from optuna_mofs.features._representation import MaskFeatures
 from optuna_mofs.features._table import FeatureTable
-from optuna_mofs.history import PROPOSAL, History, unchanged
+from optuna_mofs.history import _history as module
+from optuna_mofs.history._history import PROPOSAL, History, unchanged
 from optuna_mofs.study._description import MeasureDescription, StudyDescription
 from optuna_mofs.study._feature_sets import selected_mask, suggest_features
 from optuna_mofs.study._queue import enqueue_features
 
 TABLE = FeatureTable(names=tuple(f"f{j}" for j in range(11)), fixed=(2,))
+
+
 KIND = CategoricalDistribution(["a", "b", "c"])
+
+
 X = FloatDistribution(0, 1)
+
+
 N = IntDistribution(1, 9)
 
 

@@ -1,0 +1,1 @@
+"""What a sampler knows: the completed trials of a study as arrays."""

@@ -18,7 +18,7 @@ import optuna
 
 from benchmarks.common import Spread, markdown_table, parser  # first: it sets threads
 from optuna_mofs.dashboard import DEFAULT_FIGURES
-from optuna_mofs.visualization.overview import checked_names
+from optuna_mofs.visualization._registry import checked_names
 from tools.browser import Browser
 from tools.dashboard_pages import (
     WIDE,

@@ -19,12 +19,8 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 #: Every key this package writes into a storage starts with this.
 PREFIX = "mofs:"
-
-
 #: Characters a piece. The storage quotes a piece once more, which at most doubles it.
 _PIECE = 32_000
-
-
 #: Times a write is tried that another process got in the way of.
 _ATTEMPTS = 6
 

@@ -20,7 +20,7 @@ from optuna_mofs.preferences import LexicographicPreference
 from optuna_mofs.study._completed_trials import named_directions
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import shorten
-from optuna_mofs.visualization.overview import checked_names, plot_all
+from optuna_mofs.visualization._registry import checked_names, plot_all
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

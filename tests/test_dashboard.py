@@ -22,7 +22,6 @@ needs_dashboard = pytest.mark.skipif(
     reason="needs optuna-dashboard: pip install 'optuna-mofs[dashboard]'",
 )
 
-
 SMOOTHING = {"var_smoothing": FloatDistribution(1e-9, 1, log=True)}
 
 

@@ -22,9 +22,9 @@ from optuna_mofs import (
     suggest_features,
 )
 from optuna_mofs.cli import main
+from optuna_mofs.testing._workers import Job, open_storage, run
 from optuna_mofs.testing.problems import PROBLEMS, make_study
-from optuna_mofs.testing.proposing import distinct, params_of
-from optuna_mofs.testing.worker import Job, open_storage, run
+from optuna_mofs.testing.pytest_samplers import distinct, params_of
 from tests.cli.tables import QUICK, write_people
 from tests.servers import SERVERS
 

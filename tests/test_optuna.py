@@ -20,8 +20,6 @@ from optuna_mofs._optuna import (
 )
 
 STORAGE = InMemoryStorage()
-
-
 STUDY = optuna.create_study(storage=STORAGE)
 
 

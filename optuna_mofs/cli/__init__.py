@@ -1,5 +1,5 @@
 """The ``optuna-mofs`` command. One module a subcommand; only the public API is used."""
 
-from optuna_mofs.cli.command import main
+from optuna_mofs.cli._main import main
 
 __all__ = ["main"]

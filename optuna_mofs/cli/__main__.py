@@ -2,6 +2,6 @@
 
 import sys
 
-from optuna_mofs.cli.command import main
+from optuna_mofs.cli._main import main
 
 sys.exit(main())

@@ -12,11 +12,7 @@ from sklearn.utils.multiclass import type_of_target
 from optuna_mofs._typing import Array
 
 Task = Literal["classification", "regression"]
-
-
 MANY_VALUES = 32
-
-
 FEW_REPEATS = 10
 
 

@@ -26,12 +26,8 @@ from optuna_mofs.features._mask_sampling import mask_from_seed
 from optuna_mofs.features._table import FeatureTable
 
 Form = Literal["bits", "packed"]
-
-
 #: Up to this many free features a mask is stored as booleans unless the user says otherwise.
 MAX_BITS = 32
-
-
 #: Integers are exact to 53 bits in every storage; a uniform draw is unbiased up to 52.
 LARGEST_ID = 2**52 - 1
 

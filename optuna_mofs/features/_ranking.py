@@ -154,23 +154,13 @@ def feature_table(
 
 #: Rows × columns × trees that the automatic number of subsets may spend: about a second.
 _WORK = 4e7
-
-
 #: More rows tell nothing new: of 5,000 rows chance alone does not gain 1 % of the impurity.
 _MAX_ROWS = 5_000
-
-
 #: Equal-frequency bins of a column; thresholds between them are all that a tree looks at.
 _BINS = 16
-
-
 # The trees stop as R's rpart does by default, which the paper used.
 _MIN_SPLIT = 20
-
-
 _MIN_LEAF = 7
-
-
 _MIN_GAIN = 0.01
 
 

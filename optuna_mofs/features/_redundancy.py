@@ -17,16 +17,10 @@ from optuna_mofs.filters._data import FilterData
 
 #: Neighbours of a feature: as many as this many pairs allow, within these bounds.
 _PAIRS, _FEWEST, _MOST = 60_000, 4, 16
-
-
 #: Less than this share says nothing.
 _LEAST = 0.04
-
-
 #: Features that stand for all when only the middle one is asked for.
 _SPREAD = 200
-
-
 #: Correlations held at a time: 32 MB.
 _BLOCK_ENTRIES = 8_000_000
 

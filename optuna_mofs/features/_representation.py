@@ -19,12 +19,8 @@ from optuna_mofs.features._redundancy import best_first, chosen_apart
 from optuna_mofs.features._table import FeatureTable
 
 Ranks = Literal["fold", "all"]
-
-
 #: Suggestion of filter ensembles, and the option that asks for it.
 _PENALTY = "redundancy_penalty"
-
-
 #: Share of variance from which features are said to be alike.
 _ALIKE = 0.5
 

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from optuna_mofs._typing import Floats
 
 WORD = 64
-
-
 CHUNK = 4096  # features packed at a time
 
 

@@ -18,14 +18,8 @@ from optuna_mofs.filters._counts import PairInformation
 from optuna_mofs.filters._discretize import MAX_BINS, bin_columns, bin_vector, sort_columns
 
 DEFAULT_BINS = 5
-
-
 BLOCK_ENTRIES = 2_000_000  # dense floats held at a time: 16 MB
-
-
 PAIR_BUDGET = 2_000_000
-
-
 LEAST_STEPS = 100
 
 

@@ -19,10 +19,7 @@ from optuna_mofs.filters._univariate import (
 )
 
 FilterFunction = Callable[..., Any]
-
-
 FilterSpec = str | FilterFunction | tuple[str, FilterFunction]
-
 
 _BUILT_IN: tuple[FilterFunction, ...] = (
     information_gain,
@@ -39,7 +36,6 @@ _BUILT_IN: tuple[FilterFunction, ...] = (
     spearman,
     relieff,
 )
-
 
 FILTERS: dict[str, FilterFunction] = {f.__name__: f for f in _BUILT_IN}
 

@@ -13,8 +13,6 @@ from optuna_mofs._typing import Floats
 from optuna_mofs.filters._data import FilterData, FilterOptions, prepare
 
 N_NEIGHBOURS = 10
-
-
 MAX_SAMPLES = 1000
 
 

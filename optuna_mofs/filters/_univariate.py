@@ -144,14 +144,8 @@ def _parts(p: int, width: int = 2048) -> list[slice]:
 
 
 N_TREES = 200
-
-
 TREE_SAMPLES = 600
-
-
 LEAF = 5
-
-
 CUTS = 32
 
 

@@ -21,16 +21,10 @@ from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import MASK
 
 T = TypeVar("T")
-
-
 #: Key of the trial attribute in which a sampler remembers how it made a proposal.
 PROPOSAL = "proposal"
-
-
 #: Key in it of the fingerprint by which workers see that they are about to try the same.
 CONFIGURATION = "configuration"
-
-
 #: Infinite values are legal in Optuna; a number that can be added to is easier to work with.
 _INFINITE = 1e300
 

@@ -160,19 +160,11 @@ class KernelKNeighborsRegressor(RegressorMixin, _KernelKNeighbors):  # type: ign
 
 # Cells of a distance matrix held at once: 32 MB of doubles.
 _CELLS = 1 << 22
-
-
 # Above these a k-d tree loses to plain distance matrices (measured, 200 to 20,000 rows).
 _TREE_MAX_COLUMNS = 4
-
-
 _TREE_MIN_ROWS = 500
-
-
 # scipy's tree sums raw powers: beyond this exponent small differences would underflow.
 _TREE_MAX_EXPONENT = 16.0
-
-
 # Relative distances are kept off 0 and 1 (as in kknn) so that no weight is 0 or infinite.
 _MARGIN = 1e-6
 
@@ -209,7 +201,6 @@ KERNELS: dict[str, Callable[[Floats, int], Floats]] = {
     "gaussian": _gaussian,
     "rank": _rank,
 }
-
 
 _BY_RANK = frozenset({"optimal", "rank"})
 

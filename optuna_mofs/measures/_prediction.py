@@ -83,8 +83,6 @@ def _mean_rate(rates: Sequence[tuple[float, float]]) -> float:
 #: How fast a probability rises with the distance from the boundary: a row on the margin of a
 #: support vector machine, whose distance is 1, gets 0.88.
 _SLOPE = 2.0
-
-
 #: The least probability that counts for the logarithm.
 _LEAST = 0.01
 

@@ -50,10 +50,7 @@ _MEASURES: dict[str, Callable[[object], Measure]] = {
     "instability": lambda _: INSTABILITY,
 }
 
-
 _ALIASES = {"false_negative_rate": "fnr", "false_positive_rate": "fpr", "n_features": "count"}
-
-
 #: Measures that only make sense for classifiers.
 CLASSIFIER_ONLY = frozenset(
     {"auc_loss", "brier", "fnr", "fpr", "geometric_mean_loss", "log_loss", "vc_dimension"}

@@ -22,28 +22,16 @@ from optuna_mofs.measures._base import Evaluation, Measure
 
 #: Constants of equation 3, so that the bound is 1 at tau = 0.5.
 _A, _B, _K = 0.16, 1.2, 0.14928
-
-
 #: Rows of each half, and repetitions of each size, of a quick estimate: ten fits, as in the paper.
 SIZES = (10, 20, 40, 80, 160)
-
-
 REPEATS = 2
-
-
 #: Sizes of an exact estimate, in units of a quick one: the formula errs up near 1 and down above,
 #: so that a dimension is only comparable with others if all are measured over the same range.
 _RELATIVE_SIZES = (0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
-
-
 #: The least dimension that is told from none at all.
 _LEAST = 0.1
-
-
 #: Configurations whose dimension is remembered.
 _KEPT = 20_000
-
-
 #: scikit-learn's learners that fit several targets at once, each as if it were alone; by name, so
 #: that they are not imported for it.
 _MANY_TARGETS = frozenset({"KNeighborsClassifier", "RidgeClassifier"})

@@ -18,8 +18,6 @@ from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.study._feature_sets import suggest
 
 Space = Mapping[str, BaseDistribution] | Callable[[Trial], Mapping[str, Any]]
-
-
 #: The suggestion that says which learner is fitted.
 LEARNER = "learner"
 

@@ -89,7 +89,6 @@ _NO_MATTER = frozenset(
     {"random_state", "n_jobs", "nthread", "num_threads", "verbose", "verbosity"}
 )
 
-
 #: Lists that take more characters are shortened.
 _SAID = 200
 

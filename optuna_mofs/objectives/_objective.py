@@ -144,12 +144,8 @@ class TrialModels:
 
 # A child of Optuna's logger, so that its verbosity holds here too.
 _logger = optuna.logging.get_logger("optuna.mofs")
-
-
 #: So many failures without a success are no accident of single configurations.
 _HOPELESS = 10
-
-
 #: One or more measures, as users give them.
 Measures = Sequence[str | Measure | Callable[[Fold], float]]
 

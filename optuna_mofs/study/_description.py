@@ -19,8 +19,6 @@ from optuna_mofs.features._representation import Representation, representation
 from optuna_mofs.features._table import FeatureTable
 
 _KEY = "description"
-
-
 _READ: WeakKeyDictionary[Study, StudyDescription] = WeakKeyDictionary()
 
 

@@ -24,8 +24,6 @@ from optuna_mofs.study._description import StudyDescription
 
 #: Key of the trial attribute that holds the packed mask.
 MASK = "mask"
-
-
 #: Longest text of the ``features`` user attribute: what fits a dashboard cell.
 _SHOWN = 400
 

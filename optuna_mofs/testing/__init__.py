@@ -5,10 +5,9 @@ Subclass :class:`SamplerConformance` in a test module and give the fixture ``sam
 
 import pytest
 
-# Before they are imported, so that a failed assertion shows its values.
-for _part in ("proposing", "resuming", "surviving"):
-    pytest.register_assert_rewrite(f"{__name__}.{_part}")
+# Before it is imported, so that a failed assertion shows its values.
+pytest.register_assert_rewrite(f"{__name__}.pytest_samplers")
 
-from optuna_mofs.testing.samplers import SamplerConformance  # noqa: E402
+from optuna_mofs.testing.pytest_samplers import SamplerConformance
 
 __all__ = ["SamplerConformance"]

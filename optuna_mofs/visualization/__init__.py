@@ -7,17 +7,17 @@ figure is made.
 
 from __future__ import annotations
 
-from optuna_mofs.visualization._studies import NothingToPlotError
-from optuna_mofs.visualization.attainment import plot_attainment
-from optuna_mofs.visualization.critical_difference import plot_critical_difference
-from optuna_mofs.visualization.feature_frequency import plot_feature_frequency
-from optuna_mofs.visualization.feature_order import plot_feature_order
-from optuna_mofs.visualization.filter_weights import plot_filter_weights
-from optuna_mofs.visualization.front import plot_front
-from optuna_mofs.visualization.hypervolume import plot_hypervolume
-from optuna_mofs.visualization.lexicographic_targets import plot_lexicographic_targets
-from optuna_mofs.visualization.operators import plot_operators
-from optuna_mofs.visualization.overview import plot_all
+from optuna_mofs.visualization._attainment import plot_attainment
+from optuna_mofs.visualization._critical_difference import plot_critical_difference
+from optuna_mofs.visualization._feature_frequency import plot_feature_frequency
+from optuna_mofs.visualization._feature_order import plot_feature_order
+from optuna_mofs.visualization._filter_weights import plot_filter_weights
+from optuna_mofs.visualization._front import plot_front
+from optuna_mofs.visualization._hypervolume import plot_hypervolume
+from optuna_mofs.visualization._lexicographic_targets import plot_lexicographic_targets
+from optuna_mofs.visualization._operators import plot_operators
+from optuna_mofs.visualization._registry import plot_all
+from optuna_mofs.visualization._utils import NothingToPlotError
 
 __all__ = [
     "NothingToPlotError",

@@ -11,7 +11,7 @@ import pytest
 from sklearn.datasets import load_wine
 
 from optuna_mofs.cli import main
-from optuna_mofs.cli.setup import sampler_names
+from optuna_mofs.cli._settings import sampler_names
 from optuna_mofs.spaces import learner_names
 
 PROJECT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ from argparse import ArgumentTypeError
 
 import pytest
 
-from optuna_mofs.cli.options import (
+from optuna_mofs.cli._options import (
     amount,
     assigning,
     duration,

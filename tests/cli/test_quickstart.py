@@ -8,7 +8,8 @@ import optuna
 import pytest
 
 from optuna_mofs import FeatureSelectionObjective
-from optuna_mofs.cli import main, quickstart
+from optuna_mofs.cli import _quickstart as quickstart
+from optuna_mofs.cli import main
 
 FILE = "optuna_mofs_quickstart.db"
 

@@ -238,8 +238,7 @@ def test_a_study_of_something_else_is_refused(capsys: pytest.CaptureFixture[str]
 
 
 def test_a_study_made_in_python_can_be_continued() -> None:
-    from optuna_mofs.cli.settings import Settings
-    from optuna_mofs.cli.setup import load_table, make_objective
+    from optuna_mofs.cli._settings import Settings, load_table, make_objective
 
     settings = Settings(
         "people.csv", "risk", drop=["name"], learner="ridge", filters=["anova_f"], folds=3

@@ -11,8 +11,8 @@ from optuna.storages import RDBStorage
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
-from optuna_mofs.cli.errors import CommandError
-from optuna_mofs.cli.storage import open_storage, open_study, shown, storage_errors
+from optuna_mofs.cli._errors import CommandError
+from optuna_mofs.cli._storage import open_storage, open_study, shown, storage_errors
 
 
 def test_sqlite_writes_ahead(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_the_slower_of_two_processes_tries_again(
             raise OperationalError("CREATE TABLE", {}, Exception("table studies already exists"))
         return RDBStorage(url, **options)
 
-    monkeypatch.setattr("optuna_mofs.cli.storage.RDBStorage", lose_the_race_once)
+    monkeypatch.setattr("optuna_mofs.cli._storage.RDBStorage", lose_the_race_once)
     open_storage(f"sqlite:///{tmp_path}/a.db")
     assert len(calls) == 2
 
@@ -70,7 +70,7 @@ def test_a_study_is_found_or_those_there_are_named(tmp_path: Path) -> None:
 def test_what_a_dead_worker_left_is_queued_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("optuna_mofs.cli.storage._DEAD_AFTER", 1)
+    monkeypatch.setattr("optuna_mofs.cli._storage._DEAD_AFTER", 1)
     storage = open_storage(f"sqlite:///{tmp_path}/a.db", heartbeat=True)
     study = optuna.create_study(storage=storage)
     trial = study.ask({"x": optuna.distributions.FloatDistribution(0, 1)})

@@ -10,8 +10,6 @@ from optuna_mofs.data._dataset import Dataset, draw_splits, take_rows
 from optuna_mofs.data._target import plain_target
 
 X = np.arange(12.0).reshape(4, 3)
-
-
 Y = np.array([0, 1, 0, 1])
 
 
@@ -125,8 +123,6 @@ def test_bad_data_is_refused(options, message):
 
 
 SPLITS_X = np.zeros((60, 2))
-
-
 SPLITS_Y = np.repeat([0, 1, 1], 20)
 
 

@@ -17,11 +17,7 @@ from optuna_mofs.features._table import feature_layout
 from optuna_mofs.filters import FilterEnsemble
 
 RNG = np.random.default_rng(0)
-
-
 X = RNG.normal(size=(60, 4))
-
-
 Y = (X[:, 2] > 0).astype(int)
 
 
@@ -90,8 +86,6 @@ def test_without_filters_or_free_features_nothing_is_ranked(fits):
 
 
 TABLES_X = RNG.normal(size=(80, 6))
-
-
 TABLES_Y = (TABLES_X[:, 1] - TABLES_X[:, 4] > 0).astype(int)
 
 

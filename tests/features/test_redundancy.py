@@ -21,11 +21,7 @@ from optuna_mofs.features._redundancy import (
 from optuna_mofs.filters import FilterData
 
 RANDOM = np.random.default_rng(0)
-
-
 X = RANDOM.normal(size=(80, 7)) @ RANDOM.normal(size=(7, 7))
-
-
 Y = np.arange(80) % 2
 
 

@@ -25,8 +25,6 @@ from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import suggest_mask
 
 TABLE = FeatureTable(names=tuple("abcd"))
-
-
 DESCRIBED = StudyDescription(TABLE, MaskFeatures().bind(TABLE))
 
 
@@ -112,8 +110,6 @@ def test_the_empty_set_is_tried_once() -> None:
 
 
 RANKS = np.array([[1.0, 0.8, 0.6, 0.4, 0.2, 0.0], [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]])
-
-
 FEATURE_SETS_TABLE = FeatureTable(tuple("abcdef"), filters=("up", "down"), ranks=RANKS)
 
 

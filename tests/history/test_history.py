@@ -29,14 +29,8 @@ from optuna_mofs.study._feature_sets import selected_mask, suggest_features
 from optuna_mofs.study._queue import enqueue_features
 
 TABLE = FeatureTable(names=tuple(f"f{j}" for j in range(11)), fixed=(2,))
-
-
 KIND = CategoricalDistribution(["a", "b", "c"])
-
-
 X = FloatDistribution(0, 1)
-
-
 N = IntDistribution(1, 9)
 
 

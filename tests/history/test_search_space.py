@@ -18,10 +18,7 @@ from optuna.distributions import (
 from optuna_mofs.history._search_space import Activity, ParameterSpace, widened
 
 STEPPED = FloatDistribution(-0.5, 1.6, step=0.3)
-
-
 MIXED = CategoricalDistribution([None, True, "a", 3, 2.5])
-
 
 KINDS: dict[str, BaseDistribution] = {
     "float": FloatDistribution(-3, 7),
@@ -34,13 +31,8 @@ KINDS: dict[str, BaseDistribution] = {
     "flag": CategoricalDistribution([False, True]),
 }
 
-
 SPACE = ParameterSpace(KINDS)
-
-
 FINITE = {n: d for n, d in KINDS.items() if n not in ("float", "log")}
-
-
 SEEDS = st.integers(0, 10_000)
 
 
@@ -186,7 +178,6 @@ INTS = st.builds(
     st.integers(1, 6),
 )
 
-
 FLOATS = st.builds(
     lambda low, count, step: FloatDistribution(
         low / 4, (low + count) / 4, step=step and (0.25 if step == 1 else 0.5)
@@ -274,7 +265,6 @@ SEEN = rows(
     {"learner": "forest", "trees": 100},
     {"learner": "svm", "kernel": "poly", "C": 0.9, "degree": 1},
 )
-
 
 FULL = {"C": 0.5, "degree": 2, "kernel": "poly", "trees": 9}
 

@@ -107,8 +107,6 @@ def test_all_pairs_of_sets_of_two_features():
 
 
 X = np.random.default_rng(0).normal(size=(60, 3))
-
-
 y = (X[:, 0] > 0).astype(int)
 
 

@@ -254,8 +254,6 @@ def test_it_is_a_measure_by_name_and_takes_machines_without_probabilities():
 
 
 quick = settings(deadline=None, max_examples=80)
-
-
 labels = st.lists(st.integers(0, 2), min_size=2, max_size=20)
 
 

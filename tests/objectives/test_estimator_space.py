@@ -21,10 +21,7 @@ from optuna_mofs.objectives._estimator_space import (
 )
 
 COST = FloatDistribution(0.1, 10, log=True)
-
-
 DEPTH = IntDistribution(1, 9)
-
 
 GIVEN = {
     "svm": (SVC(), {"C": COST}),

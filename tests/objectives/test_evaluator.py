@@ -27,14 +27,8 @@ from optuna_mofs.objectives._evaluator import (
 from optuna_mofs.study._feature_sets import suggest_mask
 
 RNG = np.random.default_rng(0)
-
-
 X = RNG.normal(size=(90, 5))
-
-
 Y = (X[:, 1] + 0.5 * RNG.normal(size=90) > 0).astype(int)
-
-
 TREE = DecisionTreeClassifier(max_depth=2, random_state=0)
 
 

@@ -22,8 +22,6 @@ from optuna_mofs import FeatureSelectionObjective, ModelTypeObjective
 from optuna_mofs.objectives._fingerprint import conditions_of
 
 X, Y = load_wine(return_X_y=True)
-
-
 TREE = DecisionTreeClassifier(max_depth=2)
 
 

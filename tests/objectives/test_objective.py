@@ -41,14 +41,8 @@ from tests.objectives.learners import Breaking, CountingTree
 from tests.objectives.wine import DEPTH, P, X, Y, expected_error, objective, run
 
 MODELS_X, MODELS_Y = load_wine(return_X_y=True)
-
-
 FRAME = pd.DataFrame(MODELS_X, columns=[f"w{j}" for j in range(13)])
-
-
 SPACE = {"svc__C": FloatDistribution(0.1, 10, log=True)}
-
-
 ODD = np.arange(len(MODELS_Y)) % 2 == 1
 
 

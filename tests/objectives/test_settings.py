@@ -16,14 +16,8 @@ from optuna_mofs.objectives._estimator_space import check_space
 from optuna_mofs.objectives._settings import check_measures, check_weights
 
 TABLE = FeatureTable(("a", "C", "b"), filters=("auc",))
-
-
 PIPE = make_pipeline(StandardScaler(), SVC())
-
-
 UNIT = FloatDistribution(0, 1)
-
-
 PACKED = MaskFeatures(form="packed")
 
 

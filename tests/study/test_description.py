@@ -27,13 +27,11 @@ TABLE = FeatureTable(
     mean_size=1.5,
 )
 
-
 SPACE = {
     "C": FloatDistribution(1e-3, 1e3, log=True),
     "depth": IntDistribution(1, 9, step=2),
     "kernel": CategoricalDistribution(("rbf", None, 3)),
 }
-
 
 MEASURES = (MeasureDescription("error", worst=1.0), MeasureDescription("auc", "maximize"))
 

@@ -22,8 +22,6 @@ from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import MASK, shorten, suggest
 
 NAMES = tuple(f"x{j}" for j in range(40))
-
-
 FEW = NAMES[:8]
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optuna_mofs.visualization import NothingToPlotError, plot_feature_frequency
-from optuna_mofs.visualization.feature_frequency import size_bins
+from optuna_mofs.visualization._feature_frequency import size_bins
 
 from .helpers import masked_study, nested_study, plain_study
 

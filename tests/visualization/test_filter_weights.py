@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optuna_mofs.visualization import NothingToPlotError, plot_filter_weights
-from optuna_mofs.visualization.filter_weights import filter_weights, moving_mean
+from optuna_mofs.visualization._filter_weights import filter_weights, moving_mean
 
 from .helpers import FILTERS, ensemble_study, nested_study, plain_study, single_filter_study
 

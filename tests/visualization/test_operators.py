@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from optuna_mofs.visualization import NothingToPlotError, plot_operators
-from optuna_mofs.visualization.operators import operator_table
+from optuna_mofs.visualization._operators import operator_table
 
 from .helpers import nested_study, plain_study
 

@@ -1,0 +1,73 @@
+"""The parser, and what the exit codes mean."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from optuna_mofs import __version__
+from optuna_mofs.cli import _compare, _export, _front, _quickstart, _report, _run
+from optuna_mofs.cli._errors import CommandError, Terminated
+
+#: Each has ``add_to(subparsers)``, which sets ``run`` to a function of the arguments.
+_SUBCOMMANDS = (_quickstart, _run, _front, _report, _export, _compare)
+_INTERRUPTED = 130  # 128 + SIGINT
+_TERMINATED = 143  # 128 + SIGTERM
+_BROKEN_PIPE = 141  # 128 + SIGPIPE
+
+_EPILOG = """\
+exit codes:
+  0 done, 1 failed (the reason is on stderr), 2 wrong usage, 130 stopped by Ctrl-C
+
+from a table to a model:
+  optuna-mofs run --data wine.csv --target quality
+  optuna-mofs front
+  optuna-mofs report --output wine.html
+  optuna-mofs export --output wine.joblib
+
+Run 'optuna-mofs COMMAND --help' for what a command does, with examples.
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser with all subcommands."""
+    parser = argparse.ArgumentParser(
+        prog="optuna-mofs",
+        description="Choose features and tune hyperparameters in one Optuna study.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for subcommand in _SUBCOMMANDS:
+        subcommand.add_to(subparsers)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Args:
+        argv: Arguments without the program's name; by default those of the process.
+
+    Returns:
+        The exit code. Wrong usage leaves through :exc:`SystemExit` with code 2.
+    """
+    arguments = build_parser().parse_args(argv)
+    try:
+        arguments.run(arguments)
+        sys.stdout.flush()
+    except CommandError as error:
+        print(f"optuna-mofs: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt as stopped:
+        # A command may say what is left of its work; Ctrl-C alone says nothing.
+        print(f"\noptuna-mofs: stopped. {stopped}".rstrip(), file=sys.stderr)
+        return _TERMINATED if isinstance(stopped, Terminated) else _INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone ('| head'). Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
+    return 0

@@ -1,0 +1,304 @@
+"""Text tables, files that are written whole, and HTML pages."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import shutil
+import sys
+import tempfile
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from optuna_mofs import __version__
+from optuna_mofs.cli._errors import CommandError
+
+
+def add_output_options(parser: Any, *, formats: Sequence[str]) -> None:
+    """``--format`` and ``--output``."""
+    parser.add_argument(
+        "--format",
+        choices=formats,
+        help=f"of the output (default: by the ending of --output, else {formats[0]})",
+    )
+    parser.add_argument("--output", metavar="FILE", help="write to a file instead of stdout")
+    parser.set_defaults(formats=formats)
+
+
+def chosen_format(arguments: argparse.Namespace) -> str:
+    """``--format``, or what the ending of ``--output`` says."""
+    ending = Path(arguments.output or "").suffix.removeprefix(".").lower()
+    known = ending if ending in arguments.formats else arguments.formats[0]
+    return str(arguments.format or known)
+
+
+def write_text(text: str, path: str | None) -> None:
+    """Print a text, or write it to a file."""
+    if path is None or path == "-":
+        print(text)
+        return
+    write_file(path, lambda file: file.write_text(text + "\n", encoding="utf-8"))
+
+
+def write_file(path: str, write: Callable[[Path], object]) -> None:
+    """Make a file in one step: a command that fails half-way leaves what was there.
+
+    Args:
+        path: The file.
+        write: Writes to the path it is given, which is then renamed.
+
+    Raises:
+        CommandError: If the file cannot be written.
+    """
+    file = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+        os.close(handle)
+        made = Path(name)
+        try:
+            write(made)
+            # As any new file, not only for its owner.
+            mask = os.umask(0)
+            os.umask(mask)
+            made.chmod(0o666 & ~mask)
+            made.replace(file)
+        except BaseException:
+            made.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise CommandError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], indent: str = "  ") -> str:
+    """Columns aligned to the right.
+
+    Example:
+        >>> print(table(["error", "trial"], [["0.1", "12"], ["0.25", "3"]], indent=""))
+        error  trial
+          0.1     12
+         0.25      3
+    """
+    lines = [list(header), *map(list, rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+    return "\n".join(
+        indent + "  ".join(cell.rjust(width) for cell, width in zip(line, widths))
+        for line in lines
+    )
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things.
+
+    Example:
+        >>> counted(1, "trial"), counted(80, "trial")
+        ('1 trial', '80 trials')
+    """
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def wrapped(items: Sequence[str], indent: str = "  ") -> str:
+    """Items with commas, broken between them to fit the terminal."""
+    width = min(99, shutil.get_terminal_size().columns)
+    # A name of several words stays in one piece.
+    glued = ", ".join(item.replace(" ", "\0") for item in items)
+    lines = textwrap.wrap(
+        glued, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False
+    )
+    return "\n".join(lines).replace("\0", " ")
+
+
+def script(name: str) -> str:
+    """How to type a script of this Python's environment, activated or not."""
+    folder = Path(sys.executable).parent
+    if str(folder) in os.environ.get("PATH", "").split(os.pathsep):
+        return name
+    path = folder / name
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def without_steps(names: Sequence[str]) -> list[str]:
+    """Names of parameters without the pipeline's steps before them, if they still differ.
+
+    Example:
+        >>> without_steps(["model__booster__max_depth", "model__booster__subsample", "fraction"])
+        ['max_depth', 'subsample', 'fraction']
+        >>> without_steps(["svm__C", "ridge__C"])
+        ['svm__C', 'ridge__C']
+    """
+    short = [name.rpartition("__")[2] for name in names]
+    return short if len(set(short)) == len(short) and all(short) else list(names)
+
+
+def number(value: float) -> str:
+    """A number as people read it, four significant digits.
+
+    Example:
+        >>> number(0.123456), number(12.0)
+        ('0.1235', '12')
+    """
+    whole = float(value).is_integer() and abs(value) < 1e9
+    return f"{int(value):,}" if whole else f"{value:.4g}"
+
+
+_STYLE = """
+:root { --ink: #2b313a; --soft: #6f7782; --line: #e3e7ec; --main: #2f6db3; --accent: #e07b39; }
+* { box-sizing: border-box; }
+body { margin: 0; background: #f5f7f9; color: var(--ink);
+  font: 15px/1.5 Helvetica, Arial, sans-serif; }
+main { max-width: 1120px; margin: 0 auto; padding: 32px 20px 48px; }
+h1 { margin: 0; font-size: 28px; line-height: 1.2; overflow-wrap: anywhere; }
+h2 { margin: 0 0 12px; font-size: 18px; }
+.lead { margin: 6px 0 24px; color: var(--soft); overflow-wrap: anywhere; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(130px, 1fr)); gap: 14px; }
+.tile, section { background: white; border: 1px solid var(--line); border-radius: 10px; }
+.tile { padding: 14px 18px; }
+.tile b { display: block; font-size: 26px; line-height: 1.25; font-weight: 600; }
+.tile span { color: var(--soft); font-size: 13px; }
+section { margin-top: 18px; padding: 20px 22px; }
+section.figure { padding: 8px; }
+.note { margin: 0 0 14px; color: var(--soft); }
+.chips { display: flex; flex-wrap: wrap; gap: 6px; margin: 0 0 18px; padding: 0;
+  list-style: none; }
+.chips li { padding: 2px 10px; border-radius: 12px; background: #e8f0f9; color: #1f4f87;
+  font-size: 13px; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-size: 14px; }
+th, td { padding: 6px 14px 6px 0; border-bottom: 1px solid var(--line); text-align: right;
+  white-space: nowrap; vertical-align: top; }
+th { color: var(--soft); font-weight: 600; }
+th.text, td.text { text-align: left; }
+td.names { min-width: 320px; white-space: normal; }
+tr.chosen td { background: #fdf3ea; }
+tr.chosen td:first-child { box-shadow: inset 3px 0 var(--accent); padding-left: 8px; }
+td:first-child, th:first-child { padding-left: 8px; }
+.columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(320px, 1fr)); gap: 28px; }
+pre { margin: 0; padding: 12px 14px; border-radius: 8px; background: #f5f7f9; overflow-x: auto;
+  font: 13px/1.6 ui-monospace, Menlo, Consolas, monospace; }
+details { margin-bottom: 14px; }
+summary { cursor: pointer; color: var(--main); }
+footer { margin-top: 24px; color: var(--soft); font-size: 13px; }
+@media print { body { background: white; } section, .tile { break-inside: avoid; } }
+"""
+
+_MANY = 12  # names that are shown at once; more are folded
+
+
+def page(title: str, lead: str, parts: Iterable[str], *, script: bool) -> str:
+    """A whole page.
+
+    Args:
+        title: Of the page. Escaped here, as all texts are.
+        lead: One line below it.
+        parts: Sections, made by the functions of this module.
+        script: Whether there are figures, which need plotly.js.
+    """
+    now = datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
+    body = "\n".join(parts)
+    library = f"<script>{_plotly_js()}</script>" if script else ""
+    return (
+        "<!DOCTYPE html>\n"
+        f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<style>{_STYLE}</style>\n{library}</head><body><main>\n"
+        f'<h1>{escape(title)}</h1>\n<p class="lead">{escape(lead)}</p>\n{body}\n'
+        f"<footer>optuna-mofs {__version__}, {escape(now)}</footer>\n</main></body></html>"
+    )
+
+
+def tiles(values: Mapping[str, str]) -> str:
+    """Numbers to see first, each with what it is."""
+    made = (
+        f'<div class="tile"><b>{escape(value)}</b><span>{escape(name)}</span></div>'
+        for name, value in values.items()
+    )
+    return f'<div class="tiles">{"".join(made)}</div>'
+
+
+def section(title: str, *parts: str, note: str | None = None) -> str:
+    """A box with a heading; parts are HTML already."""
+    said = f'<p class="note">{escape(note)}</p>' if note else ""
+    return f"<section><h2>{escape(title)}</h2>{said}{''.join(parts)}</section>"
+
+
+def columns(*parts: str) -> str:
+    """Parts side by side where there is room."""
+    return f'<div class="columns">{"".join(f"<div>{part}</div>" for part in parts)}</div>'
+
+
+def chips(names: Sequence[str]) -> str:
+    """Short names as labels; those of a long list are folded away."""
+    shown = "".join(f"<li>{escape(name)}</li>" for name in names[: 3 * _MANY])
+    rest = "".join(f"<li>{escape(name)}</li>" for name in names[3 * _MANY :])
+    made = f'<ul class="chips">{shown}</ul>'
+    if rest:
+        count = len(names) - 3 * _MANY
+        made += f'<details><summary>{count} more</summary><ul class="chips">{rest}</ul></details>'
+    return made
+
+
+def page_table(
+    header: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    text: Sequence[int] = (),
+    chosen: int | None = None,
+) -> str:
+    """A table of texts and lists of names.
+
+    Args:
+        header: Of the columns.
+        rows: Cells; a list is a list of names.
+        text: Positions of columns that are aligned to the left.
+        chosen: Position of the row to stand out.
+    """
+    left = set(text)
+    heads = "".join(_cell("th", name, j in left) for j, name in enumerate(header))
+    lines = []
+    for i, row in enumerate(rows):
+        mark = ' class="chosen"' if i == chosen else ""
+        cells = "".join(_cell("td", cell, j in left) for j, cell in enumerate(row))
+        lines.append(f"<tr{mark}>{cells}</tr>")
+    return (
+        f'<div class="scroll"><table><thead><tr>{heads}</tr></thead>'
+        f"<tbody>{''.join(lines)}</tbody></table></div>"
+    )
+
+
+def command(text: str) -> str:
+    """Something to type."""
+    return f"<pre>{escape(text)}</pre>"
+
+
+def figure(made: Any) -> str:
+    """A plotly figure in a box of its own."""
+    options = {"responsive": True, "displaylogo": False}
+    drawn = made.to_html(full_html=False, include_plotlyjs=False, config=options)
+    return f'<section class="figure">{drawn}</section>'
+
+
+def _cell(tag: str, value: Any, left: bool) -> str:
+    if isinstance(value, list):
+        return f'<{tag} class="text names">{_folded(value)}</{tag}>'
+    kind = ' class="text"' if left else ""
+    return f"<{tag}{kind}>{escape(str(value))}</{tag}>"
+
+
+def _folded(names: list[str]) -> str:
+    if len(names) <= _MANY:
+        return escape(", ".join(names)) or "–"
+    shown = escape(", ".join(names[:_MANY]))
+    rest = escape(", ".join(names[_MANY:]))
+    count = len(names) - _MANY
+    return f"{shown}<details><summary>{count} more</summary>{rest}</details>"
+
+
+def _plotly_js() -> str:
+    from plotly.offline import get_plotlyjs
+
+    # The page's own end of script must not end the library's text.
+    return str(get_plotlyjs()).replace("</script", "<\\/script")

@@ -1,0 +1,131 @@
+"""What several runs of a method attain: the median front and its spread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from optuna_mofs._typing import Floats
+from optuna_mofs.fronts.attainment import attainment_surfaces
+from optuna_mofs.fronts.comparison import same_metrics
+from optuna_mofs.study._completed_trials import StudyPoints, read_points
+from optuna_mofs.visualization._utils import (
+    UPPER_RIGHT,
+    NothingToPlotError,
+    Studies,
+    axis_title,
+    colour,
+    dressed,
+    faded,
+    grouped,
+    plotly,
+)
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+
+def plot_attainment(
+    studies: Studies,
+    *,
+    targets: Sequence[str | int] | None = None,
+    levels: tuple[float, float, float] = (0.25, 0.5, 0.75),
+) -> go.Figure:
+    """Plot which values the runs of a method attain.
+
+    The line is the median attainment surface: half of the runs have a trial at least as good. The
+    band lies between what fewer and what more of the runs attain.
+
+    Args:
+        studies: By name, each with its runs (other seeds of the same search). A study alone, or a
+            sequence of them, has one run each: its front.
+        targets: Names or positions of the two metrics. Default: all, if these are two.
+        levels: Shares of the runs: best edge of the band, line, worst edge.
+    """
+    if len(levels) != 3 or not 0.0 < levels[0] <= levels[1] <= levels[2] <= 1.0:
+        raise ValueError(
+            "levels must be three rising shares of the runs, above 0 and up to 1, "
+            f"but are {levels!r}."
+        )
+    groups = grouped(studies)
+    read = {
+        name: [read_points(study, targets=targets) for study in runs]
+        for name, runs in groups.items()
+    }
+    points = same_metrics([run for runs in read.values() for run in runs])
+    if len(points.metric_names) != 2:
+        raise NothingToPlotError(
+            f"Attainment surfaces are drawn of two metrics, but there are "
+            f"{list(points.metric_names)}. Choose two by targets=."
+        )
+    found = {
+        name: list(attainment_surfaces([_usable(run) for run in runs], levels=levels).values())
+        for name, runs in read.items()
+    }
+    corners = np.vstack([surface for surfaces in found.values() for surface in surfaces])
+    corners = corners[np.isfinite(corners).all(axis=1)]
+    if not len(corners):
+        raise NothingToPlotError("No study has a finished trial to show. Run some trials.")
+    # Every line ends at the same edge, a little beyond the worst corner.
+    span = np.ptp(corners, axis=0)
+    edge = corners.max(axis=0) + 0.05 * np.where(span > 0, span, 1.0)
+    go = plotly()
+    figure = go.Figure()
+    several = max(map(len, groups.values())) > 1
+    for i, (name, surfaces) in enumerate(found.items()):
+        best, middle, worst = (points.flip(_staircase(s, edge)) for s in surfaces)
+        if len(groups[name]) > 1:
+            around = np.vstack([best, worst[::-1]])
+            figure.add_scatter(
+                x=around[:, 0].tolist(),
+                y=around[:, 1].tolist(),
+                mode="lines",
+                line={"width": 0, "color": colour(i)},
+                fill="toself",
+                fillcolor=faded(colour(i), 0.18),
+                hoverinfo="skip",
+                showlegend=False,
+                legendgroup=name,
+            )
+        label = name if len(groups[name]) == 1 else f"{name} ({len(groups[name])} runs)"
+        figure.add_scatter(
+            x=middle[:, 0].tolist(),
+            y=middle[:, 1].tolist(),
+            mode="lines",
+            line={"color": colour(i), "width": 2.5},
+            name=label,
+            legendgroup=name,
+            hovertemplate="%{x:.4g}, %{y:.4g}<extra>" + label + "</extra>",
+        )
+    # The corner of the worst values is where nobody has to be attained any more.
+    corner = UPPER_RIGHT if points.signs[0] > 0 else {**UPPER_RIGHT, "x": 0.01, "xanchor": "left"}
+    if points.signs[1] < 0:
+        corner = {**corner, "y": 0.02, "yanchor": "bottom"}
+    low, middle_level, high = (f"{level:.0%}" for level in levels)
+    dressed(
+        figure,
+        "What the runs attain" if several else "Fronts",
+        subtitle=f"line: attained by {middle_level} of the runs, band: {low} to {high}"
+        if several
+        else None,
+        showlegend=True,
+        legend=corner,
+    )
+    titles = [axis_title(name, sign) for name, sign in zip(points.metric_names, points.signs)]
+    return figure.update_xaxes(title=titles[0]).update_yaxes(title=titles[1])
+
+
+def _usable(points: StudyPoints) -> Floats:
+    return points.losses[points.feasible]
+
+
+def _staircase(surface: Floats, edge: Floats) -> Floats:
+    """The corners of a surface as a line, from the top edge to the right one."""
+    inside = surface[np.isfinite(surface).all(axis=1)]
+    if not len(inside):
+        return edge[None, :]
+    x = np.append(np.repeat(inside[:, 0], 2), edge[0])
+    y = np.insert(np.repeat(inside[:, 1], 2), 0, edge[1])
+    return np.round(np.column_stack([x, y]), 12)

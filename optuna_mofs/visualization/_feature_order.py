@@ -1,0 +1,149 @@
+"""Which features enter, and in which order, as the front grows."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+from optuna.study import Study
+
+from optuna_mofs.study._completed_trials import read_points
+from optuna_mofs.visualization._utils import (
+    ABOVE,
+    MAIN,
+    QUIET,
+    axis_title,
+    dressed,
+    front_masks,
+    number,
+    plotly,
+    tick_labels,
+    titled,
+)
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+_STATES = ("not chosen", "chosen", "chosen for the first time")
+_COLOURS = ("#f3f5f8", "#a9c7e6", "#1f4f87")
+
+
+def plot_feature_order(study: Study, *, max_features: int = 40) -> go.Figure:
+    """Plot the feature sets of the front from the smallest to the largest.
+
+    One column a trial of the front, one row a feature in the order in which they enter; above it
+    what is gained in the first metric.
+
+    Args:
+        study: A study that selects features.
+        max_features: Most features shown, those that enter first.
+
+    Example:
+        >>> import optuna
+        >>> from optuna_mofs import suggest_features
+        >>> optuna.logging.set_verbosity(optuna.logging.ERROR)
+        >>> def objective(trial):
+        ...     mask = suggest_features(trial, ["age", "city", "pay"])
+        ...     return 1.0 - mask @ [0.5, 0.2, 0.3], mask.mean()
+        >>> study = optuna.create_study(
+        ...     directions=["minimize"] * 2, sampler=optuna.samplers.RandomSampler(seed=0)
+        ... )
+        >>> study.optimize(objective, n_trials=40)
+        >>> list(plot_feature_order(study).data[1].y)
+        ['age', 'pay', 'city']
+    """
+    if max_features < 1:
+        raise ValueError(f"max_features must be at least 1, but is {max_features}.")
+    found = front_masks([study], duplicates=False)
+    points = read_points(study)
+    place = {trial.number: i for i, trial in enumerate(points.trials)}
+    losses = points.losses[[place[trial.number] for _, trial in found.trials], 0]
+    # Within one size from worse to better, so that the line above falls as the front grows.
+    order = np.lexsort((-losses, found.sizes))
+    masks, sizes, losses = found.masks[order], found.sizes[order], losses[order]
+    entry = np.where(masks.any(axis=0), masks.argmax(axis=0), len(masks))
+    entered = np.flatnonzero(entry < len(masks))
+    # Of those that enter together the more frequent first.
+    ranked = entered[np.lexsort((-masks[:, entered].sum(axis=0), entry[entered]))]
+    rows = ranked[:max_features]
+    states = masks[:, rows].astype(int)
+    states[entry[rows], np.arange(len(rows))] = 2
+    trials = [found.trials[i][1].number for i in order]
+    first = points.flip(np.repeat(losses[:, None], len(points.signs), axis=1))[:, 0]
+    figure = plotly("subplots").make_subplots(
+        rows=2, cols=1, shared_xaxes=True, row_heights=[0.25, 0.75], vertical_spacing=0.04
+    )
+    shown = np.isfinite(first)
+    x = np.arange(len(sizes))
+    metric = points.metric_names[0]
+    figure.add_scatter(
+        x=x[shown].tolist(),
+        y=np.round(first[shown], 12).tolist(),
+        mode="lines+markers",
+        line={"color": MAIN, "width": 2},
+        text=[f"trial {t}<br>{metric}: {number(v)}" for t, v in zip(trials, first)],
+        hovertemplate="%{text}<extra></extra>",
+        showlegend=False,
+        row=1,
+        col=1,
+    )
+    figure.add_heatmap(
+        x=x.tolist(),
+        y=tick_labels([found.names[j] for j in rows]),
+        z=states.T.tolist(),
+        zmin=-0.5,
+        zmax=2.5,
+        colorscale=[[i / 3, _COLOURS[k]] for k in range(3) for i in (k, k + 1)],
+        showscale=False,
+        xgap=1,
+        ygap=1,
+        text=[
+            [
+                f"<b>{escape(found.names[j], False)}</b><br>{_STATES[states[i, k]]}<br>"
+                f"trial {trials[i]} with {sizes[i]:,} features<br>{metric}: {number(first[i])}"
+                for i in range(len(sizes))
+            ]
+            for k, j in enumerate(rows)
+        ],
+        hovertemplate="%{text}<extra></extra>",
+        row=2,
+        col=1,
+    )
+    for state in (2, 1):
+        figure.add_scatter(
+            x=[None],
+            y=[None],
+            mode="markers",
+            marker={"symbol": "square", "size": 12, "color": _COLOURS[state]},
+            name=_STATES[state],
+            row=1,
+            col=1,
+        )
+    cut = "" if len(rows) == len(ranked) else f", the first {len(rows)} of {len(ranked):,}"
+    dressed(
+        figure,
+        titled("Order of features", study),
+        subtitle=f"as they join the front, one column a trial{cut}",
+        height=max(420, 260 + 20 * len(rows)),
+        legend=ABOVE,
+    )
+    every = max(1, -(-len(sizes) // 20))
+    figure.update_xaxes(
+        showgrid=False,
+        tickvals=x[::every].tolist(),
+        ticktext=[f"{size:,}" for size in sizes[::every]],
+        range=[-0.5, len(sizes) - 0.5],
+    )
+    figure.update_xaxes(title="number of features", row=2, col=1)
+    figure.update_xaxes(showticklabels=False, linecolor=QUIET, row=1, col=1)
+    figure.update_yaxes(title=axis_title(metric, points.signs[0]), row=1, col=1)
+    return figure.update_yaxes(
+        type="category",
+        autorange="reversed",
+        showgrid=False,
+        dtick=1,
+        ticksuffix="  ",
+        row=2,
+        col=1,
+    )

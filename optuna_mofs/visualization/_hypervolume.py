@@ -1,0 +1,139 @@
+"""How the hypervolume grows with the trials."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optuna_mofs.fronts.comparison import Reference, shared_reference
+from optuna_mofs.fronts.progress import hypervolume_history
+from optuna_mofs.study._completed_trials import read_points
+from optuna_mofs.visualization._utils import (
+    LOWER_RIGHT,
+    NothingToPlotError,
+    Studies,
+    colour,
+    dressed,
+    faded,
+    grouped,
+    number,
+    plotly,
+)
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+
+def plot_hypervolume(
+    studies: Studies,
+    *,
+    reference: Reference = None,
+    spread: tuple[float, float] = (0.25, 0.75),
+) -> go.Figure:
+    """Plot the dominated hypervolume over the finished trials.
+
+    Args:
+        studies: A study; or several, side by side; or by name, each with one or several runs,
+            of which the median and a band of their spread are shown. Runs of different length are
+            shown as far as all of a name go.
+        reference: As for :func:`optuna_mofs.fronts.shared_reference`: one for all studies.
+        spread: Quantiles of the runs between which the band lies; ``(0, 1)`` for all of them.
+
+    Example:
+        >>> import optuna
+        >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+        >>> runs = [optuna.create_study(directions=["minimize"] * 2) for _ in range(3)]
+        >>> for i, run in enumerate(runs):
+        ...     run.add_trial(optuna.trial.create_trial(values=(0.5, 0.25 * i)))
+        >>> figure = plot_hypervolume({"random": runs}, reference=[1, 1])
+        >>> figure.data[-1].y[0]
+        0.375
+    """
+    low, high = spread
+    if not 0.0 <= low <= high <= 1.0:
+        raise ValueError(
+            f"spread must be two quantiles from 0 to 1, the lower first, but is {spread!r}."
+        )
+    groups = grouped(studies)
+    every = [study for runs in groups.values() for study in runs]
+    points = [read_points(study) for study in every]
+    if not any(len(p.trials) for p in points):
+        raise NothingToPlotError("No study has a finished trial yet. Run some trials.")
+    if reference is None and not any(np.isfinite(p.losses).any(axis=0).all() for p in points):
+        raise NothingToPlotError(
+            "No study has a finite value of every metric, so there is no reference point. "
+            "Run more trials, or give one by reference=."
+        )
+    bound = shared_reference(every, reference)
+    go = plotly()
+    figure = go.Figure()
+    several = False
+    for i, (name, runs) in enumerate(groups.items()):
+        curves = [hypervolume_history(study, bound).to_numpy() for study in runs]
+        length = min(map(len, curves))
+        if length == 0:
+            continue
+        table = np.vstack([curve[:length] for curve in curves])
+        x = np.arange(1, length + 1)
+        if len(runs) > 1:
+            several = True
+            edges = np.asarray(np.quantile(table, [low, high], axis=0), dtype=np.float64)
+            _add_band(figure, x, edges, colour(i), name)
+        _add_line(figure, x, np.median(table, axis=0), colour(i), name, len(runs))
+    if not figure.data:
+        raise NothingToPlotError("No name has a finished trial in each of its studies.")
+    shown = ", ".join(f"{name} {number(value)}" for name, value in bound.items())
+    band = f"; line: median, band: {low:.0%} to {high:.0%} of the runs" if several else ""
+    dressed(
+        figure,
+        "Hypervolume over trials",
+        subtitle=f"reference {shown}{band}",
+        showlegend=len(groups) > 1 or several,
+        legend=LOWER_RIGHT,
+    )
+    figure.update_xaxes(title="finished trials")
+    return figure.update_yaxes(title="hypervolume")
+
+
+def _add_line(
+    figure: go.Figure,
+    x: NDArray[np.int64],
+    y: NDArray[np.float64],
+    line_colour: str,
+    name: str,
+    n_runs: int,
+) -> None:
+    label = name if n_runs == 1 else f"{name} ({n_runs} runs)"
+    figure.add_scatter(
+        x=x.tolist(),
+        y=np.round(y, 10).tolist(),
+        mode="lines" if len(x) > 1 else "markers",
+        line={"color": line_colour, "width": 2.5, "shape": "hv"},
+        marker={"color": line_colour, "size": 9},
+        name=label,
+        legendgroup=name,
+        hovertemplate="%{x} trials: %{y:.5g}<extra>" + label + "</extra>",
+    )
+
+
+def _add_band(
+    figure: go.Figure,
+    x: NDArray[np.int64],
+    edges: NDArray[np.float64],
+    line_colour: str,
+    name: str,
+) -> None:
+    for edge, fill in zip(edges, (None, "tonexty")):
+        figure.add_scatter(
+            x=x.tolist(),
+            y=np.round(edge, 10).tolist(),
+            mode="lines",
+            line={"width": 0, "shape": "hv", "color": line_colour},
+            fill=fill,
+            fillcolor=faded(line_colour, 0.18),
+            hoverinfo="skip",
+            showlegend=False,
+            legendgroup=name,
+        )

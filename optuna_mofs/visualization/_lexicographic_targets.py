@@ -1,0 +1,149 @@
+"""How the targets of a lexicographic preference tighten with the trials."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from optuna.study import Study
+
+from optuna_mofs._typing import Floats
+from optuna_mofs.fronts.lexicographic import LexicographicOrder
+from optuna_mofs.preferences import LexicographicPreference
+from optuna_mofs.study._completed_trials import read_points
+from optuna_mofs.visualization._utils import (
+    ABOVE,
+    ACCENT,
+    MAIN,
+    QUIET,
+    NothingToPlotError,
+    axis_title,
+    dressed,
+    plotly,
+    titled,
+)
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+
+def plot_lexicographic_targets(study: Study, preference: LexicographicPreference) -> go.Figure:
+    """Plot each metric over the trials with its target and the trial that is wanted.
+
+    One row a metric, the most important first. The target is the value that counts as good enough
+    given the trials so far; below it the next metric decides.
+
+    Args:
+        study: Any study with the metrics that the preference names.
+        preference: Priorities, tolerances and goals.
+
+    Example:
+        >>> import optuna
+        >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+        >>> study = optuna.create_study(directions=["minimize"] * 2)
+        >>> for values in [(0.3, 1), (0.1, 5), (0.15, 3)]:
+        ...     study.add_trial(optuna.trial.create_trial(values=values))
+        >>> wanted = LexicographicPreference(tolerances=[0.05, 0])
+        >>> figure = plot_lexicographic_targets(study, wanted)
+        >>> [round(y, 2) for y in figure.data[1].y]
+        [0.35, 0.15, 0.15]
+    """
+    points = read_points(study)
+    order = preference.order(study)
+    kept = np.flatnonzero(points.feasible & ~np.isnan(points.losses).any(axis=1))
+    if not len(kept):
+        raise NothingToPlotError(
+            f"Study {study.study_name!r} has no finished trial that keeps all constraints. "
+            "Run more trials."
+        )
+    numbers = np.array([points.trials[i].number for i in kept])
+    losses = points.losses[kept]
+    targets, best = targets_over_time(losses, order)
+    columns = order.columns
+    figure = plotly("subplots").make_subplots(
+        rows=len(columns), cols=1, shared_xaxes=True, vertical_spacing=0.06
+    )
+    values, aims, picks = (points.flip(a) for a in (losses, targets, losses[best]))
+    for row, column in enumerate(columns, start=1):
+        name = points.metric_names[column]
+        where = {"row": row, "col": 1, "showlegend": row == 1}
+        figure.add_scatter(
+            x=numbers.tolist(),
+            y=_drawn(values[:, column]),
+            mode="markers",
+            marker={"color": QUIET, "size": 5},
+            opacity=0.7,
+            name="trials",
+            legendgroup="trials",
+            hovertemplate=f"trial %{{x}}: {name} %{{y:.4g}}<extra></extra>",
+            **where,
+        )
+        figure.add_scatter(
+            x=numbers.tolist(),
+            y=_drawn(aims[:, column]),
+            mode="lines" if len(numbers) > 1 else "markers",
+            line={"color": ACCENT, "width": 2, "shape": "hv", "dash": "dash"},
+            name="target",
+            legendgroup="target",
+            hovertemplate="target after trial %{x}: %{y:.4g}<extra></extra>",
+            **where,
+        )
+        figure.add_scatter(
+            x=numbers.tolist(),
+            y=_drawn(picks[:, column]),
+            mode="lines" if len(numbers) > 1 else "markers",
+            line={"color": MAIN, "width": 2.5, "shape": "hv"},
+            name="trial wanted so far",
+            legendgroup="pick",
+            text=[f"trial {numbers[i]}" for i in best],
+            hovertemplate="%{text} after trial %{x}: %{y:.4g}<extra></extra>",
+            **where,
+        )
+        title = axis_title(name, points.signs[column])
+        shown = points.signs[column] * _range(losses[:, column], targets[:, column])
+        figure.update_yaxes(title=title, range=sorted(shown.tolist()), row=row, col=1)
+    dressed(
+        figure,
+        titled("Lexicographic targets", study),
+        subtitle="most important metric first",
+        height=170 + 190 * len(columns),
+        legend=ABOVE,
+    )
+    return figure.update_xaxes(title="trial", row=len(columns), col=1)
+
+
+def targets_over_time(
+    losses: Floats, order: LexicographicOrder
+) -> tuple[Floats, NDArray[np.intp]]:
+    """The targets after each point, and the row of the point that is wanted then.
+
+    Only points that no earlier one equals or dominates can move either: between them both stay.
+    """
+    targets = np.empty_like(losses)
+    best = np.empty(len(losses), dtype=np.intp)
+    front = np.zeros(0, dtype=np.intp)
+    for i, point in enumerate(losses):
+        if i and (losses[front] <= point).all(axis=1).any():
+            targets[i], best[i] = targets[i - 1], best[i - 1]
+            continue
+        front = np.append(front[~(losses[front] >= point).all(axis=1)], i)
+        targets[i] = order.targets(losses[front])
+        best[i] = front[order.ranking(losses[front], targets[i])[0]]
+    return targets, best
+
+
+def _range(losses: Floats, targets: Floats) -> Floats:
+    """What is shown of an axis: all but the worst trials, which would leave no room for others."""
+    finite, aims = losses[np.isfinite(losses)], targets[np.isfinite(targets)]
+    if not len(finite):
+        return np.array([0.0, 1.0])
+    low = min(finite.min(), aims.min(initial=np.inf))
+    high = max(np.quantile(finite, 0.95), aims.max(initial=-np.inf))
+    pad = 0.08 * (high - low) or 0.5
+    return np.array([low - pad, high + pad])
+
+
+def _drawn(values: Floats) -> list[float | None]:
+    """Values for a figure, with gaps for infinities."""
+    return [round(v, 12) if np.isfinite(v) else None for v in values.tolist()]

@@ -34,7 +34,7 @@ from optuna.trial import Trial
 from benchmarks.ghga_problems import TOLERANCE, problem
 from benchmarks.peers.selectors import PEERS
 from optuna_mofs import FeatureTable, GHGASampler, suggest_features
-from optuna_mofs.samplers.ghga.guides import ForestGuide, Prediction
+from optuna_mofs.samplers.ghga._guides import ForestGuide, Prediction
 
 #: Mean evaluations until all four are found, 12 runs each; "none" found them in 2 of 12 runs.
 PAPER = {"forest": "4,185", "frequency": "5,113", "random": "5,632", "none": "2 of 12 runs"}

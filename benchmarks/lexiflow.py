@@ -41,7 +41,7 @@ from benchmarks.lexiflow_tables import table_tasks
 from benchmarks.lexiflow_tasks import TASKS, Task
 from benchmarks.peers.flaml_lexico import run_flaml
 from optuna_mofs import LexiFlowSampler
-from optuna_mofs.fronts.lexicographic import LexicographicOrder, named_order
+from optuna_mofs.fronts._lexicographic import LexicographicOrder, named_order
 from optuna_mofs.testing.problems import PROBLEMS, make_study
 
 OURS, FLAML, CFO = "LexiFlowSampler", "FLAML's LexiFlow", "FLAML's CFO, first objective"

@@ -22,7 +22,8 @@ from benchmarks.common import Spread, markdown_table, parser
 from optuna_mofs import FeatureTable, suggest_features
 from optuna_mofs.features._mask_sampling import subset_of_size
 from optuna_mofs.history._history import History
-from optuna_mofs.samplers.base import HistorySampler, Proposal
+from optuna_mofs.samplers._base import HistorySampler
+from optuna_mofs.samplers._context import Proposal
 
 FEATURES = 10_935
 SELECTED = 50

@@ -19,6 +19,7 @@ from optuna_mofs.fronts import (
     optima,
     pareto_front,
 )
+from optuna_mofs.fronts._preference import LexicographicPreference
 from optuna_mofs.measures import Measure
 from optuna_mofs.models import FrontClassifier, FrontRegressor, front_model
 from optuna_mofs.objectives import (
@@ -27,7 +28,6 @@ from optuna_mofs.objectives import (
     NothingWorksError,
     feature_table,
 )
-from optuna_mofs.preferences import LexicographicPreference
 from optuna_mofs.samplers import (
     FilterEnsembleNSGA2Sampler,
     GHGASampler,

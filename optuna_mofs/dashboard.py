@@ -16,7 +16,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from optuna_mofs._imports import optional_import
-from optuna_mofs.preferences import LexicographicPreference
+from optuna_mofs.fronts._preference import LexicographicPreference
 from optuna_mofs.study._completed_trials import named_directions
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import shorten

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.lexiflow import Run, finished, mean_places, report
 from benchmarks.lexiflow_tables import FILTERS, LEAVES, MAX_FEATURES, TREES, TableObjective
 from benchmarks.lexiflow_tasks import Task
-from optuna_mofs.fronts.lexicographic import LexicographicOrder
+from optuna_mofs.fronts._lexicographic import LexicographicOrder
 
 
 @pytest.fixture

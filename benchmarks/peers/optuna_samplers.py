@@ -13,7 +13,8 @@ from optuna.trial import FrozenTrial
 from optuna_mofs import FeatureTable
 from optuna_mofs.features._mask_sampling import geometric_size, subset_of_size
 from optuna_mofs.history._history import History
-from optuna_mofs.samplers.base import HistorySampler, Proposal
+from optuna_mofs.samplers._base import HistorySampler
+from optuna_mofs.samplers._context import Proposal
 
 
 class GeometricNSGAIISampler(NSGAIISampler):

@@ -6,17 +6,14 @@ The array functions minimise all objectives and know nothing of studies; :func:`
 
 from __future__ import annotations
 
-from optuna_mofs.fronts.attainment import attainment_surfaces
-from optuna_mofs.fronts.comparison import hypervolume_table, shared_reference
-from optuna_mofs.fronts.dominance import newcomers_mask, nondominated_mask, pareto_rank
-from optuna_mofs.fronts.front import Front, pareto_front
-from optuna_mofs.fronts.generalise import Generalisation, generalisation
-from optuna_mofs.fronts.knees import knee_index
-from optuna_mofs.fronts.lexicographic import lexicographic_index, lexicographic_targets
-from optuna_mofs.fronts.optima import Optima, optima, optimal_rows, similarities
-from optuna_mofs.fronts.parsimony import one_standard_error_index
-from optuna_mofs.fronts.progress import hypervolume_history
-from optuna_mofs.fronts.volume import hypervolume, hypervolume_over_time
+from optuna_mofs.fronts._comparison import attainment_surfaces, hypervolume_table, shared_reference
+from optuna_mofs.fronts._dominance import newcomers_mask, nondominated_mask, pareto_rank
+from optuna_mofs.fronts._front import Front, pareto_front
+from optuna_mofs.fronts._generalization import Generalisation, generalisation
+from optuna_mofs.fronts._hypervolume import hypervolume, hypervolume_history, hypervolume_over_time
+from optuna_mofs.fronts._lexicographic import lexicographic_index, lexicographic_targets
+from optuna_mofs.fronts._optima import Optima, optima, optimal_rows, similarities
+from optuna_mofs.fronts._picks import knee_index, one_standard_error_index
 
 __all__ = [
     "Front",

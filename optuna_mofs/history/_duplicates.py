@@ -14,7 +14,7 @@ from optuna_mofs.features._codec import pack
 
 if TYPE_CHECKING:
     from optuna_mofs.history._history import History
-    from optuna_mofs.samplers.model_based.set_view import FilterSets
+    from optuna_mofs.samplers._encoding import FilterSets
 
 
 class _Known:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from optuna_mofs._typing import Floats
-from optuna_mofs.fronts.attainment import attainment_surfaces
-from optuna_mofs.fronts.comparison import same_metrics
+from optuna_mofs.fronts._comparison import attainment_surfaces, same_metrics
 from optuna_mofs.study._completed_trials import StudyPoints, read_points
 from optuna_mofs.visualization._utils import (
     UPPER_RIGHT,

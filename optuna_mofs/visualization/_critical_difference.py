@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from optuna.study import Study
 
-from optuna_mofs.fronts.comparison import Reference, hypervolume_table
+from optuna_mofs.fronts._comparison import Reference, hypervolume_table
 from optuna_mofs.statistics import RankComparison, compare_ranks
 from optuna_mofs.visualization._utils import INK, MAIN, dressed, plotly
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from optuna_mofs.fronts.front import Front
-from optuna_mofs.preferences import LexicographicPreference
+from optuna_mofs.fronts._front import Front
+from optuna_mofs.fronts._preference import LexicographicPreference
 from optuna_mofs.study._completed_trials import StudyPoints, feature_count
 from optuna_mofs.visualization._utils import (
     ACCENT,

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from optuna.study import Study
 
 from optuna_mofs._typing import Floats
-from optuna_mofs.fronts.lexicographic import LexicographicOrder
-from optuna_mofs.preferences import LexicographicPreference
+from optuna_mofs.fronts._lexicographic import LexicographicOrder
+from optuna_mofs.fronts._preference import LexicographicPreference
 from optuna_mofs.study._completed_trials import read_points
 from optuna_mofs.visualization._utils import (
     ABOVE,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from optuna.study import Study
 
-from optuna_mofs.fronts.dominance import newcomers_mask, nondominated_mask
+from optuna_mofs.fronts._dominance import newcomers_mask, nondominated_mask
 from optuna_mofs.study._completed_trials import read_points
 from optuna_mofs.visualization._utils import (
     LOWER_RIGHT,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from optuna.study import Study
 
-from optuna_mofs.preferences import LexicographicPreference
+from optuna_mofs.fronts._preference import LexicographicPreference
 from optuna_mofs.visualization._feature_frequency import plot_feature_frequency
 from optuna_mofs.visualization._feature_order import plot_feature_order
 from optuna_mofs.visualization._filter_weights import plot_filter_weights

@@ -17,7 +17,7 @@ from optuna.trial import FrozenTrial
 from optuna_mofs._imports import optional_import
 from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.features._table import FeatureTable
-from optuna_mofs.fronts.front import Front, pareto_front
+from optuna_mofs.fronts._front import Front, pareto_front
 from optuna_mofs.history._history import PROPOSAL
 from optuna_mofs.study._completed_trials import feature_count, feature_text
 from optuna_mofs.study._description import StudyDescription

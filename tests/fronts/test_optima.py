@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optuna_mofs import Optima, enqueue_features, optima, suggest_features
-from optuna_mofs.fronts.optima import optimal_rows, similarities
+from optuna_mofs.fronts._optima import optimal_rows, similarities
 
 quick = settings(deadline=None, max_examples=60)
 NAMES = ["a", "b", "c", "d"]

@@ -20,7 +20,7 @@ from optuna_mofs import (
 from optuna_mofs.features import Representation
 from optuna_mofs.history._duplicates import FeatureSets, TriedMasks
 from optuna_mofs.history._history import History
-from optuna_mofs.samplers.model_based.set_view import filter_sets
+from optuna_mofs.samplers._encoding import filter_sets
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import suggest_mask
 

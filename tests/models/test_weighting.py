@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optuna_mofs.models.weighting import (
+from optuna_mofs.models._weighting import (
     diverse_subset,
     entropy_diversity,
     focused_weights,

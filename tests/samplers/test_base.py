@@ -13,12 +13,14 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.storages import RetryHeartbeatStaleTrialCallback
 from optuna.study import Study
 from optuna.trial import Trial, TrialState
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from optuna_mofs._optuna import frozen_attr, read_study_attr, write_study_attr
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._history import PROPOSAL, History
-from optuna_mofs.samplers import base
-from optuna_mofs.samplers.base import HistorySampler, Proposal
+from optuna_mofs.samplers import _base as base
+from optuna_mofs.samplers._base import HistorySampler, one_blas_thread
+from optuna_mofs.samplers._context import Proposal
 from optuna_mofs.study._feature_sets import selected_features, suggest_features
 from optuna_mofs.study._queue import enqueue_features, retry_interrupted
 
@@ -475,3 +477,33 @@ def test_categories_of_every_type() -> None:
     study.optimize(lambda t: float(t.suggest_categorical("k", choices) == 7), n_trials=6)
     assert {str(p["k"]) for p in params(study)[:5]} == {str(c) for c in choices}
     assert CategoricalDistribution(choices) == study.trials[5].distributions["k"]
+
+
+def blas_threads() -> set[int]:
+    return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
+
+
+def test_one_thread_and_back() -> None:
+    with threadpool_limits(2, user_api="blas"):
+        with one_blas_thread():
+            assert blas_threads() == {1}
+        assert blas_threads() == {2}
+
+
+def test_samplers_propose_with_one() -> None:
+    found: list[set[int]] = []
+
+    class Counting(HistorySampler):
+        def propose(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
+            found.append(blas_threads())
+            return Proposal(history.space.sample(rng)[0])
+
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0, 1)
+        found.append(blas_threads())
+        return x
+
+    study = optuna.create_study(sampler=Counting(seed=0))
+    with threadpool_limits(2, user_api="blas"):
+        study.optimize(objective, n_trials=2)
+    assert found == [{2}, {1}, {2}]

@@ -11,7 +11,8 @@ import pytest
 from optuna.samplers import RandomSampler
 
 from optuna_mofs.history._history import History
-from optuna_mofs.samplers.base import HistorySampler, Proposal, _Made
+from optuna_mofs.samplers._base import HistorySampler, _Made
+from optuna_mofs.samplers._context import Proposal
 from optuna_mofs.testing import SamplerConformance
 from optuna_mofs.testing._workers import no_waiting
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from optuna_mofs import LexicographicPreference
-from optuna_mofs.fronts.lexicographic import LexicographicOrder
+from optuna_mofs.fronts._lexicographic import LexicographicOrder
 from optuna_mofs.visualization import NothingToPlotError, plot_lexicographic_targets
 from optuna_mofs.visualization._lexicographic_targets import targets_over_time
 

@@ -1,5 +1,5 @@
 """Guided hybrid genetic algorithm."""
 
-from optuna_mofs.samplers.ghga.sampler import GHGASampler
+from optuna_mofs.samplers.ghga._sampler import GHGASampler
 
 __all__ = ["GHGASampler"]

@@ -1,13 +1,15 @@
 """Model-based search: ParEGO and SMS-EGO on mixed, conditional spaces, with and without masks."""
 
-from optuna_mofs.samplers.model_based.infill import LowerConfidenceBound, expected_improvement
-from optuna_mofs.samplers.model_based.kriging import Kriging
-from optuna_mofs.samplers.model_based.masks import MaskSearch
-from optuna_mofs.samplers.model_based.parego import ParEGOSampler
-from optuna_mofs.samplers.model_based.sampler import ModelBasedSampler
-from optuna_mofs.samplers.model_based.search import InfillSearch
-from optuna_mofs.samplers.model_based.smsego import SMSEGOSampler
-from optuna_mofs.samplers.model_based.surrogates import Forest, Surrogate
+from optuna_mofs.samplers._gaussian_process import Kriging
+from optuna_mofs.samplers.model_based._acquisition import (
+    LowerConfidenceBound,
+    expected_improvement,
+)
+from optuna_mofs.samplers.model_based._parego import ParEGOSampler
+from optuna_mofs.samplers.model_based._sampler import ModelBasedSampler
+from optuna_mofs.samplers.model_based._search import InfillSearch, MaskSearch
+from optuna_mofs.samplers.model_based._smsego import SMSEGOSampler
+from optuna_mofs.samplers.model_based._surrogates import Forest, Surrogate
 
 __all__ = [
     "Forest",

@@ -1,5 +1,5 @@
 """NSGA-II with masks that follow filter ensembles."""
 
-from optuna_mofs.samplers.nsga2.sampler import FilterEnsembleNSGA2Sampler
+from optuna_mofs.samplers.nsga2._sampler import FilterEnsembleNSGA2Sampler
 
 __all__ = ["FilterEnsembleNSGA2Sampler"]

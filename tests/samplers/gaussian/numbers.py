@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from optuna_mofs.samplers.gaussian.points import Points
+from optuna_mofs.samplers._gaussian_process import Points
 
 
 def numbers(rows):

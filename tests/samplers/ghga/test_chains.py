@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from optuna_mofs.samplers.ghga.chains import NO_CHAIN, Chain, Trail, Try, left_out_in_turn
+from optuna_mofs.samplers.ghga._chains import NO_CHAIN, Chain, Trail, Try, left_out_in_turn
 
 
 def step(chain: int, master: int, left_out: int, *, first: int = 3, budget: int = 5) -> dict:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from optuna_mofs.samplers.ghga import guides
-from optuna_mofs.samplers.ghga.guides import (
+from optuna_mofs.samplers.ghga import _guides as guides
+from optuna_mofs.samplers.ghga._guides import (
     ForestGuide,
     frequency_guide,
     named_guide,

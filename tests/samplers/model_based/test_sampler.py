@@ -21,7 +21,7 @@ from optuna_mofs import (
 )
 from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.history._history import PROPOSAL, History
-from optuna_mofs.samplers.base import Proposal
+from optuna_mofs.samplers._context import Proposal
 from optuna_mofs.samplers.model_based import InfillSearch
 from optuna_mofs.testing.problems import PROBLEMS, make_study
 

@@ -8,7 +8,7 @@ from sklearn.gaussian_process.kernels import Matern
 from sklearn.linear_model import BayesianRidge, LinearRegression
 
 from optuna_mofs.samplers.model_based import Kriging
-from optuna_mofs.samplers.model_based.surrogates import (
+from optuna_mofs.samplers.model_based._surrogates import (
     Surrogate,
     surrogate_factory,
     takes_kriging,

@@ -11,7 +11,7 @@ from optuna_mofs import MOEADSampler, pareto_front
 from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.fronts import hypervolume
 from optuna_mofs.history._history import PROPOSAL
-from optuna_mofs.samplers.moead.variation import DifferentialVariation
+from optuna_mofs.samplers.moead._offspring import DifferentialVariation
 from optuna_mofs.testing.problems import conditional, make_study, packed
 
 

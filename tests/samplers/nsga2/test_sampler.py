@@ -8,10 +8,19 @@ import pytest
 from optuna.trial import Trial, TrialState
 
 from optuna_mofs._optuna import frozen_attr
+from optuna_mofs.features._mask_sampling import (
+    bernoulli_start,
+    ensemble_start,
+    geometric_start,
+    uniform_start,
+)
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._history import PROPOSAL
 from optuna_mofs.samplers import FilterEnsembleNSGA2Sampler
-from optuna_mofs.samplers.nsga2.population import Population
+from optuna_mofs.samplers._mask_operators import BitFlip, FilterEnsembleMutation, HammingPreserving
+from optuna_mofs.samplers.nsga2._population import Population, tournament_parents
+from optuna_mofs.samplers.nsga2._sampler import paper_settings
+from optuna_mofs.samplers.nsga2._variation import PaperVariation
 from optuna_mofs.study._feature_sets import selected_features, suggest_features
 from optuna_mofs.testing.problems import PROBLEMS, make_study
 
@@ -202,3 +211,40 @@ def test_filters_are_followed() -> None:
         share += suggest_features(trial, table)
         study.tell(trial, (0.0, 0.0))
     assert share[:20].sum() > 1.5 * share[20:].sum()
+
+
+@pytest.mark.parametrize(
+    ("variant", "start", "mutation"),
+    [
+        # Binder et al. (2020), Table 5: initialisation and mutation of the mask.
+        (1, bernoulli_start, BitFlip(0.1)),
+        (2, uniform_start, BitFlip(0.1)),
+        (3, geometric_start, BitFlip(0.1)),
+        (4, geometric_start, HammingPreserving(0.2)),
+        (5, ensemble_start, HammingPreserving(0.2)),
+        (6, ensemble_start, FilterEnsembleMutation(0.1)),
+        ("GA-MO", ensemble_start, HammingPreserving(0.2)),
+        ("GA-MO-FE", ensemble_start, FilterEnsembleMutation(0.1)),
+    ],
+)
+def test_table_5(variant: int | str, start: Any, mutation: Any) -> None:
+    found = paper_settings(variant)
+    assert found["start"].masks == (start,)
+    assert found["variation"] == PaperVariation(mask_mutation=mutation)
+
+
+@pytest.mark.parametrize("variant", [1, 4, 6, "GA-MO"])
+def test_table_1(variant: int | str) -> None:
+    found = paper_settings(variant)
+    assert (found["population_size"], found["offspring_size"]) == (80, 15)
+    assert found["start_size"] == 80
+    assert found["parents"] is tournament_parents
+    variation = found["variation"]
+    assert (variation.crossover_prob, variation.mutation_prob) == (0.7, 0.3)
+    assert (variation.eta, variation.swap, variation.per_parameter) == (5.0, 0.5, 0.1)
+
+
+@pytest.mark.parametrize("variant", [0, 7, "GA", "6", "ga-mo", 2.5])
+def test_unknown_variants(variant: Any) -> None:
+    with pytest.raises(ValueError, match=r"variant must be one of .*GA-MO-FE.* but is"):
+        paper_settings(variant)

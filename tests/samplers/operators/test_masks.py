@@ -14,7 +14,7 @@ from optuna_mofs.features._mask_sampling import (
     wide_start,
 )
 from optuna_mofs.features._table import FeatureTable
-from optuna_mofs.samplers.operators.mask_change import (
+from optuna_mofs.samplers._mask_operators import (
     BitFlip,
     FilterEnsembleMutation,
     HammingPreserving,

@@ -1,0 +1,124 @@
+"""One member of a front: the knee, or the smallest within one standard error."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from optuna_mofs.fronts._dominance import as_points, has_no_nan, nondominated_mask
+
+# Sums of normalised objectives nearer than this are the same up to rounding.
+_ROUNDING = 1e-9
+
+
+def knee_index(points: ArrayLike) -> int:
+    """Return the row of the knee: where giving up on one objective stops paying in the others.
+
+    The front of ``points`` is normalised to [0, 1] by its best and worst value in each objective;
+    the knee is the point farthest below the hyperplane through the unit points of the axes. With
+    two objectives that is the straight line between the two extreme points (Das, 1999, *On
+    characterizing the "knee" of the Pareto curve*, Structural Optimization 18), and in any number
+    of objectives it is the point with the least sum of normalised values.
+
+    - No point below the hyperplane (two points, a straight or a concave front): the point whose
+      worst normalised objective is least.
+    - Ties: the least worst normalised objective, then the better first objective, then the
+      second, ..., then the first row.
+    - An objective that is constant on the front says nothing and counts as 0.
+    - Points with a NaN are left out; points with an infinity too, unless there are no others.
+
+    The pick depends neither on the objectives' units and offsets nor on the order of the points.
+
+    Args:
+        points: One row a point, one column an objective to be minimised.
+
+    Raises:
+        ValueError: If there is no point without NaN.
+
+    Example:
+        >>> knee_index([[0.0, 1.0], [0.1, 0.2], [0.6, 0.1], [1.0, 0.0]])
+        1
+    """
+    array = as_points(points)
+    rows = np.flatnonzero(nondominated_mask(array))
+    if len(rows) == 0:
+        raise ValueError(
+            f"No knee among {len(array)} points: all of them hold a NaN."
+            if len(array)
+            else "No knee: there are no points."
+        )
+    finite = rows[np.isfinite(array[rows]).all(axis=1)]
+    if len(finite) == 0:
+        return int(rows[first_in_order(array[rows])])
+    front = array[finite]
+    scaled = normalised(front)
+    sums, worst = scaled.sum(axis=1), scaled.max(axis=1)
+    if sums.min() < 1.0 - _ROUNDING:
+        candidates = np.flatnonzero(sums <= sums.min() + _ROUNDING)
+    else:
+        candidates = np.arange(len(front))
+    candidates = candidates[worst[candidates] <= worst[candidates].min() + _ROUNDING]
+    return int(finite[candidates[first_in_order(front[candidates])]])
+
+
+def normalised(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Map each objective of finite points to [0, 1]; a constant objective maps to 0."""
+    best = points.min(axis=0)
+    with np.errstate(over="ignore"):
+        span = points.max(axis=0) - best
+    # The span of huge values may overflow; a quarter of them has the same shape.
+    wide = np.isinf(span)
+    if wide.any():
+        return normalised(np.where(wide, points / 4.0, points))
+    scaled: NDArray[np.float64] = (points - best) / np.where(span > 0.0, span, 1.0)
+    return scaled
+
+
+def first_in_order(points: NDArray[np.float64]) -> int:
+    """Return the row that comes first by the first objective, then the second, and so on."""
+    if not has_no_nan(points).all():
+        raise ValueError("Points with a NaN have no order; leave them out first.")
+    return int(np.lexsort(points.T[::-1])[0])
+
+
+def one_standard_error_index(
+    errors: ArrayLike, sizes: ArrayLike, standard_errors: ArrayLike
+) -> int:
+    """Return the index of the sparsest point within one standard error of the best.
+
+    The rule of Breiman, Friedman, Olshen and Stone (1984, *Classification and Regression Trees*,
+    section 3.4.3): a smaller model is taken when its error cannot be told from the least one.
+
+    Args:
+        errors: Mean error of each point. Points with a NaN error or size are left out.
+        sizes: Size of each point, for example its number of features.
+        standard_errors: Standard error of each point's mean, or one number for all. Only that of
+            the point with the least error is used (of several, of the sparsest).
+
+    Returns:
+        The index; of equal sizes the one with the lower error, then the first.
+
+    Example:
+        >>> one_standard_error_index([0.10, 0.11, 0.15], [30, 8, 2], 0.02)
+        1
+    """
+    error = np.asarray(errors, dtype=np.float64)
+    size = np.asarray(sizes, dtype=np.float64)
+    spread = np.asarray(standard_errors, dtype=np.float64)
+    if error.ndim != 1 or size.shape != error.shape or spread.shape not in ((), error.shape):
+        raise ValueError(
+            "errors and sizes must be vectors of one length and standard_errors a number or a "
+            f"vector of that length, got shapes {error.shape}, {size.shape}, {spread.shape}."
+        )
+    rows = np.flatnonzero(~np.isnan(error) & ~np.isnan(size))
+    if len(rows) == 0:
+        raise ValueError(f"Nothing to choose from: {len(error)} points, none without NaN.")
+    best = rows[np.lexsort((size[rows], error[rows]))[0]]
+    allowed = float(np.broadcast_to(spread, error.shape)[best])
+    if not 0.0 <= allowed < np.inf:
+        raise ValueError(
+            "The standard error of the best point must be a finite number of at least 0, got "
+            f"{allowed}."
+        )
+    rows = rows[error[rows] <= error[best] + allowed]
+    return int(rows[np.lexsort((error[rows], size[rows]))[0]])

@@ -1,0 +1,336 @@
+"""Estimators that predict with the models of a front."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from joblib import Parallel, delayed
+from optuna.study import Study
+from optuna.trial import FrozenTrial
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils import check_X_y, get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from optuna_mofs._typing import Array
+from optuna_mofs.columns import ColumnSelector
+from optuna_mofs.fronts import pareto_front
+from optuna_mofs.measures._prediction import class_probabilities
+from optuna_mofs.models._weighting import (
+    diverse_subset,
+    focused_weights,
+    ideal_distances,
+    inverse_distance_weights,
+)
+from optuna_mofs.objectives._evaluator import fit_options
+from optuna_mofs.objectives._objective import StudyObjective
+
+Strategy = Literal["knee", "weighted", "diverse", "focused"]
+_STRATEGIES = ("knee", "weighted", "diverse", "focused")
+#: Depths of the trees that stand for a front where none is given.
+_DEPTHS = (4, 2, 1)
+
+
+class _FrontModel(BaseEstimator):  # type: ignore[misc]
+    """The common part of classifier and regressor."""
+
+    estimators: Sequence[tuple[str, Any]] | None
+    losses: Any
+    strategy: Strategy
+    n_jobs: int | None
+
+    def _fit_members(self, X: Any, y: Array, sample_weight: Any) -> None:
+        members, losses = self._members()
+        distances = ideal_distances(losses)
+        weigh = focused_weights if self.strategy == "focused" else inverse_distance_weights
+        self.weights_ = weigh(losses)
+        chosen = list(range(len(members)))
+        if self.strategy == "knee":
+            chosen = [int(np.argmin(distances))]
+        jobs = (delayed(_fitted)(members[i][1], X, y, sample_weight) for i in chosen)
+        fitted = Parallel(n_jobs=self.n_jobs)(jobs)
+        if self.strategy == "diverse":
+            correct = self._correct(np.array([model.predict(X) for model in fitted]), y)
+            chosen = diverse_subset(correct, distances)
+            fitted = [fitted[i] for i in chosen]
+        self.names_ = [members[i][0] for i in chosen]
+        self.estimators_ = fitted
+        self.weights_ = self.weights_[chosen] / self.weights_[chosen].sum()
+
+    def _members(self) -> tuple[list[tuple[str, Any]], Array]:
+        if self.strategy not in _STRATEGIES:
+            raise ValueError(f"strategy must be one of {_STRATEGIES}, but is {self.strategy!r}.")
+        members = self._default() if self.estimators is None else list(self.estimators)
+        if not members:
+            raise ValueError("estimators is empty: a front has at least one member.")
+        if self.losses is None:
+            return members, np.zeros((len(members), 1))
+        losses = np.asarray(self.losses, dtype=float)
+        if losses.ndim != 2 or len(losses) != len(members) or not np.isfinite(losses).all():
+            raise ValueError(
+                f"losses must hold a row of finite numbers for each of the {len(members)} "
+                f"estimators, but has shape {losses.shape}."
+            )
+        return members, losses
+
+    def _default(self) -> list[tuple[str, Any]]:
+        raise NotImplementedError
+
+    def _correct(self, predictions: Array, y: Array) -> Array:
+        raise NotImplementedError
+
+    def get_support(self, indices: bool = False) -> Array:
+        """Which columns any member looks at, as a mask or as positions."""
+        check_is_fitted(self)
+        mask = np.zeros(self.n_features_in_, dtype=bool)
+        for model in self.estimators_:
+            first = model.steps[0][1] if hasattr(model, "steps") else None
+            mask |= first.get_support() if isinstance(first, ColumnSelector) else True
+        return np.flatnonzero(mask) if indices else mask
+
+    def _checked(self, X: Any, **options: Any) -> Any:
+        """Check X; a DataFrame stays one, so that members see names and kinds of columns."""
+        return validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=None,
+            ensure_all_finite=False,
+            skip_check_array=hasattr(X, "iloc"),
+            **options,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = [get_tags(m[1]).input_tags for m in self.estimators or self._default()]
+        tags.input_tags.allow_nan = all(t.allow_nan for t in inner)
+        tags.input_tags.sparse = all(t.sparse for t in inner)
+        return tags
+
+
+class FrontClassifier(ClassifierMixin, _FrontModel):  # type: ignore[misc]
+    """One classifier made of the models of a front.
+
+    Rosales-Pérez et al. (2014), *Multi-objective model type selection*, section 3.4, with three
+    strategies: ``"knee"`` (S1) is the single model nearest to the ideal point, ``"weighted"`` (S2)
+    all of them, weighted by the inverse of that distance, ``"diverse"`` (S3) those that differ
+    most in what they get right. ``"focused"`` is not the paper's: all of them, weighted by the
+    first loss alone, where a tenth less counts twice. :func:`front_model` makes one from a study.
+
+    Args:
+        estimators: Pairs of a name and an unfitted classifier; by default three small trees.
+        losses: A row of minimised values for each; by default all count alike.
+        strategy: ``"knee"``, ``"weighted"``, ``"diverse"`` or ``"focused"``.
+        voting: ``"soft"`` adds up probabilities, ``"hard"`` predicted classes (equation 16). The
+            probabilities of a member without ``predict_proba`` are made of its decision function.
+        n_jobs: Members fitted at once.
+
+    Attributes:
+        estimators_: Fitted members.
+        weights_: Weight of each, which sum to 1.
+        names_: Name of each.
+        classes_: Classes.
+
+    Example:
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> FrontClassifier().fit(X, y).predict_proba(X[:1]).argmax()
+        np.int64(0)
+    """
+
+    def __init__(
+        self,
+        estimators: Sequence[tuple[str, Any]] | None = None,
+        losses: Any = None,
+        strategy: Strategy = "weighted",
+        voting: Literal["soft", "hard"] = "soft",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimators = estimators
+        self.losses = losses
+        self.strategy = strategy
+        self.voting = voting
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FrontClassifier:
+        """Fit the members.
+
+        Args:
+            X: Rows with all columns.
+            y: Classes.
+            sample_weight: Weight of each row.
+        """
+        if self.voting not in ("soft", "hard"):
+            raise ValueError(f"voting must be 'soft' or 'hard', but is {self.voting!r}.")
+        X, y = _with_target(self, X, y)
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        self._fit_members(X, y, sample_weight)
+        return self
+
+    def predict_proba(self, X: Any) -> Array:
+        """Weighted mean of the members' probabilities (or votes)."""
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        total = np.zeros((X.shape[0], len(self.classes_)))
+        for model, weight in zip(self.estimators_, self.weights_):
+            total += weight * self._votes(model, X)
+        return total
+
+    def predict(self, X: Any) -> Array:
+        """The class with the largest share."""
+        share = self.predict_proba(X)
+        chosen: Array = self.classes_[share.argmax(axis=1)]
+        return chosen
+
+    def _votes(self, model: Any, X: Any) -> Array:
+        if self.voting == "soft":
+            return class_probabilities(model, X, self.classes_)
+        said: Array = np.asarray(model.predict(X))[:, None] == self.classes_
+        return said.astype(float)
+
+    def _default(self) -> list[tuple[str, Any]]:
+        return [
+            (f"depth {d}", DecisionTreeClassifier(max_depth=d, random_state=0)) for d in _DEPTHS
+        ]
+
+    def _correct(self, predictions: Array, y: Array) -> Array:
+        right: Array = predictions == y
+        return right
+
+
+class FrontRegressor(RegressorMixin, _FrontModel):  # type: ignore[misc]
+    """One regressor made of the models of a front; see :class:`FrontClassifier`.
+
+    The prediction is the weighted mean. For the strategy ``"diverse"`` a member is right about a
+    row if its residual is at most the median residual of all members.
+
+    Args:
+        estimators: Pairs of a name and an unfitted regressor; by default three small trees.
+        losses: A row of minimised values for each; by default all count alike.
+        strategy: ``"knee"``, ``"weighted"``, ``"diverse"`` or ``"focused"``.
+        n_jobs: Members fitted at once.
+    """
+
+    def __init__(
+        self,
+        estimators: Sequence[tuple[str, Any]] | None = None,
+        losses: Any = None,
+        strategy: Strategy = "weighted",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimators = estimators
+        self.losses = losses
+        self.strategy = strategy
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FrontRegressor:
+        """Fit the members.
+
+        Args:
+            X: Rows with all columns.
+            y: Numbers.
+            sample_weight: Weight of each row.
+        """
+        X, y = _with_target(self, X, y, y_numeric=True)
+        self._fit_members(X, y, sample_weight)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Weighted mean of the members' predictions."""
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        said = np.array([model.predict(X) for model in self.estimators_])
+        mean: Array = self.weights_ @ said
+        return mean
+
+    def _default(self) -> list[tuple[str, Any]]:
+        return [
+            (f"depth {d}", DecisionTreeRegressor(max_depth=d, random_state=0)) for d in _DEPTHS
+        ]
+
+    def _correct(self, predictions: Array, y: Array) -> Array:
+        residuals = np.abs(predictions - y)
+        right: Array = residuals <= np.median(residuals)
+        return right
+
+
+def _with_target(model: _FrontModel, X: Any, y: Any, **options: Any) -> tuple[Any, Array]:
+    if not hasattr(X, "iloc"):
+        X, y = model._checked(X, y=y, **options)
+        return X, y
+    model._checked(X)
+    # A DataFrame stays as it is, so its target is checked beside a column of nothing.
+    _, target = check_X_y(np.zeros((X.shape[0], 1)), y, **options)
+    return X, target
+
+
+def _fitted(estimator: Any, X: Any, y: Array, sample_weight: Any) -> Any:
+    model = clone(estimator)
+    return model.fit(X, y, **fit_options(model, sample_weight))
+
+
+def front_model(
+    source: Study | Sequence[FrozenTrial],
+    objective: StudyObjective,
+    *,
+    strategy: Strategy = "weighted",
+    voting: Literal["soft", "hard"] = "soft",
+    each: str | None = None,
+    fit: bool = True,
+    n_jobs: int | None = None,
+) -> FrontClassifier | FrontRegressor:
+    """One model that predicts, made of the front of a study.
+
+    Every member is the pipeline of a trial: its features, then its estimator.
+
+    Args:
+        source: A study, whose front is taken, or a front, or trials of your choice.
+        objective: The study's objective.
+        strategy: ``"knee"`` (S1), ``"weighted"`` (S2), ``"diverse"`` (S3) or ``"focused"`` (ours),
+            see :class:`FrontClassifier`. Which of them predicts well depends on the measures: S2
+            does if all of them are losses of cross-validation, ``"focused"`` if one is not.
+        voting: See :class:`FrontClassifier`.
+        each: Name of a parameter, ``"learner"`` for example: members are the fronts of each of its
+            values, as in :func:`pareto_front`. Only for a study.
+        fit: Whether to fit it on the objective's data.
+        n_jobs: Members fitted at once.
+
+    Example:
+        >>> import optuna
+        >>> from sklearn.datasets import load_wine
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from optuna_mofs import FeatureSelectionObjective, MOEADSampler
+        >>> X, y = load_wine(return_X_y=True)
+        >>> objective = FeatureSelectionObjective(GaussianNB(), X, y, filters=["anova_f"])
+        >>> optuna.logging.set_verbosity(optuna.logging.ERROR)
+        >>> study = objective.create_study(sampler=MOEADSampler(seed=0))
+        >>> study.optimize(objective, n_trials=30)
+        >>> bool(front_model(study, objective).score(X, y) > 0.9)
+        True
+    """
+    if isinstance(source, Study):
+        trials = list(pareto_front(source, duplicates=False, each=each))
+    elif each is None:
+        trials = list(source)
+    else:
+        raise ValueError(f"each={each!r} needs a study; these trials are taken as they are.")
+    if not trials:
+        raise ValueError("There are no trials to make a model of. Run the study first.")
+    lacking = [trial.number for trial in trials if trial.values is None]
+    if lacking:
+        raise ValueError(f"Trials {lacking} have no values. Pass complete trials.")
+    signs = np.array([1.0 if d == "minimize" else -1.0 for d in objective.directions])
+    losses = signs * np.array([trial.values for trial in trials])
+    members = [(f"trial {trial.number}", objective.estimator_for(trial)) for trial in trials]
+    options: dict[str, Any] = {"strategy": strategy, "n_jobs": n_jobs}
+    model = (
+        FrontClassifier(members, losses, voting=voting, **options)
+        if objective.data.classification
+        else FrontRegressor(members, losses, **options)
+    )
+    data = objective.data
+    return model.fit(data.X, data.y, sample_weight=data.sample_weight) if fit else model

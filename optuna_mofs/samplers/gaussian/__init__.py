@@ -1,1 +1,0 @@
-"""Gaussian processes: arrays in, arrays out. What several samplers learn from their trials."""

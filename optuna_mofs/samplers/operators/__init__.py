@@ -1,1 +1,0 @@
-"""Steps that search algorithms are made of: arrays in, arrays out."""

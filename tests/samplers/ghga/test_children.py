@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from optuna_mofs import FeatureTable
+from optuna_mofs.samplers.ghga._archive import Archive
+from optuna_mofs.samplers.ghga._children import FilterColumns, FilteredChildren, filtered_start
+from optuna_mofs.samplers.ghga._guides import ForestGuide
+
+P = 40
+
+
+@pytest.fixture
+def table() -> FeatureTable:
+    """One filter prefers low numbers, the other high ones."""
+    ranks = np.array([np.linspace(1, 0, P), np.linspace(0, 1, P)])
+    return FeatureTable(tuple(f"x{j}" for j in range(P)), filters=("low", "high"), ranks=ranks)
+
+
+def test_single_filters_take_turns(table: FeatureTable) -> None:
+    rng = np.random.default_rng(0)
+    for number, best in ((1, 0), (3, -1), (5, 0)):
+        for _ in range(10):
+            mask = filtered_start(number)(rng, table, np.full(2, 0.5))
+            inside = np.flatnonzero(mask)
+            assert mask[best]
+            assert np.ptp(inside) == len(inside) - 1
+
+
+def test_other_starts_come_in_turn() -> None:
+    names = [filtered_start(number).__name__ for number in (2, 4, 6, 8)]
+    assert names == ["wide_start", "ensemble_start", "wide_start", "bernoulli_start"]
+
+
+def test_columns_tell_the_best_features_apart(table: FeatureTable) -> None:
+    assert table.free_ranks is not None
+    columns = FilterColumns(table.free_ranks)
+    masks = np.zeros((3, P), dtype=bool)
+    masks[0, :2] = masks[1, 10:12] = True  # the third is empty
+    found = columns(masks)
+    assert found.shape == (3, 6)
+    assert found[0, 0] > found[1, 0] + 1
+    assert found[0, 1] < found[1, 1]
+    np.testing.assert_array_equal(found[2], 0)
+
+
+def test_a_guide_learns_which_filter_to_trust(table: FeatureTable) -> None:
+    # Ten features that were never tried alone: only the filters can say what they are worth.
+    assert table.free_ranks is not None
+    rng = np.random.default_rng(0)
+    masks = np.array([filtered_start(2 * k + 1)(rng, table, np.ones(2)) for k in range(40)])
+    losses = np.exp(-(masks @ table.free_ranks[0]) / np.maximum(1, masks.sum(axis=1)))
+    candidates = np.zeros((2, P), dtype=bool)
+    candidates[0, [2, 4, 6]] = candidates[1, [33, 35, 37]] = True
+    informed = ForestGuide(columns=FilterColumns(table.free_ranks))
+    scores = informed(masks, losses, rng)(candidates, rng)
+    assert scores[0] > scores[1] + 0.3
+
+
+def children(table: FeatureTable, wanted: np.ndarray) -> tuple[FilteredChildren, Archive]:
+    archive = Archive(P)
+    rng = np.random.default_rng(1)
+    for number in range(6):
+        archive.add(np.packbits(rng.random(P) < 0.2), 0.5, number)
+    return FilteredChildren(table, lambda masks, rng: masks @ wanted, 0.05), archive
+
+
+def test_children_are_new_and_the_best_that_the_guide_predicts(table: FeatureTable) -> None:
+    wanted = np.where(np.arange(P) < 8, 1.0, -1.0)
+    make, archive = children(table, wanted)
+    members = np.arange(6)
+    before = max(mask @ wanted for mask in archive.masks())
+    gains = []
+    for seed in range(40):
+        child = make(np.random.default_rng(seed), archive, members)
+        assert child is not None
+        assert archive.place(child.mask) is None
+        assert child.mask.any()
+        gains.append(child.mask @ wanted - before)
+        if child.operator == "addition":
+            added = np.flatnonzero(child.mask & ~archive.mask(child.first))
+            assert len(added) == 1
+            assert added[0] < 8
+        if child.operator == "prefix":
+            assert child.mask[[0, -1]].any()
+    assert np.mean(gains) > 0
+
+
+def test_where_all_is_known_there_is_no_child() -> None:
+    table = FeatureTable(("a",), filters=("f",), ranks=np.ones((1, 1)))
+    archive = Archive(1)
+    archive.add(np.packbits([True]), 0.1, 0)
+    archive.add(np.packbits([False]), 0.2, 1)
+    make = FilteredChildren(table, lambda masks, rng: masks.sum(axis=1), 0.05)
+    for seed in range(10):
+        assert make(np.random.default_rng(seed), archive, np.array([0, 1])) is None

@@ -1,0 +1,309 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from optuna.distributions import CategoricalDistribution, FloatDistribution
+from sklearn.datasets import make_classification
+from sklearn.naive_bayes import GaussianNB
+
+from optuna_mofs import (
+    FeatureSelectionObjective,
+    FeatureTable,
+    FilterEnsembleFeatures,
+    FilterEnsembleNSGA2Sampler,
+    MaskFeatures,
+    SingleFilterFeatures,
+)
+from optuna_mofs.features._redundancy import Similarity
+from optuna_mofs.features._representation import FilterFeatures
+from optuna_mofs.history._history import History
+from optuna_mofs.history._search_space import ParameterSpace
+from optuna_mofs.samplers._encoding import (
+    Columns,
+    FilterSets,
+    RowEncoding,
+    SetView,
+    Warp,
+    filter_sets,
+)
+from optuna_mofs.study._description import StudyDescription
+from optuna_mofs.study._feature_sets import selected_mask
+
+
+class Memory:
+    """What a sampler keeps, and how often it was made."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Any] = {}
+
+    def __call__(self, key: str, make: Callable[[], Any]) -> Any:
+        if key not in self.kept:
+            self.kept[key] = make()
+        return self.kept[key]
+
+
+def study_of(features: str | None) -> tuple[optuna.Study, FeatureSelectionObjective]:
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    X, y = make_classification(60, 12, n_informative=4, random_state=0)
+    objective = FeatureSelectionObjective(
+        GaussianNB(),
+        X,
+        y,
+        space={"var_smoothing": FloatDistribution(1e-9, 1.0, log=True)},
+        features=features,
+        filters=["auc", "anova_f"],
+        cv=2,
+    )
+    study = objective.create_study(sampler=FilterEnsembleNSGA2Sampler(seed=0))
+    study.optimize(objective, n_trials=9)
+    return study, objective
+
+
+def history_of(study: optuna.Study) -> History:
+    history = History(StudyDescription.read(study))
+    history.update(study)
+    return history
+
+
+def columns_of(history: History, *, by_distance: bool, kept: Any = None) -> Columns:
+    warp = Warp(history.space.names, history.described)
+    filters = filter_sets(history)
+    return Columns(history, filters, warp, kept or Memory(), by_distance=by_distance)
+
+
+@pytest.mark.parametrize(
+    ("features", "by_distance", "together", "width", "shape"),
+    [
+        # One hyperparameter and a fraction, then the set; weights are hidden.
+        ("filter_ensemble", True, 12, 3, 1 + 1 + 12),
+        ("filter_ensemble", False, 0, 4, 1 + 1 + 2),
+        ("single_filter", True, 12, 3, 1 + 1 + 12),
+        # Two filters need one column.
+        ("single_filter", False, 0, 3, 1 + 1 + 1),
+        # The size, then the set; or a summary.
+        ("mask", True, 12, 2, 1 + 1 + 12),
+        ("mask", False, 0, 2, 1 + 2 + 2 + 2 + 12),
+        (None, True, 0, 1, 1),
+        (None, False, 0, 1, 1),
+    ],
+)
+def test_what_surrogates_see(
+    features: str | None, by_distance: bool, together: int, width: int, shape: int
+) -> None:
+    columns = columns_of(history_of(study_of(features)[0]), by_distance=by_distance)
+    assert columns.together == together
+    assert columns.width == width
+    assert columns.of_trials().shape == (9, shape)
+
+
+@pytest.mark.parametrize("features", ["mask", "filter_ensemble", "single_filter"])
+def test_a_set_is_the_one_that_was_evaluated(features: str) -> None:
+    study, _ = study_of(features)
+    X = columns_of(history_of(study), by_distance=True).of_trials()
+    for trial, row in zip(study.trials, X):
+        mask = selected_mask(study, trial)
+        assert mask is not None
+        assert (row[-12:] > 0).tolist() == mask.tolist()
+
+
+@pytest.mark.parametrize(
+    ("features", "by_distance"),
+    [("mask", True), ("mask", False), ("filter_ensemble", True), ("single_filter", True)],
+)
+def test_sets_of_trials_are_made_once(features: str, by_distance: bool) -> None:
+    study, objective = study_of(features)
+    memory = Memory()
+    first = columns_of(history_of(study), by_distance=by_distance, kept=memory).of_trials()
+    study.optimize(objective, n_trials=2)
+    memory.kept[f"seen sets {by_distance}"][0] *= 0
+    second = columns_of(history_of(study), by_distance=by_distance, kept=memory).of_trials()
+    assert (second[0] != first[0]).any()  # as it was kept
+    np.testing.assert_array_equal(second[1:9], first[1:])
+    fresh = columns_of(history_of(study), by_distance=by_distance).of_trials()
+    np.testing.assert_array_equal(second[9:], fresh[9:])
+
+
+SPACE = ParameterSpace(
+    {
+        "kind": CategoricalDistribution(["a", "b", "c"]),
+        "on": CategoricalDistribution([False, True]),
+        "x": FloatDistribution(0, 1),
+    }
+)
+
+
+def test_missing_numbers_stay_so_missing_categories_are_a_level() -> None:
+    seen = np.array([[0, 1, 0.2], [2, 0, 0.6], [np.nan, np.nan, np.nan]])
+    X = RowEncoding(SPACE, seen)(seen)
+    assert np.isnan(X[2, 0])
+    assert X[:, 1:].tolist() == [[1, 0, 0, 0, 1], [0, 0, 1, 1, 0], [0, 0, 0, 0, 0]]
+
+
+def test_two_choices_need_one_column() -> None:
+    seen = np.array([[0, 1, 0.2], [2, 0, 0.2]])
+    X = RowEncoding(SPACE, seen)(seen)
+    assert X.shape == (2, 1 + 3 + 1)
+    assert X[:, 4].tolist() == [1, 0]
+
+
+def described(features: object, p: int = 60) -> StudyDescription:
+    table = FeatureTable(
+        tuple(f"f{j}" for j in range(p)),
+        filters=("auc",),
+        ranks=np.linspace(0, 1, p)[None],
+        mean_size=2.0,
+    )
+    return StudyDescription(features=table, representation=features.bind(table))  # type: ignore[attr-defined]
+
+
+@settings(deadline=None, max_examples=50)
+@given(arrays(float, (3, 2), elements=st.floats(0, 1)))
+def test_there_and_back(rows: np.ndarray) -> None:
+    warp = Warp(["C", "fraction"], described(FilterEnsembleFeatures()))
+    there = warp(rows)
+    np.testing.assert_array_equal(there[:, 0], rows[:, 0])
+    assert ((there >= 0) & (there <= 1 + 1e-12)).all()
+    np.testing.assert_allclose(warp.back(there), rows, atol=1e-12)
+    np.testing.assert_allclose(warp.back(there[0]), rows[0], atol=1e-12)
+
+
+def test_one_filter_may_have_nearly_all_of_the_weight() -> None:
+    names = ["C", "weight_auc", "fraction", "weight_other"]
+    warp = Warp(names, described(FilterEnsembleFeatures()))
+    rows = np.array([[0.5, 0.125, 1.0, 0.5]])
+    np.testing.assert_allclose(warp(rows), [[0.5, 0.5, 1.0, 0.5]])
+    np.testing.assert_allclose(warp.back(warp(rows)), rows)
+
+
+def test_few_features_get_room() -> None:
+    warp = Warp(["fraction"], described(FilterEnsembleFeatures()))
+    place = warp(np.array([[0.0], [1 / 60], [7 / 60], [1.0]]))[:, 0]
+    np.testing.assert_allclose(place[[0, 3]], [0, 1])
+    np.testing.assert_allclose(place[[1, 2]], np.log([2, 8]) / np.log(61))
+
+
+def test_other_fractions_are_left_alone() -> None:
+    rows = np.array([[0.25]])
+    for known in (None, described(MaskFeatures())):
+        warp = Warp(["fraction"], known)
+        assert warp(rows) is rows
+        assert warp.back(rows) is rows
+
+
+def table(p: int, filters: int = 3, seed: int = 0, fixed: tuple[int, ...] = ()) -> FeatureTable:
+    """Features with ties among the ranks, each like four others or fewer."""
+    rng = np.random.default_rng(seed)
+    ranks = np.round(rng.random((filters, p)), 1 if seed % 2 else 3)
+    others = rng.integers(p, size=(p, 4))
+    shares = np.round(rng.random((p, 4)), 2) * (rng.random((p, 4)) < 0.8)
+    # None is its own neighbour, and none is named twice.
+    for j in range(p):
+        first = np.unique(others[j], return_index=True)[1]
+        shares[j] *= np.isin(np.arange(4), first) & (others[j] != j)
+    return FeatureTable(
+        tuple(f"x{j}" for j in range(p)),
+        filters=tuple(f"f{i}" for i in range(filters)),
+        ranks=ranks,
+        fixed=fixed,
+        similar=Similarity(others, shares),
+    )
+
+
+def space_of(chosen: FilterFeatures) -> ParameterSpace:
+    return ParameterSpace({"C": FloatDistribution(0, 9), **chosen.distributions})
+
+
+REPRESENTATIONS = [
+    FilterEnsembleFeatures(),
+    FilterEnsembleFeatures(redundancy_penalty=True),
+    FilterEnsembleFeatures(redundancy_penalty=False),
+    SingleFilterFeatures(),
+]
+
+
+def test_distance_is_what_sets_have_in_common() -> None:
+    masks = np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]], dtype=bool)
+    points = SetView(FeatureTable(tuple("abcd")))(masks)
+    squares = ((points[:, None] - points[None]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(squares[0], [0, 1, 2, 1], atol=1e-6)
+
+
+def test_of_many_features_those_are_shown_that_a_filter_likes() -> None:
+    features = table(900)
+    view = SetView(features)
+    assert len(view.shown) == 500
+    assert features.ranks is not None
+    liked = features.ranks.max(axis=0)
+    assert liked[view.shown].min() >= np.delete(liked, view.shown).max()
+    assert len(SetView(FeatureTable(tuple(map(str, range(900))))).shown) == 500
+
+
+@pytest.mark.parametrize("features", REPRESENTATIONS, ids=lambda f: f"{f.kind} {f.needs_similar}")
+@settings(max_examples=25)
+@given(p=st.integers(1, 32), seed=st.integers(0, 99), fixed=st.booleans())
+def test_sets_are_those_that_the_objective_chooses(
+    features: FilterFeatures, p: int, seed: int, fixed: bool
+) -> None:
+    names = (0, p - 1) if fixed and p > 2 else ()
+    chosen = features.bind(table(p, seed=seed, fixed=names))
+    space = space_of(chosen)
+    rng = np.random.default_rng(seed)
+    rows = space.sample(rng, 20)
+    at = space.names.index("fraction")
+    rows[:4, at] = [0, 1, 1 / p, 1 - 1 / p]
+    # Raw weights of 0 and 1 are legal too.
+    rows[4:8, 1:] = np.round(rows[4:8, 1:])
+    sets = FilterSets(chosen, space)(rows)
+    for row, found in zip(rows, sets):
+        np.testing.assert_array_equal(found, chosen.choose(space.decode(row)))
+
+
+def test_large_sets_are_nearly_those_that_the_objective_chooses() -> None:
+    chosen = FilterEnsembleFeatures(redundancy_penalty=True).bind(table(200, seed=2))
+    space = space_of(chosen)
+    rows = space.sample(np.random.default_rng(0), 50)
+    sets = FilterSets(chosen, space)(rows)
+    real = np.array([chosen.choose(space.decode(row)) for row in rows])
+    assert sets.sum(axis=1).tolist() == real.sum(axis=1).tolist()
+    assert (sets & real).sum() > 0.9 * real.sum()
+    assert (sets != real).any()
+
+
+def test_rows_that_lack_a_parameter_have_no_set() -> None:
+    chosen = FilterEnsembleFeatures(redundancy_penalty=True).bind(table(9))
+    space = space_of(chosen)
+    rows = np.full((4, len(space)), 0.5)
+    rows[1, space.names.index("weight_f1")] = np.nan
+    rows[2, space.names.index("C")] = np.nan  # not about features
+    rows[3, space.names.index("fraction")] = np.nan
+    assert FilterSets(chosen, space)(rows).sum(axis=1).tolist() == [5, 0, 5, 0]
+
+
+@pytest.mark.parametrize("features", REPRESENTATIONS, ids=lambda f: f"{f.kind} {f.needs_similar}")
+def test_what_only_says_which_features_are_chosen(features: FilterFeatures) -> None:
+    chosen = features.bind(table(9))
+    hidden = FilterSets(chosen, space_of(chosen)).parameters
+    assert hidden == chosen.distributions.keys() - {"fraction"}
+
+
+def test_a_filter_without_a_choice() -> None:
+    chosen = SingleFilterFeatures().bind(table(9, filters=1))
+    space = space_of(chosen)
+    assert "filter" not in space.names
+    params: dict[str, Any] = {"C": 1.0, "fraction": 0.4, "filter": "f0"}
+    found = FilterSets(chosen, space)(space.encode(params)[None])[0]
+    np.testing.assert_array_equal(found, chosen.choose(params))
+
+
+def test_features_must_be_ranked() -> None:
+    unranked = FeatureTable(("a", "b"), filters=("f0",))
+    chosen = FilterEnsembleFeatures().bind(unranked)
+    with pytest.raises(ValueError, match="have not ranked"):
+        FilterSets(chosen, space_of(chosen))

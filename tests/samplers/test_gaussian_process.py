@@ -1,0 +1,304 @@
+from __future__ import annotations
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import FloatDistribution
+from optuna.trial import create_trial
+from scipy.optimize import approx_fprime
+from scipy.stats import multivariate_normal
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import Matern
+
+from optuna_mofs import FilterEnsembleNSGA2Sampler
+from optuna_mofs.history._history import History
+from optuna_mofs.samplers import _gaussian_process as likelihood
+from optuna_mofs.samplers._encoding import points_of
+from optuna_mofs.samplers._gaussian_process import (
+    Lasting,
+    Points,
+    Process,
+    learned_from,
+    likely_scales,
+    most_likely,
+    normal_scores,
+)
+from optuna_mofs.samplers.lexiflow._directions import Places
+from optuna_mofs.samplers.model_based import Kriging
+from optuna_mofs.samplers.model_based._surrogates import Outside
+from optuna_mofs.study._description import StudyDescription
+from optuna_mofs.testing.problems import PROBLEMS, make_study
+from tests.samplers.gaussian.numbers import numbers
+
+
+def test_scores_keep_the_order_and_no_value_is_far_off():
+    values = np.array([3.0, 1.0, 1e300, 2.0, 1.0])
+    scores = normal_scores(values)
+    np.testing.assert_array_equal(np.argsort(scores, kind="stable"), [1, 4, 3, 0, 2])
+    assert scores[1] == scores[4]
+    assert np.abs(scores).max() < 2
+
+
+def test_it_agrees_with_the_textbook():
+    """Conditioning of a multivariate normal distribution, with the mean that is most likely."""
+    rng = np.random.default_rng(0)
+    seen, new = numbers(rng.random((12, 2))), numbers(rng.random((5, 2)))
+    z = rng.standard_normal(12)
+    scales = np.log([0.5, 0.8, 0.01])
+
+    def kernel(a, b):
+        r = np.sqrt(3 * (((a.rows[:, None] - b.rows[None]) / [0.5, 0.8]) ** 2).sum(axis=2))
+        return (1 + r) * np.exp(-r)
+
+    K = kernel(seen, seen) + 0.01 * np.eye(12)
+    inverse = np.linalg.inv(K)
+    mu = (inverse @ z).sum() / inverse.sum()
+    variance = (z - mu) @ inverse @ (z - mu) / 12
+    k = kernel(new, seen)
+    mean, sd = Process(seen.squares(seen), z, scales).predict(new.squares(seen))
+    np.testing.assert_allclose(mean, mu + k @ inverse @ (z - mu))
+    np.testing.assert_allclose(sd**2, variance * (1 - np.einsum("ij,jk,ik->i", k, inverse, k)))
+
+
+def test_scales_are_estimated_ever_more_seldom():
+    counts = [learned_from(n) for n in range(1, 2000)]
+    assert all(1 <= c <= n for n, c in enumerate(counts, start=1))
+    assert counts == sorted(counts)
+    assert all(c * 1.35 > n for n, c in enumerate(counts[20:], start=21))
+    assert len(set(counts[100:])) < 15
+
+
+def test_the_slopes_of_the_likelihood_are_right(monkeypatch):
+    rng = np.random.default_rng(1)
+    points = numbers(rng.random((15, 3)))
+    z = rng.standard_normal(15)
+    caught = {}
+
+    def catch(loss, start, **options):
+        caught.update(loss=loss, start=start)
+        return type("Found", (), {"x": start})
+
+    monkeypatch.setattr(likelihood, "minimize", catch)
+    most_likely(points.squares(points), z)
+    at = caught["start"] + [0.3, -0.2, 0.1, 0.4]
+    _, slopes = caught["loss"](at)
+    np.testing.assert_allclose(
+        slopes, approx_fprime(at, lambda x: caught["loss"](x)[0], 1e-6), rtol=1e-3, atol=1e-3
+    )
+    # Up to a constant it is the density, at the mean and variance that are most likely.
+    other = caught["start"]
+    differences = []
+    for scales in (at, other):
+        r = np.sqrt(3 * np.tensordot(np.exp(-2 * scales[:-1]), points.squares(points), 1))
+        K = (1 + r) * np.exp(-r) + np.exp(scales[-1]) * np.eye(15)
+        inverse = np.linalg.inv(K)
+        mu = (inverse @ z).sum() / inverse.sum()
+        variance = (z - mu) @ inverse @ (z - mu) / 15
+        density = multivariate_normal(np.full(15, mu), variance * K).logpdf(z)
+        prior = ((scales[:-1] - caught["start"][:-1]) / 1.5) ** 2
+        differences.append(caught["loss"](scales)[0] - (0.5 * prior.sum() - density))
+    assert differences[0] == pytest.approx(differences[1])
+
+
+def test_it_finds_out_which_parameter_matters():
+    rng = np.random.default_rng(2)
+    points = numbers(rng.random((40, 4)))
+    z = normal_scores(np.sin(6 * points.rows[:, 2]))
+    lengths = most_likely(points.squares(points), z)[:-1]
+    assert np.argmin(lengths) == 2
+    assert lengths[2] < np.delete(lengths, 2).min() - 1
+
+
+def test_each_parameter_has_its_own_distance():
+    rows = np.array([[0.0, 0.0], [0.5, 2.0], [0.5, np.nan], [np.nan, np.nan]])
+    points = Points(rows, np.array([False, True]))
+    first, second = points.squares(points)
+    np.testing.assert_allclose(first[0], [0, 0.25, 0.25, 1])
+    np.testing.assert_allclose(first[3], [1, 1, 1, 0])
+    np.testing.assert_allclose(second[1], [1, 0, 1, 1])
+    np.testing.assert_allclose(second[2], [1, 1, 0, 0])
+
+
+def test_masks_differ_by_what_they_do_not_share_and_by_size():
+    masks = np.array([[1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1], [0, 0, 0, 0]], dtype=bool)
+    points = Points(np.empty((4, 0)), np.zeros(0, dtype=bool), masks)
+    shared, sizes = points.squares(points[np.array([0, 3])])
+    np.testing.assert_allclose(shared[:, 0], [0, 0.5, 1, 1], atol=1e-6)
+    np.testing.assert_allclose(shared[:, 1], [1, 1, 1, 0], atol=1e-6)
+    assert sizes[2, 0] == 0
+    assert 0 < sizes[1, 0] < sizes[3, 0]
+
+
+def test_trials_of_a_study_are_seen_with_their_masks():
+    study = make_study("packed", sampler=FilterEnsembleNSGA2Sampler(seed=0))
+    study.optimize(PROBLEMS["packed"], n_trials=5)
+    history = History(StudyDescription.read(study))
+    history.update(study)
+    points = points_of(history, Places.of(history), np.array([3, 1]))
+    assert points.masks.shape == (2, 59)
+    np.testing.assert_array_equal(points.masks[0], history.mask(3))
+    np.testing.assert_array_equal(points.rows, history.rows[[3, 1]])
+
+
+def history_of(count: int, high: float = 1.0, *, but: int | None = None) -> History:
+    study = optuna.create_study()
+    for n in range(count):
+        trial = create_trial(
+            params={"x": 0.5}, distributions={"x": FloatDistribution(0, high)}, value=0.0
+        )
+        state = optuna.trial.TrialState.FAIL if n == but else None
+        study.add_trial(create_trial(state=state) if state else trial)
+    history = History()
+    history.update(study)
+    return history
+
+
+def counts(lasting: Lasting, *histories: History) -> list[int]:
+    """From how many trials it learned for each history; once each if it learned at all."""
+    learned: list[int] = []
+    for history in histories:
+        lasting.of(history, "x", lambda count: learned.append(count) or count)  # type: ignore[func-returns-value]
+    return learned
+
+
+def test_it_learns_when_trials_are_some_times_as_many() -> None:
+    histories = [history_of(n) for n in (3, 4, 5, 6, 7, 8, 9)]
+    assert counts(Lasting(first=4, again=1.5), *histories) == [3, 4, 6, 9]
+
+
+def test_what_is_kept_is_what_was_learned() -> None:
+    lasting = Lasting(first=4, again=2)
+    assert lasting.of(history_of(4), "a", lambda count: ("first", count)) == ("first", 4)
+    assert lasting.of(history_of(5), "a", lambda count: ("second", count)) == ("first", 4)
+    assert lasting.of(history_of(5), "b", lambda count: ("other", count)) == ("other", 4)
+
+
+def test_a_late_trial_among_the_first() -> None:
+    lasting = Lasting(first=4, again=2)
+    assert counts(lasting, history_of(6, but=1), history_of(6)) == [4, 4]
+
+
+def test_a_range_that_grew_and_another_form() -> None:
+    lasting = Lasting(first=4, again=2)
+    assert counts(lasting, history_of(5), history_of(5, high=2.0)) == [4, 4]
+    learned: list[int] = []
+    for form in (3, 3, 4):
+        lasting.of(history_of(5), "y", learned.append, form=form)
+    assert learned == [4, 4]
+
+
+def smooth(X: np.ndarray) -> np.ndarray:
+    return np.sin(5 * X[:, 0]) + (X[:, 1] - 0.3) ** 2
+
+
+RANDOM = np.random.default_rng(0)
+SEEN, NEW = RANDOM.random((60, 2)), RANDOM.random((300, 2))
+
+
+def test_kriging_learns_of_one_learner_what_holds_for_the_other() -> None:
+    """Columns: a number that both have, one of each learner's own, which learner it is."""
+    rng = np.random.default_rng(0)
+
+    def rows(count: int, first: np.ndarray) -> np.ndarray:
+        x = rng.random((count, 3))
+        x[first, 2] = np.nan
+        x[~first, 1] = np.nan
+        return np.column_stack([x, first])
+
+    def truth(X: np.ndarray) -> np.ndarray:
+        return np.sin(6 * X[:, 0]) + 0.3 * X[:, 3]
+
+    errors = []
+    for _ in range(5):
+        # The second learner was seen at one end of the shared number only.
+        seen = rows(40, np.arange(40) < 34)
+        seen[34:, 0] *= 0.3
+        new = rows(200, np.zeros(200, dtype=bool))
+        both = [Kriging(), Outside(Kriging())]
+        found = [model.fit(seen, truth(seen)).predict(new)[0] for model in both]
+        errors.append([np.abs(mean - truth(new)).mean() for mean in found])
+    inside, outside = np.mean(errors, axis=0)
+    assert inside < 0.9 * outside
+
+
+def test_repeated_points_with_other_values_do_not_break_kriging() -> None:
+    X = np.repeat(SEEN[:5], 8, axis=0)
+    y = smooth(X) + np.tile([-0.5, 0.5], 20)
+    mean, sd = Kriging().fit(X, y).predict(SEEN[:5])
+    np.testing.assert_allclose(mean, smooth(SEEN[:5]), atol=0.3)
+    assert np.isfinite(sd).all()
+
+
+def test_kriging_agrees_with_scikit_learn_at_its_own_scales() -> None:
+    ours = Kriging().fit(SEEN, smooth(SEEN))
+    theirs = GaussianProcessRegressor(
+        Matern(nu=1.5, length_scale=ours._lengths), alpha=1e-4, optimizer=None, normalize_y=True
+    ).fit(SEEN, smooth(SEEN))
+    np.testing.assert_allclose(ours.predict(NEW)[0], theirs.predict(NEW), atol=0.02)
+
+
+def test_many_trials_are_thinned_but_the_best_stay() -> None:
+    X = np.random.default_rng(1).random((700, 2))
+    model = Kriging().fit(X, smooth(X))
+    best = X[np.argsort(smooth(X))[:50]]
+    np.testing.assert_allclose(model.predict(best)[0], smooth(best), atol=0.02)
+    assert len(model._X) == 400
+
+
+def test_kriging_of_many_rows_keeps_the_first() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((900, 2))
+    # Only the first rows say what is in the corner; the others are far from it.
+    X[:120] *= 0.15
+    X[120:] = 0.3 + 0.7 * X[120:]
+    rough = np.sin(40 * X[:, 0])
+    mean, _ = Kriging().fit(X, rough).predict(X[:120])
+    assert np.abs(mean - rough[:120]).max() < 0.2
+
+
+def test_given_scales_are_taken() -> None:
+    y = smooth(SEEN)
+    estimated = Kriging().fit(SEEN, y).predict(NEW)
+    given = Kriging(scales=likely_scales(SEEN, y)).fit(SEEN, y).predict(NEW)
+    np.testing.assert_allclose(given, estimated)
+    short = Kriging(scales=np.log([0.05, 0.05, 1e-3])).fit(SEEN, y).predict(NEW)
+    assert short[1].mean() > 2 * estimated[1].mean()
+
+
+def points(rng: np.random.Generator, count: int) -> np.ndarray:
+    """A number, and 30 columns of a set."""
+    sets = (rng.random((count, 30)) < 0.2).astype(float)
+    sets /= np.maximum(1, np.linalg.norm(sets, axis=1, keepdims=True))
+    return np.column_stack([rng.random(count), sets])
+
+
+def test_columns_that_belong_together_have_one_scale() -> None:
+    X = points(np.random.default_rng(0), 80)
+    scales = likely_scales(X, X[:, 0] + X[:, 1:6].sum(axis=1), together=30)
+    assert len(scales) == 1 + 1 + 1  # the number, the set, the nugget
+    model = Kriging(30, scales).fit(X, X[:, 0])
+    np.testing.assert_allclose(model._lengths, np.exp(scales[[0] + [1] * 30]))
+
+
+def test_sets_that_share_what_matters_are_learned_from_few() -> None:
+    rng = np.random.default_rng(1)
+    X, new = points(rng, 60), points(rng, 200)
+    weights = rng.standard_normal(30)
+
+    def truth(X: np.ndarray) -> np.ndarray:
+        found: np.ndarray = X[:, 1:] @ weights + X[:, 0]
+        return found
+
+    together, alone = (
+        np.corrcoef(Kriging(k).fit(X, truth(X)).predict(new)[0], truth(new))[0, 1] for k in (30, 0)
+    )
+    assert together > 0.7
+    assert together > alone
+
+
+@pytest.mark.parametrize("together", [0, 1, 2])
+def test_scales_of_more_rows_than_are_used(together: int) -> None:
+    X = np.random.default_rng(2).random((300, 2))
+    few = likely_scales(X, smooth(X), together=together, most=50)
+    assert len(few) == {0: 3, 1: 3, 2: 2}[together]
+    assert np.isfinite(few).all()

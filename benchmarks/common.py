@@ -74,12 +74,12 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
-        """Summarise some numbers."""
+        """Summarize some numbers."""
         return cls(statistics.median(values), min(values), max(values))
 
     @classmethod
     def quartiles(cls, values: Sequence[float]) -> Spread:
-        """Summarise many numbers: the range is that of their middle half."""
+        """Summarize many numbers: the range is that of their middle half."""
         low, middle, high = statistics.quantiles(values, n=4)
         return cls(middle, low, high)
 

@@ -43,7 +43,7 @@ def make_data(kind: str, folder: Path | None, seed: int, quick: bool):
     return X, y, np.arange(planted)
 
 
-def measure(kind: str, folder: Path | None, seed: int, quick: bool, n_jobs: int):
+def get_measure(kind: str, folder: Path | None, seed: int, quick: bool, n_jobs: int):
     """Return seconds (and planted features among the first ones) of every filter."""
     X, y, planted = make_data(kind, folder, seed, quick)
     seconds, found = {}, {}
@@ -83,7 +83,7 @@ def main() -> None:
     for kind, bar in BARS.items():
         seconds, found = defaultdict(list), defaultdict(list)
         for seed in range(seeds):
-            shape, taken, share = measure(
+            shape, taken, share = get_measure(
                 kind, arguments.data, seed, arguments.quick, arguments.n_jobs
             )
             for name, value in taken.items():

@@ -52,7 +52,7 @@ class Watch:
         self.count = 0
 
     def __call__(self, mask: np.ndarray) -> float:
-        """The modelling efficiency."""
+        """The modeling efficiency."""
         self.count += 1
         for which in self.problem.which(mask):
             self.found.setdefault(which, self.count)

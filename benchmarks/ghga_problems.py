@@ -15,7 +15,7 @@ Halves = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 class LinearModels:
-    """Modelling efficiency (eq. 4) of linear regressions on any features, from Gram matrices."""
+    """Modeling efficiency (eq. 4) of linear regressions on any features, from Gram matrices."""
 
     def __init__(
         self, X: np.ndarray, y: np.ndarray, X_valid: np.ndarray, y_valid: np.ndarray
@@ -29,7 +29,7 @@ class LinearModels:
         self._total = float(valid_target @ valid_target)
 
     def __call__(self, mask: np.ndarray) -> float:
-        """The modelling efficiency; constants of the two halves do not count, as in eq. 4."""
+        """The modeling efficiency; constants of the two halves do not count, as in eq. 4."""
         inside = np.flatnonzero(mask)
         if not len(inside):
             return 0.0
@@ -45,7 +45,7 @@ class Problem:
     """A regression problem.
 
     Args:
-        models: Mask → modelling efficiency.
+        models: Mask → modeling efficiency.
         wanted: The optima, sets × features.
     """
 

@@ -46,7 +46,7 @@ SAMPLERS: dict[str, Callable[[int], Any]] = {
     "the paper's setting": lambda seed: MOEADSampler(paper=True, seed=seed),
     "NSGAIISampler": lambda seed: NSGAIISampler(seed=seed),
 }
-#: What is minimised: losses of cross-validation, or the paper's training error and VC dimension.
+#: What is minimized: losses of cross-validation, or the paper's training error and VC dimension.
 MEASURES: dict[str, Callable[[], list[Any]]] = {
     "losses": lambda: ["error", "brier", "log_loss", "auc_loss"],
     "paper": lambda: [
@@ -71,11 +71,11 @@ def learners() -> dict[str, tuple[Any, Any]]:
         "gamma": FloatDistribution(2**-8, 4, log=True),
     }
     return {
-        "svm": spaces.learner("svm", **svm),
-        "random_forest": spaces.learner("random_forest", n_estimators=trees),
-        "extra_trees": spaces.learner("extra_trees", n_estimators=trees),
-        "logistic_regression": spaces.learner("logistic_regression"),
-        "knn": spaces.learner("knn"),
+        "svm": spaces.get_learner("svm", **svm),
+        "random_forest": spaces.get_learner("random_forest", n_estimators=trees),
+        "extra_trees": spaces.get_learner("extra_trees", n_estimators=trees),
+        "logistic_regression": spaces.get_learner("logistic_regression"),
+        "knn": spaces.get_learner("knn"),
     }
 
 

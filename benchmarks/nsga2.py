@@ -52,7 +52,7 @@ def learner(name: str) -> tuple[Any, dict[str, Any]]:
         return make_pipeline(StandardScaler(), SVC()), spaces.svm(prefix="svc__")
     if name == "knn":
         return KernelKNeighborsClassifier(), spaces.kernel_knn()
-    return spaces.learner(name, random_state=0, early_stopping=True)
+    return spaces.get_learner(name, random_state=0, early_stopping=True)
 
 
 def constant(X: Any, y: Any) -> Any:

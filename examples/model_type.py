@@ -1,7 +1,7 @@
 """From several learners to one model: which learner, which settings, and then the front as one.
 
 Each trial picks a learner and its hyperparameters. Its values are the cross-validated error and
-the VC dimension: how many random labels such a model could memorise.
+the VC dimension: how many random labels such a model could memorize.
 """
 
 import optuna
@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
 from optuna_mofs import ModelTypeObjective, MOEADSampler, front_model, pareto_front
-from optuna_mofs.spaces import learner
+from optuna_mofs.spaces import get_learner
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0, stratify=y)
@@ -17,7 +17,10 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0, strati
 # Any pair of estimator and space does; these are ready-made.
 names = ["svm", "decision_tree", "logistic_regression", "knn"]
 objective = ModelTypeObjective(
-    {name: learner(name) for name in names}, X_train, y_train, measures=["error", "vc_dimension"]
+    {name: get_learner(name) for name in names},
+    X_train,
+    y_train,
+    measures=["error", "vc_dimension"],
 )
 
 study = objective.create_study(sampler=MOEADSampler(seed=0))

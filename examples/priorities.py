@@ -15,8 +15,8 @@ from optuna_mofs import (
     FeatureSelectionObjective,
     FilterEnsembleFeatures,
     LexicographicPreference,
+    LexicographicStoppingCallback,
     LexiFlowSampler,
-    StopWhenSettled,
     spaces,
 )
 
@@ -36,7 +36,9 @@ wanted = LexicographicPreference(
 )
 study = objective.create_study(sampler=LexiFlowSampler(wanted, seed=0))
 study.optimize(
-    objective, n_trials=150, callbacks=[StopWhenSettled(wanted, patience=60, goals=False)]
+    objective,
+    n_trials=150,
+    callbacks=[LexicographicStoppingCallback(wanted, patience=60, goals=False)],
 )
 
 best = wanted.best(study)

@@ -7,14 +7,14 @@ import optuna
 from sklearn.datasets import load_breast_cancer
 
 from optuna_mofs import FeatureSelectionObjective, FilterEnsembleNSGA2Sampler, pareto_front
-from optuna_mofs.spaces import learner
+from optuna_mofs.spaces import get_learner
 
 # Data: a table of 569 rows and 30 named columns, and two classes.
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 
 # An estimator (here a pipeline that scales first) and the ranges of its hyperparameters. Any
 # scikit-learn estimator with a dictionary of Optuna distributions does as well.
-estimator, space = learner("svm")
+estimator, space = get_learner("svm")
 
 # What a trial does: choose features and hyperparameters, cross-validate, return the error and the
 # fraction of features. Filters rank the features once, before the first trial.

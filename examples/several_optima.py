@@ -8,7 +8,7 @@ import numpy as np
 import optuna
 from sklearn.linear_model import LinearRegression
 
-from optuna_mofs import FeatureSelectionObjective, GHGASampler, StopWhenNothingNew, optima
+from optuna_mofs import FeatureSelectionObjective, GHGASampler, NoNewOptimaCallback, optima
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 TOLERANCE = 0.005
@@ -28,7 +28,7 @@ objective = FeatureSelectionObjective(
 study = objective.create_study(
     sampler=GHGASampler(tolerance=TOLERANCE, first_phase=30, seed=0), study_name="instruments"
 )
-study.optimize(objective, n_trials=700, callbacks=[StopWhenNothingNew(200, TOLERANCE)])
+study.optimize(objective, n_trials=700, callbacks=[NoNewOptimaCallback(200, TOLERANCE)])
 
 found = optima(study, TOLERANCE)
 print(f"{len(found)} sets of {found.masks.sum(axis=1)[0]} features, {len(study.trials)} trials")

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from optuna_mofs.callbacks import StopWhenNothingNew
+from optuna_mofs.callbacks import LexicographicStoppingCallback, NoNewOptimaCallback
 from optuna_mofs.dashboard import DashboardFigures
 from optuna_mofs.features import (
     FeatureTable,
     FilterEnsembleFeatures,
     MaskFeatures,
     SingleFilterFeatures,
+    feature_table,
 )
 from optuna_mofs.filters import FilterEnsemble
 from optuna_mofs.fronts import (
     Front,
+    LexicographicPreference,
     Optima,
-    generalisation,
+    generalization,
     hypervolume_history,
     optima,
     pareto_front,
 )
-from optuna_mofs.fronts._preference import LexicographicPreference
 from optuna_mofs.measures import Measure
 from optuna_mofs.models import FrontClassifier, FrontRegressor, front_model
 from optuna_mofs.objectives import (
+    AllTrialsFailedError,
     FeatureSelectionObjective,
     ModelTypeObjective,
-    NothingWorksError,
-    feature_table,
 )
 from optuna_mofs.samplers import (
     FilterEnsembleNSGA2Sampler,
@@ -35,14 +35,19 @@ from optuna_mofs.samplers import (
     MOEADSampler,
     ParEGOSampler,
     SMSEGOSampler,
-    StopWhenSettled,
 )
-from optuna_mofs.study._feature_sets import selected_features, selected_mask, suggest_features
-from optuna_mofs.study._queue import enqueue_features, retry_interrupted
+from optuna_mofs.study import (
+    enqueue_features,
+    retry_interrupted,
+    selected_features,
+    selected_mask,
+    suggest_features,
+)
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AllTrialsFailedError",
     "DashboardFigures",
     "FeatureSelectionObjective",
     "FeatureTable",
@@ -55,22 +60,21 @@ __all__ = [
     "GHGASampler",
     "LexiFlowSampler",
     "LexicographicPreference",
+    "LexicographicStoppingCallback",
     "MOEADSampler",
     "MaskFeatures",
     "Measure",
     "ModelTypeObjective",
-    "NothingWorksError",
+    "NoNewOptimaCallback",
     "Optima",
     "ParEGOSampler",
     "SMSEGOSampler",
     "SingleFilterFeatures",
-    "StopWhenNothingNew",
-    "StopWhenSettled",
     "__version__",
     "enqueue_features",
     "feature_table",
     "front_model",
-    "generalisation",
+    "generalization",
     "hypervolume_history",
     "optima",
     "pareto_front",

@@ -1,8 +1,8 @@
-"""The one place that writes Optuna's system attributes.
+"""The only module that relies on what Optuna does not document.
 
-Optuna 5 has no public call for them; its own samplers and the dashboard go through
-``study._storage`` as we do here. Long values are cut into pieces, because an attribute is a TEXT
-column of 64 KB on MySQL.
+Optuna 5 has no public call for system attributes; its own samplers and the dashboard go through
+``study._storage`` as this module does. Long values are cut into pieces, because an attribute is a
+TEXT column of 64 KB on MySQL.
 """
 
 from __future__ import annotations
@@ -10,27 +10,99 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from typing import Any
 
+import numpy as np
 from optuna.exceptions import StorageInternalError
-from optuna.study import Study
+from optuna.storages import BaseStorage
+from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-#: Every key this package writes into a storage starts with this.
+from optuna_mofs._typing import Floats
+
+#: Prefix of every key that this package writes into a storage.
 PREFIX = "mofs:"
-#: Characters a piece. The storage quotes a piece once more, which at most doubles it.
+
+#: Keys of Optuna's own attributes.
+_FIXED_PARAMS = "fixed_params"
+_FAILED_TRIAL = "failed_trial"
+_RETRY_HISTORY = "retry_history"
+_METRIC_NAMES = "study:metric_names"
+#: Characters per piece. The storage quotes a piece once more, which at most doubles it.
 _PIECE = 32_000
-#: Times a write is tried that another process got in the way of.
+#: Attempts to write while other processes write too.
 _ATTEMPTS = 6
 
 
+# ---- studies and trials -------------------------------------------------------------------------
+
+
+def storage_of(study: Study) -> BaseStorage:
+    """Return the storage of a study."""
+    return study._storage
+
+
+def study_key(study: Study) -> tuple[int, int]:
+    """Return a key that identifies a study within this process."""
+    return id(study._storage), study._study_id
+
+
 def trials_of(study: Study, states: Container[TrialState] | None = None) -> list[FrozenTrial]:
-    """All trials of a study by number, not copied (do not change them).
+    """Return all trials of a study by number, not copied (do not change them).
 
     Goes through the storage, so that it also sees the whole study from a pruner's bracket.
     """
     return study._storage.get_all_trials(study._study_id, deepcopy=False, states=states)
+
+
+def study_signs(study: Study) -> Floats:
+    """Return 1 for each minimized value of a study and -1 for each maximized one."""
+    return np.array([-1.0 if d == StudyDirection.MAXIMIZE else 1.0 for d in study.directions])
+
+
+def metric_names(study: Study) -> list[str] | None:
+    """Return ``study.metric_names``, also for the bracket of a study that a pruner passes on."""
+    attrs = study._storage.get_study_system_attrs(study._study_id)
+    found: list[str] | None = attrs.get(_METRIC_NAMES)
+    return found
+
+
+def total_violation(trial: FrozenTrial) -> float:
+    """Return the sum of constraint violations of a trial, 0 if it is feasible."""
+    return float(sum(max(0.0, c) for c in trial.constraints.values()))
+
+
+def enqueued_params(trial: FrozenTrial) -> Mapping[str, Any]:
+    """Return the parameters that a trial was enqueued with."""
+    found: Mapping[str, Any] = trial.system_attrs.get(_FIXED_PARAMS, {})
+    return found
+
+
+def original_number(trial: FrozenTrial) -> int:
+    """Return the number of a trial, or of the interrupted trial that it repeats."""
+    return int(trial.system_attrs.get(_FAILED_TRIAL, trial.number))
+
+
+def enqueued_attrs(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the system attributes of a waiting trial that will have these parameters."""
+    return {_FIXED_PARAMS: dict(params)}
+
+
+def retry_attrs(trial: FrozenTrial) -> dict[str, Any]:
+    """Return the system attributes of a waiting trial that repeats an interrupted one.
+
+    The keys are those of Optuna's own retry callback, so that its tools understand them.
+    """
+    earlier = trial.system_attrs.get(_RETRY_HISTORY, [])
+    return {
+        **trial.system_attrs,
+        _FAILED_TRIAL: original_number(trial),
+        _RETRY_HISTORY: [*earlier, trial.number],
+    }
+
+
+# ---- attributes of trials -----------------------------------------------------------------------
 
 
 def write_trial_attr(study: Study, trial: Trial | FrozenTrial, key: str, value: Any) -> None:
@@ -39,15 +111,20 @@ def write_trial_attr(study: Study, trial: Trial | FrozenTrial, key: str, value: 
 
 
 def read_trial_attr(study: Study, trial: Trial | FrozenTrial, key: str) -> Any:
-    """Read a trial's value as it is in the storage now, or None."""
+    """Return a value of a trial as it is in the storage now, or None."""
     return study._storage.get_trial_system_attrs(trial._trial_id).get(PREFIX + key)
 
 
+def frozen_attr(trial: FrozenTrial, key: str) -> Any:
+    """Return a value of a trial that has been read already, or None."""
+    return trial.system_attrs.get(PREFIX + key)
+
+
 def write_user_attr(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
-    """Store a user attribute on a trial that is being told, for people to see.
+    """Store a user attribute on a trial while its result is being reported.
 
     SQLite refuses a write at once if another process wrote after this one had read. Optuna takes
-    an error in the middle of telling for a mistake of its own, and the worker would end.
+    an error inside ``tell`` for a bug of its own, and the worker would end.
     """
     for attempt in range(_ATTEMPTS):
         try:
@@ -59,9 +136,7 @@ def write_user_attr(study: Study, trial: FrozenTrial, key: str, value: Any) -> N
             time.sleep(0.02 * 2**attempt)
 
 
-def frozen_attr(trial: FrozenTrial, key: str) -> Any:
-    """Read a value of a trial already at hand, or None."""
-    return trial.system_attrs.get(PREFIX + key)
+# ---- attributes of studies ----------------------------------------------------------------------
 
 
 def write_study_attr(study: Study, key: str, value: Any) -> None:
@@ -85,7 +160,7 @@ def write_study_attr(study: Study, key: str, value: Any) -> None:
 
 
 def read_study_attr(study: Study, key: str) -> Any:
-    """Read what :func:`write_study_attr` stored, or None."""
+    """Return what :func:`write_study_attr` stored, or None."""
     attrs = study._storage.get_study_system_attrs(study._study_id)
     head = attrs.get(PREFIX + key)
     if head is None:

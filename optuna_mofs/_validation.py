@@ -1,13 +1,17 @@
-"""Argument checks that name the value and the remedy."""
+"""Argument checks. Every message names the argument, the value and what is expected."""
 
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """A sentence that names the closest of the known names, or nothing.
+    """Return a sentence that names the closest known name, or an empty string.
 
     Example:
         >>> did_you_mean("colour", ["color", "size"])
@@ -15,3 +19,62 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     """
     near = difflib.get_close_matches(str(name), list(known), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def check_int(name: str, value: Any, low: int, high: int | None = None) -> int:
+    """Return ``value`` as an int, or raise if it is no integer in ``[low, high]``.
+
+    Example:
+        >>> check_int("n_trials", np.int64(5), 1)
+        5
+    """
+    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_integer or value < low or (high is not None and value > high):
+        allowed = f"of at least {low}" if high is None else f"from {low} to {high}"
+        raise ValueError(f"{name} must be an integer {allowed}, got {value!r}.")
+    return int(value)
+
+
+def check_float(
+    name: str, value: Any, low: float, high: float = math.inf, *, low_is_open: bool = False
+) -> float:
+    """Return ``value`` as a float, or raise if it is no number in ``[low, high]``.
+
+    Args:
+        name: Name of the argument.
+        value: Its value.
+        low: Smallest allowed value.
+        high: Largest allowed value.
+        low_is_open: Whether ``low`` itself is not allowed.
+
+    Example:
+        >>> check_float("kappa", 1, 0)
+        1.0
+    """
+    is_number = isinstance(value, int | float | np.integer | np.floating)
+    inside = is_number and not isinstance(value, bool) and low <= value <= high
+    if not inside or (low_is_open and value == low):
+        above = f"above {low:g}" if low_is_open else f"of at least {low:g}"
+        allowed = above if math.isinf(high) else f"{above} and at most {high:g}"
+        raise ValueError(f"{name} must be a number {allowed}, got {value!r}.")
+    return float(value)
+
+
+def check_probability(name: str, value: Any) -> float:
+    """Return ``value`` as a float, or raise if it is no number in [0, 1]."""
+    return check_float(name, value, 0.0, 1.0)
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
+    """Return ``value``, or raise if it is not one of ``choices``.
+
+    Example:
+        >>> check_choice("acquisition", "lcb", ("lcb", "ei"))
+        'lcb'
+    """
+    known = list(choices)
+    if not isinstance(value, str) or value not in known:
+        listed = ", ".join(repr(choice) for choice in known)
+        hint = did_you_mean(value, known) if isinstance(value, str) else ""
+        raise ValueError(f"{name} must be one of {listed}, got {value!r}.{hint}")
+    return value

@@ -16,7 +16,7 @@ from optuna_mofs.study._completed_trials import is_feasible, read_points
 from optuna_mofs.study._feature_sets import selected_mask
 
 
-class StopWhenNothingNew:
+class NoNewOptimaCallback:
     """Stops a study when nothing new was found for a number of evaluations.
 
     The criterion that Jung and Zscheischler (2013), section 2.2, recommend. New is a better
@@ -31,7 +31,7 @@ class StopWhenNothingNew:
 
     Example:
         >>> import optuna
-        >>> from optuna_mofs import StopWhenNothingNew, suggest_features
+        >>> from optuna_mofs import NoNewOptimaCallback, suggest_features
         >>> optuna.logging.set_verbosity(optuna.logging.ERROR)
         >>> def objective(trial):
         ...     mask = suggest_features(trial, ["a", "b", "c"])
@@ -39,7 +39,7 @@ class StopWhenNothingNew:
         >>> study = optuna.create_study(
         ...     directions=["maximize", "minimize"], sampler=optuna.samplers.RandomSampler(seed=0)
         ... )
-        >>> study.optimize(objective, n_trials=500, callbacks=[StopWhenNothingNew(20, 0.01)])
+        >>> study.optimize(objective, n_trials=500, callbacks=[NoNewOptimaCallback(20, 0.01)])
         >>> len(study.trials) < 100
         True
     """
@@ -72,10 +72,10 @@ def since_news(losses: ArrayLike, sizes: ArrayLike, keys: list[bytes], tolerance
     """How many of the last trials found nothing new.
 
     Args:
-        losses: Of each trial in order of its number, minimised.
+        losses: Of each trial in order of its number, minimized.
         sizes: Number of features of each.
         keys: The same for the same set.
-        tolerance: See :class:`StopWhenNothingNew`.
+        tolerance: See :class:`NoNewOptimaCallback`.
 
     Example:
         >>> since_news([3.0, 1.0, 1.0, 1.0], [1, 2, 2, 2], [b"a", b"b", b"b", b"b"], 0.0)
@@ -132,7 +132,7 @@ class _Read:
                 self.keys.append(key)
 
 
-class StopWhenSettled:
+class LexicographicStoppingCallback:
     """A callback that stops a study once its lexicographic best is good enough or settled.
 
     It keeps nothing between calls, so it works the same after a study was reopened and with
@@ -151,7 +151,7 @@ class StopWhenSettled:
         >>> study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
         >>> def objective(trial):
         ...     return trial.suggest_float("x", 0, 1)
-        >>> study.optimize(objective, n_trials=50, callbacks=[StopWhenSettled(wanted)])
+        >>> study.optimize(objective, n_trials=50, callbacks=[LexicographicStoppingCallback(wanted)])
         >>> study.best_value <= 0.5, len(study.trials) < 50
         (True, True)
     """
@@ -183,8 +183,8 @@ class StopWhenSettled:
         if now is None:
             return
         met = self.goals and self.preference.meets_goals(points, now)
-        settled = self.patience is not None and now == self.preference.best_row(
+        resolve = self.patience is not None and now == self.preference.best_row(
             points, but_last=self.patience
         )
-        if met or settled:
+        if met or resolve:
             study.stop()

@@ -1,4 +1,4 @@
-"""Our figures and a note of what is optimised, inside optuna-dashboard.
+"""Our figures and a note of what is optimized, inside optuna-dashboard.
 
 Metric names, feature names and the attributes of trials are in the study anyway, and the
 dashboard shows them without help. What is here needs ``pip install 'optuna-mofs[dashboard]'``.
@@ -17,7 +17,7 @@ from optuna.trial import FrozenTrial
 
 from optuna_mofs._imports import optional_import
 from optuna_mofs.fronts._preference import LexicographicPreference
-from optuna_mofs.study._completed_trials import named_directions
+from optuna_mofs.study._completed_trials import read_metrics
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import shorten
 from optuna_mofs.visualization._registry import checked_names, plot_all
@@ -128,7 +128,7 @@ def save_figures(
 
 
 def save_note(study: Study, *, overwrite: bool = False) -> bool:
-    """Write what is being optimised into the study's note, which optuna-dashboard shows.
+    """Write what is being optimized into the study's note, which optuna-dashboard shows.
 
     Args:
         study: Any Optuna study.
@@ -145,17 +145,17 @@ def save_note(study: Study, *, overwrite: bool = False) -> bool:
 
 
 def study_note(study: Study) -> str:
-    """What a study optimises, in Markdown.
+    """What a study optimizes, in Markdown.
 
     Example:
         >>> study = optuna.create_study(directions=["minimize", "maximize"])
         >>> study.set_metric_names(["error", "speed"])
         >>> print(study_note(study))
-        **Optimised:** minimise *error*, maximise *speed*.
+        **Optimized:** minimize *error*, maximize *speed*.
     """
-    names, signs = named_directions(study)
-    aims = [f"{'minimise' if s > 0 else 'maximise'} *{n}*" for n, s in zip(names, signs)]
-    parts = [f"**Optimised:** {', '.join(aims)}."]
+    names, signs = read_metrics(study)
+    aims = [f"{'minimize' if s > 0 else 'maximize'} *{n}*" for n, s in zip(names, signs)]
+    parts = [f"**Optimized:** {', '.join(aims)}."]
     described = StudyDescription.read(study)
     if described is not None:
         parts += _data_lines(described)

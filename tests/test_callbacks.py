@@ -11,8 +11,8 @@ from optuna.samplers import RandomSampler
 
 from optuna_mofs import (
     LexicographicPreference,
-    StopWhenNothingNew,
-    StopWhenSettled,
+    LexicographicStoppingCallback,
+    NoNewOptimaCallback,
     suggest_features,
 )
 from optuna_mofs.callbacks import since_news
@@ -65,7 +65,7 @@ def scripted(trial: optuna.Trial) -> tuple[float, float]:
 
 def test_it_stops_in_time() -> None:
     study = optuna.create_study(directions=["minimize"] * 2)
-    study.optimize(scripted, n_trials=100, callbacks=[StopWhenNothingNew(8, 0.0)])
+    study.optimize(scripted, n_trials=100, callbacks=[NoNewOptimaCallback(8, 0.0)])
     # News at 1 and, seven trials later, at 9: then eight without.
     assert len(study.trials) == 18
 
@@ -77,31 +77,31 @@ def test_a_reopened_study_remembers(tmp_path: Path) -> None:
     study = optuna.create_study(storage=storage, study_name="s", directions=["minimize"] * 2)
     study.optimize(scripted, n_trials=14)
     again = optuna.load_study(study_name="s", storage=storage)
-    again.optimize(scripted, n_trials=100, callbacks=[StopWhenNothingNew(8, 0.0)])
+    again.optimize(scripted, n_trials=100, callbacks=[NoNewOptimaCallback(8, 0.0)])
     assert len(again.trials) == 18
 
 
-def test_maximised_single_values_and_broken_constraints() -> None:
+def test_maximized_single_values_and_broken_constraints() -> None:
     def objective(trial: optuna.Trial) -> float:
         suggest_features(trial, 6)
         trial.set_constraint("odd", float(trial.number % 2))
         return float(trial.number)  # every trial is better, but odd ones break a constraint
 
     study = optuna.create_study(direction="maximize")
-    study.optimize(objective, n_trials=9, callbacks=[StopWhenNothingNew(2)])
+    study.optimize(objective, n_trials=9, callbacks=[NoNewOptimaCallback(2)])
     assert len(study.trials) == 9
-    study.optimize(lambda t: objective(t) * 0 - 1, n_trials=9, callbacks=[StopWhenNothingNew(2)])
+    study.optimize(lambda t: objective(t) * 0 - 1, n_trials=9, callbacks=[NoNewOptimaCallback(2)])
     assert len(study.trials) == 11
 
 
 def test_bad_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="evaluations must be at least 1, but is 0"):
-        StopWhenNothingNew(0)
+        NoNewOptimaCallback(0)
     with pytest.raises(ValueError, match="tolerance must be a number of at least 0, but is -1"):
-        StopWhenNothingNew(5, -1)
+        NoNewOptimaCallback(5, -1)
     study = optuna.create_study()
     with pytest.raises(ValueError, match="value is 1, but trials have 1 values"):
-        study.optimize(lambda t: 1.0, n_trials=1, callbacks=[StopWhenNothingNew(value=1)])
+        study.optimize(lambda t: 1.0, n_trials=1, callbacks=[NoNewOptimaCallback(value=1)])
 
 
 VALUES = [(5.0, 5.0), (4.0, 9.0), (4.0, 3.0), (4.5, 2.0), (7.0, 1.0), (4.0, 4.0), (1.0, 1.0)]
@@ -120,32 +120,39 @@ def run(callback, *, directions=("minimize", "minimize"), n_trials=7, study=None
 
 def test_stops_when_all_goals_are_met():
     wanted = LexicographicPreference(goals={0: 4.0, 1: 3.0})
-    assert run(StopWhenSettled(wanted)) == 3
+    assert run(LexicographicStoppingCallback(wanted)) == 3
     up = LexicographicPreference(goals={0: -4.0, 1: -3.0})
-    assert run(StopWhenSettled(up), directions=["maximize", "maximize"]) == 3
+    assert run(LexicographicStoppingCallback(up), directions=["maximize", "maximize"]) == 3
 
 
 def test_one_goal_is_enough_where_only_one_is_set():
-    assert run(StopWhenSettled(LexicographicPreference(goals={1: 2.0}, tolerances={0: 1.0}))) == 4
+    assert (
+        run(
+            LexicographicStoppingCallback(
+                LexicographicPreference(goals={1: 2.0}, tolerances={0: 1.0})
+            )
+        )
+        == 4
+    )
 
 
 def test_stops_when_the_best_stays_the_same():
     wanted = LexicographicPreference(tolerances={0: 0.5})
     # The best is trial 3 from then on, until the last would have changed it.
-    assert run(StopWhenSettled(wanted, patience=2)) == 6
-    assert run(StopWhenSettled(wanted, patience=3)) == 7
+    assert run(LexicographicStoppingCallback(wanted, patience=2)) == 6
+    assert run(LexicographicStoppingCallback(wanted, patience=3)) == 7
 
 
 def test_goals_can_be_left_to_the_search():
     wanted = LexicographicPreference(goals={0: 100.0})
-    assert run(StopWhenSettled(wanted, goals=False, patience=7)) == 7
+    assert run(LexicographicStoppingCallback(wanted, goals=False, patience=7)) == 7
 
 
 def test_it_goes_on_after_reopening():
     wanted = LexicographicPreference(tolerances={0: 0.5})
     study = optuna.create_study(directions=["minimize"] * 2)
-    assert run(StopWhenSettled(wanted, patience=2), n_trials=5, study=study) == 5
-    assert run(StopWhenSettled(wanted, patience=2), n_trials=2, study=study) == 6
+    assert run(LexicographicStoppingCallback(wanted, patience=2), n_trials=5, study=study) == 5
+    assert run(LexicographicStoppingCallback(wanted, patience=2), n_trials=2, study=study) == 6
 
 
 def test_trials_that_break_constraints_meet_no_goal():
@@ -155,18 +162,20 @@ def test_trials_that_break_constraints_meet_no_goal():
 
     study = optuna.create_study()
     wanted = LexicographicPreference(goals=[1.0])
-    study.optimize(objective, n_trials=9, callbacks=[StopWhenSettled(wanted, patience=1)])
+    study.optimize(
+        objective, n_trials=9, callbacks=[LexicographicStoppingCallback(wanted, patience=1)]
+    )
     assert len(study.trials) == 4
 
 
 @pytest.mark.parametrize("patience", [0, 2.5, "3"])
 def test_bad_patience_is_refused(patience):
     with pytest.raises(ValueError, match=f"patience.*{patience}"):
-        StopWhenSettled(LexicographicPreference(), patience=patience)
+        LexicographicStoppingCallback(LexicographicPreference(), patience=patience)
 
 
 def test_a_callback_that_never_stops_is_refused():
     with pytest.raises(ValueError, match="Nothing would ever stop"):
-        StopWhenSettled(LexicographicPreference())
+        LexicographicStoppingCallback(LexicographicPreference())
     with pytest.raises(ValueError, match="Nothing would ever stop"):
-        StopWhenSettled(LexicographicPreference(goals=[1.0]), goals=False)
+        LexicographicStoppingCallback(LexicographicPreference(goals=[1.0]), goals=False)

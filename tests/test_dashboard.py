@@ -47,7 +47,7 @@ def saved(study: optuna.Study) -> dict[str, str]:
 # ---- the note -----------------------------------------------------------------------------------
 
 
-def test_the_note_says_what_is_optimised_how_and_of_what() -> None:
+def test_the_note_says_what_is_optimized_how_and_of_what() -> None:
     X, y = load_wine(return_X_y=True, as_frame=True)
     objective = FeatureSelectionObjective(
         DecisionTreeClassifier(),
@@ -63,7 +63,7 @@ def test_the_note_says_what_is_optimised_how_and_of_what() -> None:
         cv=3,
     )
     text = study_note(objective.create_study())
-    assert text.startswith("**Optimised:** minimise *error*, minimise *fraction*.")
+    assert text.startswith("**Optimized:** minimize *error*, minimize *fraction*.")
     assert "DecisionTreeClassifier, 178 rows, 3 folds, scored by" in text
     assert "**Features:** 13, chosen by a mask, 1 of them always in. Filters: anova_f." in text
     assert "alcohol, malic_acid" in text
@@ -158,7 +158,7 @@ def test_the_callback_refreshes_now_and_then(monkeypatch: pytest.MonkeyPatch) ->
     )
     study = small_study(12, callbacks=[DashboardFigures(every=5)])
     assert seen == [1, 6, 11]
-    assert optuna_dashboard.get_note(study).startswith("**Optimised:**")
+    assert optuna_dashboard.get_note(study).startswith("**Optimized:**")
 
 
 @needs_dashboard

@@ -79,8 +79,8 @@ def test_the_front_is_shown_with_our_names_and_figures(site, features):
     assert drawn == len(DEFAULT_FIGURES)
 
 
-def test_the_note_says_what_is_optimised(site):
+def test_the_note_says_what_is_optimized(site):
     browser, dashboard, studies = site
     browser.open(dashboard.page(studies[WIDE]) + "/note")
-    browser.wait_for("document.body.innerText.includes('Optimised: minimise error')")
+    browser.wait_for("document.body.innerText.includes('Optimized: minimize error')")
     assert "10,935" in browser.evaluate("document.body.innerText")

@@ -36,7 +36,7 @@ def few_trials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def granted() -> dict[str, Any]:
     """What pages take for granted: data, an estimator with its space, a study that has begun."""
     X, y = load_wine(return_X_y=True, as_frame=True)
-    estimator, space = spaces.learner("svm", random_state=0)
+    estimator, space = spaces.get_learner("svm", random_state=0)
     objective = FeatureSelectionObjective(estimator, X, y, space=space, cv=3)
     study = objective.create_study(sampler=FilterEnsembleNSGA2Sampler(seed=0))
     study.optimize(objective, n_trials=8)

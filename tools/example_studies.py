@@ -37,7 +37,7 @@ from optuna_mofs import (
     LexicographicPreference,
     LexiFlowSampler,
 )
-from optuna_mofs.spaces import learner
+from optuna_mofs.spaces import get_learner
 
 KEPT = Path(__file__).parents[1] / "docs" / "figures" / "example_studies.log.gz"
 
@@ -105,7 +105,7 @@ def main() -> None:
 
 def _searches() -> Iterator[Study]:
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    estimator, space = learner("svm")
+    estimator, space = get_learner("svm")
     svm = FeatureSelectionObjective(estimator, X, y, space=space, cv=5)
     sampler = FilterEnsembleNSGA2Sampler(seed=0, n_trials=120)
     yield _run(svm, "breast cancer", sampler, 120)

@@ -17,7 +17,7 @@ from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from benchmarks.common import Spread, markdown_table
 from benchmarks.peers.smac_parego import SmacParEGO
 from optuna_mofs import ParEGOSampler, SMSEGOSampler
-from optuna_mofs.history._search_space import ParameterSpace
+from optuna_mofs.history._search_space import SearchSpace
 from optuna_mofs.samplers.model_based import Forest
 
 
@@ -100,7 +100,7 @@ def proposals(repeats: int, finished: int) -> None:
 
     The samplers take turns, so that other work on the core meets them all alike.
     """
-    space = ParameterSpace(TEN)
+    space = SearchSpace(TEN)
     rows = space.sample(np.random.default_rng(0), finished)
     makers: dict[str, Callable[[], Any]] = {
         "ParEGOSampler": lambda: ParEGOSampler(seed=0),
@@ -126,7 +126,7 @@ def proposals(repeats: int, finished: int) -> None:
     print(markdown_table(header, table))
 
 
-def _of_optuna(sampler: Any, space: ParameterSpace, rows: np.ndarray) -> Iterator[float]:
+def _of_optuna(sampler: Any, space: SearchSpace, rows: np.ndarray) -> Iterator[float]:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
     for row in rows:
@@ -140,7 +140,7 @@ def _of_optuna(sampler: Any, space: ParameterSpace, rows: np.ndarray) -> Iterato
         yield spent
 
 
-def _of_smac(space: ParameterSpace, rows: np.ndarray, n_trials: int) -> Iterator[float]:
+def _of_smac(space: SearchSpace, rows: np.ndarray, n_trials: int) -> Iterator[float]:
     smac = SmacParEGO({name: (d, None) for name, d in TEN.items()}, n_trials, 0)
     for row in rows:
         smac.tell_known(space.decode(row), _values(row))

@@ -26,7 +26,7 @@ from benchmarks.common import Spread, markdown_table
 from benchmarks.model_based.runs import Job, Result, table
 from benchmarks.peers.smac_parego import run_smac
 from optuna_mofs import ParEGOSampler, SMSEGOSampler
-from optuna_mofs.history._search_space import ParameterSpace
+from optuna_mofs.history._search_space import SearchSpace
 
 #: Distribution of each parameter, and the category and value that it depends on.
 Space = dict[str, tuple[Any, tuple[str, Any] | None]]
@@ -136,7 +136,7 @@ def run_optuna(make: Callable[[int], Any], space: Space, evaluate: Evaluate, job
 
 def run_latin(space: Space, evaluate: Evaluate, job: Job) -> Run:
     """A Latin hypercube over all parameters, of which the active ones are used."""
-    joint = ParameterSpace({name: d for name, (d, _) in space.items()})
+    joint = SearchSpace({name: d for name, (d, _) in space.items()})
     cube = qmc.LatinHypercube(len(joint), seed=job.seed).random(job.trials)
     params = []
     for row in joint.from_unit(cube):

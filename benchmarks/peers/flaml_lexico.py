@@ -15,7 +15,7 @@ from optuna.study import Study
 
 from optuna_mofs import FeatureSelectionObjective
 from optuna_mofs._imports import optional_import
-from optuna_mofs.history._search_space import ParameterSpace
+from optuna_mofs.history._search_space import SearchSpace
 from optuna_mofs.study._description import StudyDescription
 
 
@@ -32,7 +32,7 @@ def run_flaml(
     """Let FLAML choose the parameters of each trial; its trials end up in ``study``.
 
     Args:
-        objective: With a filter representation or without features; all measures minimised.
+        objective: With a filter representation or without features; all measures minimized.
         study: An empty study of the objective.
         tolerances: By measure.
         goals: By measure; FLAML calls them targets.
@@ -51,7 +51,7 @@ def run_flaml(
         values = study.get_trials(deepcopy=False)[-1].values
         return dict(zip(names, values if values is not None else [1e9] * len(names)))
 
-    space = ParameterSpace(described.distributions)
+    space = SearchSpace(described.distributions)
     first = space.decode(space.sample(np.random.default_rng(seed))[0])
     objectives: dict[str, Any] = {
         "metrics": names,

@@ -17,14 +17,14 @@ from pymoo.optimize import minimize
 
 from optuna_mofs import FeatureSelectionObjective
 from optuna_mofs.features._mask_sampling import geometric_size, subset_of_size
-from optuna_mofs.history._search_space import ParameterSpace
+from optuna_mofs.history._search_space import SearchSpace
 
 
 class _Problem(ElementwiseProblem):  # type: ignore[misc]
     def __init__(self, objective: FeatureSelectionObjective, study: Study) -> None:
         self.objective, self.study = objective, study
         self.names = objective.layout.names
-        self.space = ParameterSpace(objective.space)
+        self.space = SearchSpace(objective.space)
         n = len(self.names) + len(self.space)
         super().__init__(n_var=n, n_obj=2, xl=np.zeros(n), xu=np.ones(n))
 

@@ -36,7 +36,7 @@ def nsga2(problem: Problem, evaluate: Evaluate, budget: int, seed: int) -> None:
 
 
 def pymoo_ga(problem: Problem, evaluate: Evaluate, budget: int, seed: int) -> None:
-    """The GA of pymoo on the paper's cost (eq. 2), with 1 for the best modelling efficiency."""
+    """The GA of pymoo on the paper's cost (eq. 2), with 1 for the best modeling efficiency."""
     from pymoo.algorithms.soo.nonconvex.ga import GA
     from pymoo.core.problem import ElementwiseProblem
     from pymoo.operators.crossover.pntx import TwoPointCrossover

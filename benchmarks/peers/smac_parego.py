@@ -64,7 +64,7 @@ class SmacParEGO:
 def run_smac(
     space: Space, evaluate: Callable[[dict[str, Any]], tuple[float, ...]], n_trials: int, seed: int
 ) -> tuple[list[dict[str, Any]], list[tuple[float, ...]], list[float]]:
-    """Parameters, values and seconds in the optimiser of each trial.
+    """Parameters, values and seconds in the optimizer of each trial.
 
     Args:
         space: The parameters.

@@ -14,15 +14,15 @@ from sklearn.datasets import make_classification
 from optuna_mofs import (
     FeatureSelectionObjective,
     LexicographicPreference,
+    LexicographicStoppingCallback,
     LexiFlowSampler,
-    StopWhenSettled,
     spaces,
 )
 
 X, y = make_classification(
     400, 60, n_informative=6, n_redundant=6, class_sep=1.2, random_state=0, shuffle=False
 )
-estimator, space = spaces.learner("decision_tree", random_state=0)
+estimator, space = spaces.get_learner("decision_tree", random_state=0)
 objective = FeatureSelectionObjective(
     estimator, X, y, space=space, measures=["error", "count", "model_size"]
 )
@@ -33,11 +33,13 @@ preference = LexicographicPreference(
 )
 
 # %%
-# LexiFlow follows one configuration from better to better in this order. ``StopWhenSettled`` ends
+# LexiFlow follows one configuration from better to better in this order. ``LexicographicStoppingCallback`` ends
 # the search when all goals are met or nothing has changed for a while.
 
 study = objective.create_study(sampler=LexiFlowSampler(preference, seed=0))
-study.optimize(objective, n_trials=120, callbacks=[StopWhenSettled(preference, patience=60)])
+study.optimize(
+    objective, n_trials=120, callbacks=[LexicographicStoppingCallback(preference, patience=60)]
+)
 best = preference.best(study)
 print(len(study.trials), "trials")
 print("best:", dict(zip(study.metric_names, best.values)))

@@ -18,7 +18,7 @@ X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0, stratify=y)
 
 objective = ModelTypeObjective(
-    {name: spaces.learner(name) for name in ("logistic_regression", "svm", "decision_tree")},
+    {name: spaces.get_learner(name) for name in ("logistic_regression", "svm", "decision_tree")},
     X_train,
     y_train,
     features="mask",

@@ -40,11 +40,11 @@ examples:
 _REFIT = """\
 import optuna
 from optuna_mofs import FeatureSelectionObjective, pareto_front
-from optuna_mofs.spaces import learner
+from optuna_mofs.spaces import get_learner
 from sklearn.datasets import load_breast_cancer
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-estimator, space = learner("svm")
+estimator, space = get_learner("svm")
 objective = FeatureSelectionObjective(estimator, X, y, space=space)
 study = optuna.load_study(study_name="{study}", storage="{storage}")
 model = objective.refit(pareto_front(study).knee())
@@ -88,10 +88,10 @@ def make_objective() -> FeatureSelectionObjective:
     from sklearn.datasets import load_breast_cancer
 
     from optuna_mofs import FeatureSelectionObjective
-    from optuna_mofs.spaces import learner
+    from optuna_mofs.spaces import get_learner
 
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    estimator, space = learner("svm")
+    estimator, space = get_learner("svm")
     return FeatureSelectionObjective(estimator, X, y, space=space)
 
 

@@ -119,7 +119,7 @@ def make_objective(settings: Settings, table: Table) -> FeatureSelectionObjectiv
         CommandError: If learner, columns or measures do not go together.
     """
     from optuna_mofs.filters import DEFAULT_FILTERS, detect_task
-    from optuna_mofs.spaces import learner
+    from optuna_mofs.spaces import get_learner
 
     for option, names in (("--fixed", settings.fixed), ("--cost", settings.costs)):
         for name in names:
@@ -129,7 +129,9 @@ def make_objective(settings: Settings, table: Table) -> FeatureSelectionObjectiv
                 )
     try:
         task: Any = detect_task(table.y) if settings.task == "auto" else settings.task
-        estimator, space = learner(settings.learner, task, early_stopping=settings.early_stopping)
+        estimator, space = get_learner(
+            settings.learner, task, early_stopping=settings.early_stopping
+        )
         if table.words:
             estimator, space = _with_categories(estimator, space)
         return FeatureSelectionObjective(

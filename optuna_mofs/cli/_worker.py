@@ -20,8 +20,8 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from optuna_mofs import (
+    AllTrialsFailedError,
     FeatureSelectionObjective,
-    NothingWorksError,
     pareto_front,
     retry_interrupted,
 )
@@ -90,7 +90,7 @@ def work(
         except KeyboardInterrupt:
             retry_interrupted(study, numbers=current)
             raise
-        except NothingWorksError as error:
+        except AllTrialsFailedError as error:
             raise CommandError(str(error)) from error
 
 

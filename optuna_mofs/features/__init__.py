@@ -1,14 +1,14 @@
 """Feature sets as trial suggestions."""
 
 from optuna_mofs.features._codec import MaskCodec
-from optuna_mofs.features._ranking import mean_tree_size
+from optuna_mofs.features._ranking import feature_table, mean_tree_size
 from optuna_mofs.features._redundancy import Similarity
 from optuna_mofs.features._representation import (
     FilterEnsembleFeatures,
     MaskFeatures,
     Representation,
     SingleFilterFeatures,
-    representation,
+    get_representation,
 )
 from optuna_mofs.features._table import FeatureTable, group_columns
 
@@ -20,7 +20,8 @@ __all__ = [
     "Representation",
     "Similarity",
     "SingleFilterFeatures",
+    "feature_table",
+    "get_representation",
     "group_columns",
     "mean_tree_size",
-    "representation",
 ]

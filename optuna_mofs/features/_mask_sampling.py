@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from optuna_mofs._typing import Array
+from optuna_mofs._validation import check_choice
 from optuna_mofs.features._table import FeatureTable
 
 
@@ -48,7 +49,7 @@ def ensemble_probability(score: Array, size: float, p: int) -> Array:
     return probability
 
 
-def cheap_first(probability: Array, costs: Array | None) -> Array:
+def cost_adjusted(probability: Array, costs: Array | None) -> Array:
     """Divide the odds of each bit by its relative cost, so that dear features must earn it."""
     if costs is None or np.ptp(costs) == 0:
         return probability
@@ -65,12 +66,12 @@ def subset_of_size(rng: np.random.Generator, size: int, p: int) -> Array:
 
 
 def ensemble_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
-    """Filter-ensemble initialisation (section 4.3.2): a size, then bits by eq. 2."""
+    """Filter-ensemble initialization (section 4.3.2): a size, then bits by eq. 2."""
     p = len(table.free)
     size = geometric_size(rng, table.start_size, p)
     assert table.free_ranks is not None
     probability = ensemble_probability(weights @ table.free_ranks, size, p)
-    mask: Array = rng.random(p) < cheap_first(probability, table.free_costs)
+    mask: Array = rng.random(p) < cost_adjusted(probability, table.free_costs)
     return mask
 
 
@@ -89,35 +90,36 @@ def mask_from_seed(table: FeatureTable, seed: int) -> Array:
     return ensemble_mask(rng, table, simplex_weights(rng, len(table.filters)))
 
 
-MaskStart = Callable[[np.random.Generator, FeatureTable, Array], Array]
+#: Function of (generator, feature table, filter weights) that returns a mask.
+MaskSampler = Callable[[np.random.Generator, FeatureTable, Array], Array]
 
 
-def bernoulli_start(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
+def sample_bernoulli_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
     """Each bit on or off with equal probability (variant 1)."""
     mask: Array = rng.random(len(table.free)) < 0.5
     return mask
 
 
-def uniform_start(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
+def sample_uniform_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
     """A size uniform in 0..p, then a subset of that size (variant 2)."""
     p = len(table.free)
     return subset_of_size(rng, int(rng.integers(p + 1)), p)
 
 
-def geometric_start(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
+def sample_geometric_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
     """A truncated geometric size, then a subset of that size (variants 3 and 4)."""
     p = len(table.free)
     return subset_of_size(rng, geometric_size(rng, table.start_size, p), p)
 
 
-def ensemble_start(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
+def sample_ensemble_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
     """A truncated geometric size, then bits that follow the filters (variants 5 and 6)."""
     if table.ranks is None:
-        return geometric_start(rng, table, weights)
+        return sample_geometric_mask(rng, table, weights)
     return ensemble_mask(rng, table, weights)
 
 
-def prefix_start(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
+def sample_prefix_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
     """The best features by weighted rank, as many as a truncated geometric size (at least 1).
 
     The filter-ensemble representation of section 4.2.2 as a mask: where filters are right it is
@@ -127,7 +129,7 @@ def prefix_start(rng: np.random.Generator, table: FeatureTable, weights: Array) 
     return best_of_size(rng, table, weights, max(1, geometric_size(rng, table.start_size, p)))
 
 
-def wide_start(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
+def sample_wide_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
     """The best features by weighted rank, of a size that is uniform on a logarithmic scale.
 
     Trees on small data need few features; the lowest error may need ten times as many.
@@ -144,7 +146,24 @@ def best_of_size(
     size = min(max(size, 1), p)
     if table.free_ranks is None:
         return subset_of_size(rng, size, p)
-    score = cheap_first(weights @ table.free_ranks, table.free_costs)
+    score = cost_adjusted(weights @ table.free_ranks, table.free_costs)
     mask = np.zeros(p, dtype=bool)
     mask[np.argsort(-score, kind="stable")[:size]] = True
     return mask
+
+
+MASK_SAMPLERS: dict[str, MaskSampler] = {
+    "bernoulli": sample_bernoulli_mask,
+    "uniform": sample_uniform_mask,
+    "geometric": sample_geometric_mask,
+    "ensemble": sample_ensemble_mask,
+    "prefix": sample_prefix_mask,
+    "wide": sample_wide_mask,
+}
+
+
+def get_mask_sampler(sampler: str | MaskSampler) -> MaskSampler:
+    """Return a mask sampler by name, or the user's own function as it is."""
+    if callable(sampler):
+        return sampler
+    return MASK_SAMPLERS[check_choice("mask sampler", sampler, MASK_SAMPLERS)]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from optuna_mofs._typing import Array, Floats
 from optuna_mofs.filters._data import FilterData
 
-#: Neighbours of a feature: as many as this many pairs allow, within these bounds.
+#: Neighbors of a feature: as many as this many pairs allow, within these bounds.
 _PAIRS, _FEWEST, _MOST = 60_000, 4, 16
 #: Less than this share says nothing.
 _LEAST = 0.04
@@ -39,7 +39,7 @@ def nearest_features(
             their most alike columns.
 
     Returns:
-        Positions and shares, features × neighbours, the nearest first. Shares below 0.04 are 0.
+        Positions and shares, features × neighbors, the nearest first. Shares below 0.04 are 0.
 
     Example:
         >>> X = np.random.default_rng(0).normal(size=(90, 2))
@@ -75,7 +75,7 @@ def nearest_features(
     return others, np.minimum(shares, 1.0)
 
 
-def typical_share(data: FilterData, groups: Sequence[Sequence[int]] | None = None) -> float:
+def median_redundancy(data: FilterData, groups: Sequence[Sequence[int]] | None = None) -> float:
     """What the middle one of the features has in common with the one most like it.
 
     Of many features a spread of 200 is looked at, each beside all others.
@@ -89,7 +89,7 @@ def typical_share(data: FilterData, groups: Sequence[Sequence[int]] | None = Non
 
     Example:
         >>> X = np.random.default_rng(0).normal(size=(90, 2))
-        >>> typical_share(FilterData(np.hstack([X, X]), X[:, 0] > 0))
+        >>> median_redundancy(FilterData(np.hstack([X, X]), X[:, 0] > 0))
         1.0
     """
     members = [np.atleast_1d(g) for g in groups or range(data.n_features)]
@@ -122,13 +122,13 @@ class Similarity:
     """For each feature the others that are most like it, and how much they share.
 
     Args:
-        others: Positions, features × neighbours.
-        shares: Share of a feature's variance that the neighbour explains, in [0, 1]; 0 where there
-            are fewer neighbours.
+        others: Positions, features × neighbors.
+        shares: Share of a feature's variance that the neighbor explains, in [0, 1]; 0 where there
+            are fewer neighbors.
 
     Example:
         >>> twins = Similarity(np.array([[1], [0], [0]]), np.array([[1.0], [1.0], [0.0]]))
-        >>> chosen_apart(np.array([0.9, 0.8, 0.5]), 2, penalty=1.0, similar=twins)
+        >>> select_non_redundant(np.array([0.9, 0.8, 0.5]), 2, penalty=1.0, similar=twins)
         [0, 2]
     """
 
@@ -139,7 +139,7 @@ class Similarity:
         p = len(self.others)
         if self.others.shape != self.shares.shape or self.others.ndim != 2:
             raise ValueError(
-                f"others and shares must have one shape (features, neighbours), "
+                f"others and shares must have one shape (features, neighbors), "
                 f"but have {self.others.shape} and {self.shares.shape}."
             )
         if self.others.size and not (self.others.min() >= 0 and self.others.max() < p):
@@ -168,7 +168,7 @@ class Similarity:
         return cls(others.reshape(shape), shares.reshape(shape))
 
 
-def chosen_apart(
+def select_non_redundant(
     score: Array,
     count: int,
     *,
@@ -186,11 +186,11 @@ def chosen_apart(
         score: Of each feature, at least 0, the highest best; NaN for those not to choose from.
         count: How many to choose.
         penalty: What a copy of a chosen feature loses, from 0 (nothing) to 1 (everything).
-        similar: The features' neighbours.
+        similar: The features' neighbors.
         fixed: Positions of the features that are chosen already.
     """
     taken = set(fixed)
-    # A chosen feature touches only its neighbours: no more are chosen or passed over.
+    # A chosen feature touches only its neighbors: no more are chosen or passed over.
     reach = (count + len(taken)) * (1 + similar.others.shape[1])
     untouched = iter(best_first(score, reach).tolist())
     # Worth of features like a chosen one, as in the heap; what it held before is out of date.

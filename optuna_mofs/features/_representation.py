@@ -15,7 +15,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 
 from optuna_mofs._typing import Array
 from optuna_mofs.features._codec import MaskCodec, check_form, mask_id, pack_attribute
-from optuna_mofs.features._redundancy import best_first, chosen_apart
+from optuna_mofs.features._redundancy import best_first, select_non_redundant
 from optuna_mofs.features._table import FeatureTable
 
 Ranks = Literal["fold", "all"]
@@ -43,7 +43,7 @@ class Representation(ABC):
     is_plain: bool = False
     table: FeatureTable
 
-    def settled(self, typical_share: Callable[[], float]) -> Self:
+    def resolve(self, median_redundancy: Callable[[], float]) -> Self:
         """A copy in which everything that depends on the data is decided.
 
         Args:
@@ -190,7 +190,7 @@ class FilterFeatures(Representation):
             return best_first(score, count)
         everywhere = np.full(len(table), np.nan)
         everywhere[table.free] = score
-        chosen = chosen_apart(
+        chosen = select_non_redundant(
             everywhere, count, penalty=penalty, similar=table.similar, fixed=table.fixed
         )
         return np.searchsorted(table.free, chosen)
@@ -216,7 +216,7 @@ class FilterFeatures(Representation):
 class FilterEnsembleFeatures(FilterFeatures):
     """A fraction and the weights of the filters (section 4.2.2).
 
-    Each weight is a raw suggestion ``u`` in [0, 1]; ``-log(1 - u)``, normalised, so that uniform
+    Each weight is a raw suggestion ``u`` in [0, 1]; ``-log(1 - u)``, normalized, so that uniform
     suggestions are uniform on the simplex.
 
     The best features by weighted ranks can be near copies of each other, above all in spectra and
@@ -246,12 +246,12 @@ class FilterEnsembleFeatures(FilterFeatures):
         self.redundancy_penalty = redundancy_penalty
         self.needs_similar = redundancy_penalty is True
 
-    def settled(self, typical_share: Callable[[], float]) -> Self:
+    def resolve(self, median_redundancy: Callable[[], float]) -> Self:
         """A copy that knows whether there is a penalty."""
-        settled = super().settled(typical_share)
+        resolve = super().resolve(median_redundancy)
         if self.redundancy_penalty == "auto":
-            settled.redundancy_penalty = settled.needs_similar = typical_share() >= _ALIKE
-        return settled
+            resolve.redundancy_penalty = resolve.needs_similar = median_redundancy() >= _ALIKE
+        return resolve
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
@@ -310,11 +310,11 @@ _KINDS: dict[str, type[Representation]] = {
 }
 
 
-def representation(what: str | Representation | Mapping[str, Any]) -> Representation:
+def get_representation(what: str | Representation | Mapping[str, Any]) -> Representation:
     """A representation by its name, from JSON, or the user's own object as it is.
 
     Example:
-        >>> representation("filter_ensemble").kind
+        >>> get_representation("filter_ensemble").kind
         'filter_ensemble'
     """
     if isinstance(what, Representation):
@@ -349,3 +349,14 @@ def weights_from_raw(raw: Array) -> Array:
         total == 0, 1 / max(1, raw.shape[-1]), pull / np.where(total == 0, 1.0, total)
     )
     return weights
+
+
+def raw_from_weights(weights: Array) -> Array:
+    """Return raw weights that stand for these weights: the inverse of :func:`weights_from_raw`.
+
+    Example:
+        >>> weights_from_raw(raw_from_weights(np.array([0.2, 0.8]))).round(6).tolist()
+        [0.2, 0.8]
+    """
+    raw: Array = -np.expm1(-weights * len(weights))
+    return raw

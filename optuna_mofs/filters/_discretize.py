@@ -58,7 +58,7 @@ def bin_columns(
     bins: int,
     nominal: NDArray[np.bool_] | None = None,
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Discretise each row of ``block`` into equal-frequency bins.
+    """Discretize each row of ``block`` into equal-frequency bins.
 
     A column with at most ``2 * bins`` distinct values keeps them. Tied values always share a bin:
     the bin is taken at the middle of the tie, so that a heavy value at either end of the range
@@ -94,7 +94,7 @@ def bin_columns(
 
 
 def bin_vector(values: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
-    """Discretise one vector without NaN, with codes 0, 1, … that all occur.
+    """Discretize one vector without NaN, with codes 0, 1, … that all occur.
 
     Example:
         >>> import numpy as np

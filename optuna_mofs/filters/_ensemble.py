@@ -62,7 +62,7 @@ class FilterEnsemble(BaseEstimator):  # type: ignore[misc]
             ``f(X, y) -> p scores`` (higher is more relevant; they get ``X`` and ``y`` as given to
             ``fit``) or pairs ``(name, function)``.
         task: ``"classification"``, ``"regression"``, or ``"auto"`` to decide by ``y``.
-        bins: Bins of the filters that discretise.
+        bins: Bins of the filters that discretize.
         random_state: Seed of the filters that draw random numbers.
         n_jobs: Threads or processes of the filters that can use several.
 

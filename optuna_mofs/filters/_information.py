@@ -40,7 +40,7 @@ def chi2(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
 def jmi(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
     """Joint mutual information (Yang and Moody, 1999): order of greedy choice.
 
-    The next feature maximises the sum, over the features chosen, of the information that it and
+    The next feature maximizes the sum, over the features chosen, of the information that it and
     the chosen one together have on the target: ``sum_s I(X, X_s; Y)``.
 
     Example:
@@ -62,9 +62,9 @@ def jmi(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
 
 
 def cmim(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
-    """Conditional mutual information maximisation (Fleuret, 2004): order of greedy choice.
+    """Conditional mutual information maximization (Fleuret, 2004): order of greedy choice.
 
-    The next feature maximises its information on the target given the chosen feature that leaves
+    The next feature maximizes its information on the target given the chosen feature that leaves
     least of it: ``min_s I(X; Y | X_s)``.
     """
     data = prepare(X, y, options)
@@ -83,7 +83,7 @@ def cmim(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
 def mrmr(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
     """Minimum redundancy, maximum relevance (Peng et al., 2005): order of greedy choice.
 
-    The next feature maximises ``I(X; Y)`` minus the mean of ``I(X; X_s)`` over the features chosen
+    The next feature maximizes ``I(X; Y)`` minus the mean of ``I(X; X_s)`` over the features chosen
     (the difference form).
     """
     data = prepare(X, y, options)

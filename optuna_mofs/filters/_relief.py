@@ -12,7 +12,7 @@ from scipy.spatial.distance import pdist, squareform
 from optuna_mofs._typing import Floats
 from optuna_mofs.filters._data import FilterData, FilterOptions, prepare
 
-N_NEIGHBOURS = 10
+N_NEIGHBORS = 10
 MAX_SAMPLES = 1000
 
 
@@ -20,7 +20,7 @@ def relieff(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
     """ReliefF, or RReliefF for regression (Robnik-Šikonja and Kononenko, 2003).
 
     A feature gains where near samples of another class (or with another target value) differ in it
-    and loses where near samples of the same class do. Ten neighbours of each class, Manhattan
+    and loses where near samples of the same class do. Ten neighbors of each class, Manhattan
     distance of the features scaled to [0, 1]; nominal features differ by 0 or 1. At most 1000
     drawn samples are used: time and memory grow with their square.
 
@@ -55,8 +55,8 @@ def _class_weights(
     for i in range(n):
         near, weight = [], []
         for c, size, candidates in zip(classes, count, members):
-            k = min(N_NEIGHBOURS, size - int(c == y[i]))
-            if k == 0:  # the only sample of its class has no neighbour there
+            k = min(N_NEIGHBORS, size - int(c == y[i]))
+            if k == 0:  # the only sample of its class has no neighbor there
                 continue
             near.append(_nearest(distance[i], candidates, k))
             share = -1.0 if c == y[i] else size / (n - np.sum(y == y[i]))
@@ -70,7 +70,7 @@ def _regression_weights(
 ) -> Floats:
     n = len(y)
     target = (y / 2 - y.min() / 2) / max(y.max() / 2 - y.min() / 2, np.finfo(float).tiny)
-    k = min(N_NEIGHBOURS, n - 1)
+    k = min(N_NEIGHBORS, n - 1)
     everyone = np.arange(n)
     in_target = 0.0
     in_feature = np.zeros(scaled.shape[1])
@@ -82,7 +82,7 @@ def _regression_weights(
         in_target += float(apart.sum())
         in_feature += difference.sum(axis=0) / k
         in_both += apart @ difference
-    # A target that never (or always) differs among neighbours says nothing: both parts are 0 then.
+    # A target that never (or always) differs among neighbors says nothing: both parts are 0 then.
     apart_part = in_both / max(in_target, np.finfo(float).tiny)
     alike_part = (in_feature - in_both) / max(n - in_target, np.finfo(float).tiny)
     return np.asarray(apart_part - alike_part)

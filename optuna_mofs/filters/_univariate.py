@@ -96,7 +96,7 @@ def variance(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
 
 
 def mutual_information(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
-    """Mutual information by nearest neighbours, without bins (Kraskov et al., 2004; Ross, 2014).
+    """Mutual information by nearest neighbors, without bins (Kraskov et al., 2004; Ross, 2014).
 
     Features with few distinct values are taken as discrete. Some milliseconds per feature: slower
     than :func:`information_gain` by far.
@@ -127,7 +127,7 @@ def _correlations(data: Any, targets: Floats) -> Floats:
 
 
 def _unit_rows(block: Floats) -> Floats:
-    """Centre each row and scale it to length one; a constant row becomes zero."""
+    """Center each row and scale it to length one; a constant row becomes zero."""
     constant = block.max(axis=1) == block.min(axis=1)
     half = block / 2.0  # so that the distance of two huge numbers is still finite
     centred = half - half.mean(axis=1, keepdims=True)

@@ -1,7 +1,7 @@
 """Fronts: the non-dominated trials of a study, what they are worth, and picks from them.
 
-The array functions minimise all objectives and know nothing of studies; :func:`pareto_front`,
-:func:`hypervolume_history` and :func:`generalisation` take a study in its own directions.
+The array functions minimize all objectives and know nothing of studies; :func:`pareto_front`,
+:func:`hypervolume_history` and :func:`generalization` take a study in its own directions.
 """
 
 from __future__ import annotations
@@ -9,18 +9,20 @@ from __future__ import annotations
 from optuna_mofs.fronts._comparison import attainment_surfaces, hypervolume_table, shared_reference
 from optuna_mofs.fronts._dominance import newcomers_mask, nondominated_mask, pareto_rank
 from optuna_mofs.fronts._front import Front, pareto_front
-from optuna_mofs.fronts._generalization import Generalisation, generalisation
+from optuna_mofs.fronts._generalization import Generalization, generalization
 from optuna_mofs.fronts._hypervolume import hypervolume, hypervolume_history, hypervolume_over_time
 from optuna_mofs.fronts._lexicographic import lexicographic_index, lexicographic_targets
 from optuna_mofs.fronts._optima import Optima, optima, optimal_rows, similarities
 from optuna_mofs.fronts._picks import knee_index, one_standard_error_index
+from optuna_mofs.fronts._preference import LexicographicPreference
 
 __all__ = [
     "Front",
-    "Generalisation",
+    "Generalization",
+    "LexicographicPreference",
     "Optima",
     "attainment_surfaces",
-    "generalisation",
+    "generalization",
     "hypervolume",
     "hypervolume_history",
     "hypervolume_over_time",

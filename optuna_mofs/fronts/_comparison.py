@@ -13,7 +13,7 @@ from optuna.study import Study
 
 from optuna_mofs.fronts._dominance import as_points, has_no_nan
 from optuna_mofs.fronts._front import pareto_front
-from optuna_mofs.study._completed_trials import StudyPoints, per_metric, read_points
+from optuna_mofs.study._completed_trials import CompletedTrials, per_metric, read_points
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,7 +90,7 @@ def hypervolume_table(
     return pd.DataFrame(rows, columns=list(studies))
 
 
-def same_metrics(everything: Sequence[StudyPoints]) -> StudyPoints:
+def same_metrics(everything: Sequence[CompletedTrials]) -> CompletedTrials:
     """Return the first of several studies' points, or refuse them if their metrics differ."""
     if not everything:
         raise ValueError("No studies: give at least one.")
@@ -105,7 +105,7 @@ def same_metrics(everything: Sequence[StudyPoints]) -> StudyPoints:
     return first
 
 
-def _spoken(points: StudyPoints) -> str:
+def _spoken(points: CompletedTrials) -> str:
     said = ["minimize" if sign > 0 else "maximize" for sign in points.signs]
     return ", ".join(f"{how} {name!r}" for how, name in zip(said, points.metric_names))
 
@@ -121,7 +121,7 @@ def attainment_surfaces(
     counts as a run that attained nothing, so a surface can be empty.
 
     Args:
-        runs: One array a run: one row a point, one column an objective to be minimised. Rows with
+        runs: One array a run: one row a point, one column an objective to be minimized. Rows with
             a NaN or plus infinity are left out. Two or three objectives.
         levels: Shares of the runs, above 0 and up to 1.
 

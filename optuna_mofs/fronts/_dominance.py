@@ -13,7 +13,7 @@ def nondominated_mask(points: ArrayLike, *, duplicates: bool = True) -> NDArray[
     """Mark the points that no other point dominates.
 
     Args:
-        points: One row a point, one column an objective to be minimised.
+        points: One row a point, one column an objective to be minimized.
         duplicates: Whether all points of equal value are kept (as ``study.best_trials`` does) or
             only the first of them.
 
@@ -39,7 +39,7 @@ def pareto_rank(points: ArrayLike) -> NDArray[np.int64]:
     Points of equal value share a rank. Points with a NaN share one rank after all others.
 
     Args:
-        points: One row a point, one column an objective to be minimised.
+        points: One row a point, one column an objective to be minimized.
 
     Example:
         >>> pareto_rank([[1, 2], [2, 1], [2, 2], [float("nan"), 0]]).tolist()
@@ -58,7 +58,7 @@ def newcomers_mask(points: ArrayLike) -> NDArray[np.bool_]:
     """Mark the points that joined the front when they came: no earlier one was as good.
 
     Args:
-        points: One row a point in order of time, one column an objective to be minimised.
+        points: One row a point in order of time, one column an objective to be minimized.
 
     Example:
         >>> newcomers_mask([[2, 2], [2, 2], [3, 1], [1, 1], [0, 3]]).tolist()
@@ -125,7 +125,7 @@ def pareto_ranks(values: Array, violations: Array) -> Array:
     """Rank of each point, 0 best; infeasible points come after all feasible ones.
 
     Args:
-        values: Points × objectives, minimised.
+        values: Points × objectives, minimized.
         violations: Total violation of each point, 0 if feasible.
     """
     ranks = np.empty(len(values), dtype=np.int64)

@@ -15,7 +15,7 @@ from optuna_mofs.fronts._hypervolume import hypervolume
 from optuna_mofs.fronts._lexicographic import named_order
 from optuna_mofs.fronts._picks import knee_index, one_standard_error_index
 from optuna_mofs.study._completed_trials import (
-    StudyPoints,
+    CompletedTrials,
     feature_count,
     feature_text,
     read_points,
@@ -68,7 +68,9 @@ def pareto_front(
     return Front(points, rows[np.lexsort(points.losses[rows].T[::-1])])
 
 
-def _groups(points: StudyPoints, allowed: NDArray[np.bool_], each: str) -> list[NDArray[np.intp]]:
+def _groups(
+    points: CompletedTrials, allowed: NDArray[np.bool_], each: str
+) -> list[NDArray[np.intp]]:
     """Rows of the trials that share a value of a parameter."""
     rows = np.flatnonzero(allowed)
     values = [points.trials[row].params.get(each) for row in rows]
@@ -93,7 +95,7 @@ class Front(Sequence[FrozenTrial]):
             ``value_0``, ``value_1``, ...
     """
 
-    def __init__(self, points: StudyPoints, rows: NDArray[np.intp]) -> None:
+    def __init__(self, points: CompletedTrials, rows: NDArray[np.intp]) -> None:
         self.points = points
         self._rows = rows
         self._losses = points.losses[rows]
@@ -177,8 +179,8 @@ class Front(Sequence[FrozenTrial]):
         Args:
             metric: Name or position of the metric. Default: the first.
             max_features: Most features the trial may use.
-            **caps: For a metric by name the worst value allowed: at most that for a minimised
-                metric, at least that for a maximised one. For a name that is no Python
+            **caps: For a metric by name the worst value allowed: at most that for a minimized
+                metric, at least that for a maximized one. For a name that is no Python
                 identifier: ``**{"false positives": 0.1}``.
 
         Returns:

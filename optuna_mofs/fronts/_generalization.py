@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class RefitsAndTests(Protocol):
-    """What :func:`generalisation` asks of an objective."""
+    """What :func:`generalization` asks of an objective."""
 
     def refit(self, trial: FrozenTrial) -> Any:
         """Return an estimator fitted on all data of the search, which takes the full ``X``."""
@@ -30,12 +30,12 @@ class RefitsAndTests(Protocol):
 
 
 @dataclass(frozen=True)
-class Generalisation:
-    """The outcome of :func:`generalisation`.
+class Generalization:
+    """The outcome of :func:`generalization`.
 
     Attributes:
         hypervolume: Volume dominated by the front's values on the test data (domHV_gen).
-        optimisation_hypervolume: Volume of the same front by the values the search saw, with the
+        optimization_hypervolume: Volume of the same front by the values the search saw, with the
             same reference. What it is above ``hypervolume`` is overtuning.
         frame: One row a trial of the front, indexed by trial number, with the columns
             ``<metric>`` and ``<metric>_test`` for each metric.
@@ -44,26 +44,26 @@ class Generalisation:
     """
 
     hypervolume: float
-    optimisation_hypervolume: float
+    optimization_hypervolume: float
     frame: pd.DataFrame
     reference: dict[str, float]
     front: Front
 
 
-def generalisation(
+def generalization(
     study: Study,
     objective: RefitsAndTests,
     X_test: Any,
     y_test: Any,
     *,
     reference: Mapping[str, float] | Sequence[float] | None = None,
-) -> Generalisation:
+) -> Generalization:
     """Measure the front of a study on test data.
 
     Binder et al. (2020), *Multi-objective hyperparameter tuning and feature selection using filter
     ensembles* (GECCO), section 5.4: the trials that are non-dominated by what the search saw are
     fitted again on all its data, and the hypervolume of their values on the test data is the
-    generalisation estimate domHV_gen. Trials are not chosen by their test values, so it is not
+    generalization estimate domHV_gen. Trials are not chosen by their test values, so it is not
     flattered by overtuning. The front is that of all finished trials.
 
     Args:
@@ -106,9 +106,9 @@ def generalisation(
         columns[name] = front.values[:, i]
         columns[f"{name}_test"] = tested[:, i]
     numbers = pd.Index(list(rows), name="number", dtype="int64")
-    return Generalisation(
+    return Generalization(
         hypervolume=hypervolume(points.flip(tested), bound),
-        optimisation_hypervolume=hypervolume(points.flip(front.values), bound),
+        optimization_hypervolume=hypervolume(points.flip(front.values), bound),
         frame=pd.DataFrame(columns, index=numbers),
         reference=dict(zip(front.metric_names, points.flip(bound).tolist())),
         front=front,

@@ -25,7 +25,7 @@ def hypervolume(points: ArrayLike, reference: ArrayLike) -> float:
     point at minus infinity makes the volume infinite.
 
     Args:
-        points: One row a point, one column an objective to be minimised.
+        points: One row a point, one column an objective to be minimized.
         reference: The worst values that count, one an objective, or one number for all. Finite.
 
     Example:
@@ -50,7 +50,7 @@ def hypervolume_over_time(points: ArrayLike, reference: ArrayLike) -> NDArray[np
     with more it is the point's box less the part of the box that the front already has.
 
     Args:
-        points: One row a point in order of time, one column an objective to be minimised.
+        points: One row a point in order of time, one column an objective to be minimized.
         reference: As for :func:`hypervolume`.
 
     Example:

@@ -1,4 +1,4 @@
-"""Lexicographic order with tolerances and goals; all objectives are minimised.
+"""Lexicographic order with tolerances and goals; all objectives are minimized.
 
 The targets and the order are those of Zhang et al. (2023), *Targeted hyperparameter optimization
 with lexicographic preferences over multiple objectives* (ICLR), section 2.1 and equations 2 to 8.
@@ -158,7 +158,7 @@ def named_order(
 
     Args:
         names: Names of the metrics.
-        signs: 1 for a minimised metric, -1 for a maximised one.
+        signs: 1 for a minimized metric, -1 for a maximized one.
         tolerances: By name or position, or a sequence in the order of ``names``.
         goals: In the same form, in the metrics' own directions.
         priorities: Names or positions, the most important first.
@@ -187,7 +187,7 @@ def lexicographic_index(
     lexicographic order decides (equations 2 to 4); it is a non-dominated point (remark 1).
 
     Args:
-        points: One row a point, one column an objective to be minimised. Rows with a NaN are left
+        points: One row a point, one column an objective to be minimized. Rows with a NaN are left
             out.
         tolerances: What may be given up of each objective for the sake of the later ones: a
             number in the objective's unit, or ``"5%"`` of the size of its best value. Default: 0.

@@ -34,7 +34,7 @@ def optimal_rows(
     """Rows of the smallest sets whose loss is within a tolerance of the least one.
 
     Args:
-        losses: Of each set, minimised; NaN is left out.
+        losses: Of each set, minimized; NaN is left out.
         sizes: Of each set.
         tolerance: What may be lost.
         extra: How much larger than the smallest a set may be.
@@ -195,7 +195,7 @@ class Optima(Sequence[FrozenTrial]):
         """Return a plotly figure of which features the sets share.
 
         One row a set, one column a feature that any of them uses, those of most sets first. The
-        colour says how many of the sets use it.
+        color says how many of the sets use it.
         """
         import plotly.graph_objects as go
 

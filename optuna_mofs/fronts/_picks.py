@@ -7,22 +7,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from optuna_mofs.fronts._dominance import as_points, has_no_nan, nondominated_mask
 
-# Sums of normalised objectives nearer than this are the same up to rounding.
+# Sums of normalized objectives nearer than this are the same up to rounding.
 _ROUNDING = 1e-9
 
 
 def knee_index(points: ArrayLike) -> int:
     """Return the row of the knee: where giving up on one objective stops paying in the others.
 
-    The front of ``points`` is normalised to [0, 1] by its best and worst value in each objective;
+    The front of ``points`` is normalized to [0, 1] by its best and worst value in each objective;
     the knee is the point farthest below the hyperplane through the unit points of the axes. With
     two objectives that is the straight line between the two extreme points (Das, 1999, *On
     characterizing the "knee" of the Pareto curve*, Structural Optimization 18), and in any number
-    of objectives it is the point with the least sum of normalised values.
+    of objectives it is the point with the least sum of normalized values.
 
     - No point below the hyperplane (two points, a straight or a concave front): the point whose
-      worst normalised objective is least.
-    - Ties: the least worst normalised objective, then the better first objective, then the
+      worst normalized objective is least.
+    - Ties: the least worst normalized objective, then the better first objective, then the
       second, ..., then the first row.
     - An objective that is constant on the front says nothing and counts as 0.
     - Points with a NaN are left out; points with an infinity too, unless there are no others.
@@ -30,7 +30,7 @@ def knee_index(points: ArrayLike) -> int:
     The pick depends neither on the objectives' units and offsets nor on the order of the points.
 
     Args:
-        points: One row a point, one column an objective to be minimised.
+        points: One row a point, one column an objective to be minimized.
 
     Raises:
         ValueError: If there is no point without NaN.
@@ -51,7 +51,7 @@ def knee_index(points: ArrayLike) -> int:
     if len(finite) == 0:
         return int(rows[first_in_order(array[rows])])
     front = array[finite]
-    scaled = normalised(front)
+    scaled = normalized(front)
     sums, worst = scaled.sum(axis=1), scaled.max(axis=1)
     if sums.min() < 1.0 - _ROUNDING:
         candidates = np.flatnonzero(sums <= sums.min() + _ROUNDING)
@@ -61,7 +61,7 @@ def knee_index(points: ArrayLike) -> int:
     return int(finite[candidates[first_in_order(front[candidates])]])
 
 
-def normalised(points: NDArray[np.float64]) -> NDArray[np.float64]:
+def normalized(points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Map each objective of finite points to [0, 1]; a constant objective maps to 0."""
     best = points.min(axis=0)
     with np.errstate(over="ignore"):
@@ -69,7 +69,7 @@ def normalised(points: NDArray[np.float64]) -> NDArray[np.float64]:
     # The span of huge values may overflow; a quarter of them has the same shape.
     wide = np.isinf(span)
     if wide.any():
-        return normalised(np.where(wide, points / 4.0, points))
+        return normalized(np.where(wide, points / 4.0, points))
     scaled: NDArray[np.float64] = (points - best) / np.where(span > 0.0, span, 1.0)
     return scaled
 

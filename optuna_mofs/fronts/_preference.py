@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
+from optuna_mofs._optuna import total_violation
 from optuna_mofs.fronts._lexicographic import LexicographicOrder, check_arguments, named_order
-from optuna_mofs.study._completed_trials import StudyPoints, named_directions, read_points
+from optuna_mofs.study._completed_trials import CompletedTrials, Metrics, read_metrics, read_points
 
 Metric = str | int
 
@@ -78,13 +79,13 @@ class LexicographicPreference:
                 )
         check_arguments(self.tolerances, self.goals)
 
-    def order(self, study: Study) -> LexicographicOrder:
-        """The order of the study's values, turned to minimisation.
+    def order(self, study: Study | Metrics) -> LexicographicOrder:
+        """Return the order of the values of a study, all minimized.
 
         Raises:
             ValueError: If the study does not have a metric that is named here.
         """
-        return self._bound(*named_directions(study))
+        return self._bound(*(study if isinstance(study, Metrics) else read_metrics(study)))
 
     def targets(self, study: Study) -> dict[str, float]:
         """The target of each metric after the trials of the study (equation 8).
@@ -108,7 +109,7 @@ class LexicographicPreference:
         assert best is not None
         return points.trials[best]
 
-    def best_row(self, points: StudyPoints, *, but_last: int = 0) -> int | None:
+    def best_row(self, points: CompletedTrials, *, but_last: int = 0) -> int | None:
         """Row of the trial that is wanted, or None if none keeps all constraints.
 
         Args:
@@ -125,7 +126,7 @@ class LexicographicPreference:
         points = read_points(study)
         return [points.trials[i] for i in self._ranking(points, len(points.trials))]
 
-    def meets_goals(self, points: StudyPoints, row: int) -> bool:
+    def meets_goals(self, points: CompletedTrials, row: int) -> bool:
         """Whether a trial reaches every goal that is set; False if none is set.
 
         Args:
@@ -136,12 +137,12 @@ class LexicographicPreference:
         given = goals > -np.inf
         return bool(given.any() and (points.losses[row, given] <= goals[given]).all())
 
-    def _ranking(self, points: StudyPoints, count: int) -> NDArray[np.intp]:
+    def _ranking(self, points: CompletedTrials, count: int) -> NDArray[np.intp]:
         if count == 0:
             return np.zeros(0, dtype=np.intp)
         order = self._bound(points.metric_names, points.signs).after_violations()
         some = points.trials[:count]
-        violations = [sum(max(0.0, c) for c in t.constraints.values()) for t in some]
+        violations = [total_violation(t) for t in some]
         return order.ranking(np.column_stack([violations, points.losses[:count]]))
 
     def _bound(self, names: Sequence[str], signs: NDArray[np.float64]) -> LexicographicOrder:
@@ -154,7 +155,7 @@ class LexicographicPreference:
         )
 
 
-def _with_feasible(points: StudyPoints) -> StudyPoints:
+def _with_feasible(points: CompletedTrials) -> CompletedTrials:
     if not points.feasible.any():
         raise ValueError(
             f"Study {points.study.study_name!r} has no best trial: of {len(points.trials)} "

@@ -1,1 +1,6 @@
 """What a sampler knows: the completed trials of a study as arrays."""
+
+from optuna_mofs.history._history import History, HistoryFollower
+from optuna_mofs.history._search_space import SearchSpace
+
+__all__ = ["History", "HistoryFollower", "SearchSpace"]

@@ -5,41 +5,59 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.features._codec import pack
 
 if TYPE_CHECKING:
     from optuna_mofs.history._history import History
-    from optuna_mofs.samplers._encoding import FilterSets
 
 
-class _Known:
-    """Configurations that were or are being tried.
+class SeenConfigurations:
+    """Configurations that were or are being tried, in Optuna's internal representation.
 
-    A trial that failed, or was cut off, between two suggestions says nothing of those that were
-    to come: a trial that is not complete counts only if it has as many parameters as trials of
-    its kind have.
+    A trial that failed or was interrupted between two suggestions says nothing about the
+    parameters that were to come: a trial that is not complete counts only if it has as many
+    parameters as complete trials of its kind.
     """
 
     def __init__(self) -> None:
-        #: Parameters that the study's description names; every whole trial has them.
-        self.named: frozenset[str] = frozenset()
-        self.unfinished: list[dict[str, float]] = []
-        #: Fingerprints of what running trials are going to suggest.
-        self.announced: set[str | None] = set()
+        #: Parameters of the study's description that every trial has.
+        self.required: frozenset[str] = frozenset()
         self._complete: dict[frozenset[str], set[tuple[float, ...]]] = {}
         self._failed: dict[frozenset[str], set[tuple[float, ...]]] = {}
+        self._unfinished: list[Mapping[str, float]] = []
+        #: Fingerprints of what running trials are going to suggest.
+        self._reserved: set[str | None] = set()
 
-    def add(self, values: Mapping[str, float], *, complete: bool) -> None:
+    @property
+    def n_completed(self) -> int:
+        """Number of different configurations that were completed, of one set of parameters."""
+        return max(map(len, self._complete.values()), default=0)
+
+    def add_finished(self, values: Mapping[str, float], *, complete: bool) -> None:
+        """Add the parameters of a finished trial."""
         if values:
-            where = self._complete if complete else self._failed
-            where.setdefault(frozenset(values), set()).add(_ordered(values, values))
+            seen = self._complete if complete else self._failed
+            seen.setdefault(frozenset(values), set()).add(_ordered(values, values))
 
-    def holds(self, values: Mapping[str, float]) -> bool:
+    def add_unfinished(self, values: Mapping[str, float]) -> None:
+        """Add the parameters that a running or waiting trial has so far."""
+        self._unfinished.append(values)
+
+    def reserve(self, fingerprint: str | None) -> None:
+        """Add what a running trial is going to suggest."""
+        self._reserved.add(fingerprint)
+
+    def clear_unfinished(self) -> None:
+        """Forget all unfinished trials."""
+        self._unfinished = []
+        self._reserved = set()
+
+    def contains(self, values: Mapping[str, float]) -> bool:
+        """Return whether a trial has these parameters."""
         have = values.keys()
         for names, seen in self._complete.items():
             if names <= have and _ordered(values, names) in seen:
@@ -47,25 +65,21 @@ class _Known:
         for names, seen in self._failed.items():
             if names <= have and _ordered(values, names) in seen and self._is_whole(names):
                 return True
-        if self.announced and fingerprint(values) in self.announced:
+        if self._reserved and fingerprint(values) in self._reserved:
             return True
         return any(
             other.items() <= values.items() and self._is_whole(frozenset(other))
-            for other in self.unfinished
+            for other in self._unfinished
         )
-
-    @property
-    def tried(self) -> int:
-        return max(map(len, self._complete.values()), default=0)
 
     def _is_whole(self, names: frozenset[str]) -> bool:
         if not names or any(names < others for others in self._complete):
             return False
-        return names in self._complete or (bool(self.named) and self.named <= names)
+        return names in self._complete or (bool(self.required) and self.required <= names)
 
 
 def fingerprint(values: Mapping[str, float]) -> str:
-    """A short text that is the same for equal parameters, which are given in Optuna's numbers."""
+    """Return a short text that is the same for equal parameters in internal representation."""
     text = repr(sorted(values.items())).encode()
     return hashlib.blake2b(text, digest_size=8).hexdigest()
 
@@ -74,32 +88,14 @@ def _ordered(values: Mapping[str, float], names: Collection[str]) -> tuple[float
     return tuple(values[name] for name in sorted(names))
 
 
-class TriedMasks:
-    """The masks of finished trials, kept up to date as the history grows."""
+class RowsToMasks(Protocol):
+    """What the rows of a filter representation stand for."""
 
-    def __init__(self) -> None:
-        self._numbers = np.zeros(0, dtype=np.int64)
-        self._masks: set[bytes] = set()
+    def complete(self, rows: Array) -> Array:
+        """Return which rows have all parameters of the representation."""
 
-    def update(self, history: History) -> None:
-        """Take in what is new."""
-        known = len(self._numbers)
-        numbers = history.numbers
-        if not np.array_equal(numbers[:known], self._numbers):
-            self._masks, known = set(), 0  # a late trial came in between
-        self._masks.update(row.tobytes() for row in history.packed[known:])
-        self._numbers = numbers.copy()
-
-    def wastes(self, mask: Array, parent: Array | None, *, anything_fixed: bool) -> bool:
-        """Whether evaluating a mask is likely to tell nothing new.
-
-        A mask that was tried is worth another trial only on purpose: if it is the parent's and
-        the hyperparameters alone change. An empty set has no hyperparameters to change.
-        """
-        if pack(mask) not in self._masks:
-            return False
-        empty = not anything_fixed and not mask.any()
-        return empty or parent is None or not np.array_equal(mask, parent)
+    def __call__(self, rows: Array) -> Array:
+        """Return the mask of each row."""
 
 
 class FeatureSets:
@@ -119,13 +115,13 @@ class FeatureSets:
     def __init__(
         self,
         history: History,
-        filters: FilterSets | None,
+        filters: RowsToMasks | None,
         kept: Callable[[str, Callable[[], Any]], Any],
     ) -> None:
         self._filters = filters
         known: dict[int, bytes] = kept("feature sets", dict)
         self._tries = Counter(
-            history.of_each(known, lambda new: _keys(self._of_trials(history, new)))
+            history.per_trial(known, lambda new: _keys(self._of_trials(history, new)))
         )
 
     def spent(self, rows: Array, masks: Array | None = None) -> Array:

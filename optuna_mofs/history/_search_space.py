@@ -18,7 +18,7 @@ from optuna.distributions import (
 from optuna_mofs._typing import Array
 
 
-class ParameterSpace:
+class SearchSpace:
     """Maps hyperparameters to a row in the unit cube, one column each.
 
     Numbers go to [0, 1], logarithmic scales through the logarithm; a value on a grid (integers,
@@ -29,7 +29,7 @@ class ParameterSpace:
         distributions: By name; those of a single value are left out.
 
     Example:
-        >>> space = ParameterSpace({"C": FloatDistribution(1, 64, log=True)})
+        >>> space = SearchSpace({"C": FloatDistribution(1, 64, log=True)})
         >>> space.encode({"C": 8.0}).tolist()
         [0.5]
         >>> round(space.decode(np.array([0.5]))["C"], 6)
@@ -248,7 +248,7 @@ class _Rule:
     active: Array  # by level; the last is "parent inactive"
 
 
-class Activity:
+class ConditionalParameters:
     """Switches off the parameters that trials with the same categories did not have.
 
     For each parameter that some trials lack, the category (or small grid of integers) is found
@@ -263,17 +263,17 @@ class Activity:
 
     Example:
         >>> from optuna.distributions import CategoricalDistribution, FloatDistribution
-        >>> space = ParameterSpace(
+        >>> space = SearchSpace(
         ...     {"kind": CategoricalDistribution(["a", "b"]), "x": FloatDistribution(0, 1)}
         ... )
-        >>> activity = Activity(space, np.array([[0.0, 0.3], [1.0, np.nan]]))
+        >>> activity = ConditionalParameters(space, np.array([[0.0, 0.3], [1.0, np.nan]]))
         >>> activity.apply(np.array([[0.0, 0.5], [1.0, 0.5]])).tolist()
         [[0.0, 0.5], [1.0, nan]]
     """
 
     def __init__(
         self,
-        space: ParameterSpace,
+        space: SearchSpace,
         rows: Array,
         described: Mapping[str, tuple[str, Sequence[Any]]] | None = None,
     ) -> None:

@@ -1,4 +1,4 @@
-"""Weighted k nearest neighbours with kernels, after the R package kknn."""
+"""Weighted k nearest neighbors with kernels, after the R package kknn."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class _KernelKNeighbors(BaseEstimator):  # type: ignore[misc]
     def _weights(self, X: Any) -> Any:
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
-        return neighbour_weights(
+        return neighbor_weights(
             self._rows,
             X * self._factor,
             k=int(self.n_neighbors),
@@ -73,15 +73,15 @@ class _KernelKNeighbors(BaseEstimator):  # type: ignore[misc]
 
 
 class KernelKNeighborsClassifier(ClassifierMixin, _KernelKNeighbors):  # type: ignore[misc]
-    """Kernel-weighted k-nearest-neighbour classifier (Hechenbichler & Schliep 2004).
+    """Kernel-weighted k-nearest-neighbor classifier (Hechenbichler & Schliep 2004).
 
     One of the three learners of Binder et al. (2020), Table 3, where it is called kknn. Distances
-    are divided by that of the (k+1)-th neighbour, a kernel turns them into weights, and the
-    weights of a class, normalised, are its probability. Training rows at exactly the same
+    are divided by that of the (k+1)-th neighbor, a kernel turns them into weights, and the
+    weights of a class, normalized, are its probability. Training rows at exactly the same
     distance share their weight, so the order of the rows is irrelevant (kknn takes the first).
 
     Args:
-        n_neighbors: Number of neighbours k. At most ``n_rows - 1`` are used.
+        n_neighbors: Number of neighbors k. At most ``n_rows - 1`` are used.
         distance: Exponent of the Minkowski distance, at least 1. Large values are stable.
         kernel: ``"rectangular"``, ``"optimal"`` (Samworth 2012), ``"triangular"``,
             ``"biweight"``, ``"epanechnikov"``, ``"triweight"``, ``"cos"``, ``"inv"``,
@@ -98,7 +98,7 @@ class KernelKNeighborsClassifier(ClassifierMixin, _KernelKNeighbors):  # type: i
     References:
         Hechenbichler and Schliep (2004), Weighted k-nearest-neighbor techniques and ordinal
         classification, SFB 386 discussion paper 399. Samworth (2012), Optimal weighted nearest
-        neighbour classifiers, Annals of Statistics 40.
+        neighbor classifiers, Annals of Statistics 40.
     """
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -112,7 +112,7 @@ class KernelKNeighborsClassifier(ClassifierMixin, _KernelKNeighbors):  # type: i
         return self
 
     def predict_proba(self, X: Any) -> Floats:
-        """Share of the neighbours' weight that each class holds."""
+        """Share of the neighbors' weight that each class holds."""
         shares = self._weights(X) @ self._one_hot
         result: Floats = shares / shares.sum(axis=1, keepdims=True)
         return result
@@ -125,13 +125,13 @@ class KernelKNeighborsClassifier(ClassifierMixin, _KernelKNeighbors):  # type: i
 
 
 class KernelKNeighborsRegressor(RegressorMixin, _KernelKNeighbors):  # type: ignore[misc]
-    """Kernel-weighted k-nearest-neighbour regressor (Hechenbichler & Schliep 2004).
+    """Kernel-weighted k-nearest-neighbor regressor (Hechenbichler & Schliep 2004).
 
-    The prediction is the weighted mean of the neighbours' targets; options and weights are those
+    The prediction is the weighted mean of the neighbors' targets; options and weights are those
     of :class:`KernelKNeighborsClassifier`.
 
     Args:
-        n_neighbors: Number of neighbours k. At most ``n_rows - 1`` are used.
+        n_neighbors: Number of neighbors k. At most ``n_rows - 1`` are used.
         distance: Exponent of the Minkowski distance, at least 1.
         kernel: Name of the kernel.
         scale: Divide each column by its standard deviation in the training data.
@@ -153,7 +153,7 @@ class KernelKNeighborsRegressor(RegressorMixin, _KernelKNeighbors):  # type: ign
         return self
 
     def predict(self, X: Any) -> Floats:
-        """Weighted mean of the neighbours' targets."""
+        """Weighted mean of the neighbors' targets."""
         result: Floats = np.asarray(self._weights(X) @ self._targets)
         return result
 
@@ -188,7 +188,7 @@ def _rank(ratio: Floats, n_columns: int) -> Floats:
     return np.broadcast_to(np.arange(k, 0, -1, dtype=float), ratio.shape)
 
 
-# Weight of a neighbour by its distance relative to the (k+1)-th one; constant factors left out.
+# Weight of a neighbor by its distance relative to the (k+1)-th one; constant factors left out.
 KERNELS: dict[str, Callable[[Floats, int], Floats]] = {
     "rectangular": lambda ratio, _: np.ones_like(ratio),
     "optimal": _optimal,
@@ -323,7 +323,7 @@ def _share_within_ties(weights: Floats, distances: Floats) -> Floats:
     return result
 
 
-def neighbour_weights(
+def neighbor_weights(
     train: Floats, query: Floats, *, k: int, p: float, kernel: str, n_columns: int
 ) -> Any:
     """Sparse matrix (query rows × training rows) of kernel weights; each row sums to one.
@@ -331,7 +331,7 @@ def neighbour_weights(
     Args:
         train: Scaled training rows.
         query: Scaled rows to predict.
-        k: Neighbours; at most ``len(train) - 1`` are used (the next one sets the window's width),
+        k: Neighbors; at most ``len(train) - 1`` are used (the next one sets the window's width),
             or the only row there is.
         p: Minkowski exponent, at least 1, may be infinite.
         kernel: A name in :data:`KERNELS`.
@@ -340,7 +340,7 @@ def neighbour_weights(
     Example:
         >>> import numpy as np
         >>> train = np.array([[0.0], [1.0], [4.0]])
-        >>> weights = neighbour_weights(
+        >>> weights = neighbor_weights(
         ...     train, np.array([[0.0]]), k=2, p=2, kernel="triangular", n_columns=1)
         >>> weights.toarray().round(3).tolist()
         [[0.571, 0.429, 0.0]]

@@ -71,7 +71,7 @@ class LayeredMLPClassifier(_Layered, MLPClassifier):  # type: ignore[misc]
         n_layers: Number of hidden layers.
         n_units: Units of each hidden layer.
         activation: As in scikit-learn, like all that follow.
-        solver: Optimiser.
+        solver: Optimizer.
         alpha: Strength of the L2 penalty.
         batch_size: Rows of a minibatch.
         learning_rate_init: Initial step size.

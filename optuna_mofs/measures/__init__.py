@@ -1,9 +1,9 @@
-"""Numbers computed of a configuration: what a study minimises or maximises."""
+"""Numbers computed of a configuration: what a study minimizes or maximizes."""
 
 from optuna_mofs.measures._base import Evaluation, Fold, Measure
 from optuna_mofs.measures._complexity import prediction_time
 from optuna_mofs.measures._prediction import disparity
-from optuna_mofs.measures._registry import measure, measure_names
+from optuna_mofs.measures._registry import get_measure, measure_names
 from optuna_mofs.measures._vc_dimension import vc_dimension, vc_dimension_measure
 
 __all__ = [
@@ -11,7 +11,7 @@ __all__ = [
     "Fold",
     "Measure",
     "disparity",
-    "measure",
+    "get_measure",
     "measure_names",
     "prediction_time",
     "vc_dimension",

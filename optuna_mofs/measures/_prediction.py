@@ -179,7 +179,7 @@ def disparity(sensitive: Any, *, positive: Any = None, name: str = "disparity") 
         positive: The class that is wanted; by default the larger label of two.
         name: Name of the measure.
 
-    On test data that the search did not see (:func:`optuna_mofs.generalisation`) groups are not
+    On test data that the search did not see (:func:`optuna_mofs.generalization`) groups are not
     known and the measure is NaN.
 
     Example:

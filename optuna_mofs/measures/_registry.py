@@ -62,15 +62,15 @@ def measure_names() -> list[str]:
     return sorted(_MEASURES)
 
 
-def measure(what: str | Measure | Callable[[Fold], float], scorer: object = None) -> Measure:
+def get_measure(what: str | Measure | Callable[[Fold], float], scorer: object = None) -> Measure:
     """A measure by name, the user's own :class:`Measure`, or a function of a fold.
 
     Args:
-        what: Name, measure, or function ``f(fold) -> float`` to minimise.
+        what: Name, measure, or function ``f(fold) -> float`` to minimize.
         scorer: The objective's scorer, which ``error`` and ``training_error`` go by.
 
     Example:
-        >>> measure("fraction").name
+        >>> get_measure("fraction").name
         'fraction'
     """
     if isinstance(what, Measure):

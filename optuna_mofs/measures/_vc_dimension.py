@@ -92,7 +92,7 @@ def vc_dimension(
 
     Random rows get random labels; the labels of one half are flipped and the classifier is fitted
     to both halves together. How far its error rates on the two halves, by their own labels, can be
-    driven apart shows how much it is able to memorise, and equation 3 turns that into a dimension.
+    driven apart shows how much it is able to memorize, and equation 3 turns that into a dimension.
 
     Args:
         estimator: Any scikit-learn classifier or pipeline; it is not changed.
@@ -103,7 +103,7 @@ def vc_dimension(
             default 10 to 160 for a first estimate, then 0.7 to 5 times that estimate.
         repeats: Repetitions of each size.
         balanced: Whether the classifier gets as many of one label as of the other. Then a strongly
-            penalised one, which says the same of all rows, does not score by luck, and few
+            penalized one, which says the same of all rows, does not score by luck, and few
             repetitions tell more; the result is a little lower.
         random_state: Seed of rows and labels.
         n_jobs: Fits at a time.
@@ -123,7 +123,7 @@ def vc_dimension(
         }
         about = vc_dimension(estimator, n_features, sizes=SIZES, repeats=repeats, **options)
         if about > 1.9 * max(SIZES):
-            return about  # it memorises whatever it is given
+            return about  # it memorizes whatever it is given
         sizes = sorted({max(2, round(about * part)) for part in _RELATIVE_SIZES} | {2, 3})[-6:]
         return vc_dimension(estimator, n_features, sizes=sizes, repeats=repeats, **options)
     _check(estimator, n_features, sizes, repeats)
@@ -181,7 +181,7 @@ class _VCDimension:
 
     def __call__(self, evaluation: Evaluation) -> float:
         columns = len(evaluation.table.columns_of(evaluation.mask))
-        if columns == 0:  # the majority class can memorise nothing
+        if columns == 0:  # the majority class can memorize nothing
             return _LEAST
         estimator = _rounded(evaluation.estimator, self.per_octave)
         key = hash((estimator, columns, self.sizes, self.repeats, self.random_state))
@@ -263,7 +263,7 @@ def _deviation(estimator: Any, Z: Array, labels: Array) -> float:
         said = fitted
     else:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # random labels make many an optimiser complain
+            warnings.simplefilter("ignore")  # random labels make many an optimizer complain
             model = _for_rows(estimator, len(Z)).fit(Z, target)
             said = np.asarray(model.predict(Z)).reshape(fitted.shape)
     wrong = said != labels
@@ -272,7 +272,7 @@ def _deviation(estimator: Any, Z: Array, labels: Array) -> float:
 
 
 def _for_rows(estimator: Any, rows: int) -> Any:
-    """A fresh copy that fits so few rows: more neighbours than rows are all of them."""
+    """A fresh copy that fits so few rows: more neighbors than rows are all of them."""
     too_many = {
         name: rows
         for name, value in estimator.get_params().items()

@@ -122,7 +122,7 @@ class FrontClassifier(ClassifierMixin, _FrontModel):  # type: ignore[misc]
 
     Args:
         estimators: Pairs of a name and an unfitted classifier; by default three small trees.
-        losses: A row of minimised values for each; by default all count alike.
+        losses: A row of minimized values for each; by default all count alike.
         strategy: ``"knee"``, ``"weighted"``, ``"diverse"`` or ``"focused"``.
         voting: ``"soft"`` adds up probabilities, ``"hard"`` predicted classes (equation 16). The
             probabilities of a member without ``predict_proba`` are made of its decision function.
@@ -210,7 +210,7 @@ class FrontRegressor(RegressorMixin, _FrontModel):  # type: ignore[misc]
 
     Args:
         estimators: Pairs of a name and an unfitted regressor; by default three small trees.
-        losses: A row of minimised values for each; by default all count alike.
+        losses: A row of minimized values for each; by default all count alike.
         strategy: ``"knee"``, ``"weighted"``, ``"diverse"`` or ``"focused"``.
         n_jobs: Members fitted at once.
     """

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.fronts._picks import normalised
+from optuna_mofs.fronts._picks import normalized
 
 #: A distance below this (of a diagonal of about 1) counts as this: the ideal point itself must not
 #: silence all others.
@@ -22,16 +22,16 @@ _LEAST = 1e-3
 def ideal_distances(losses: Array) -> Array:
     """Distance of each point from the best value of every objective (equation 15).
 
-    Objectives are normalised to [0, 1] over the points first.
+    Objectives are normalized to [0, 1] over the points first.
 
     Args:
-        losses: Points × objectives, all minimised.
+        losses: Points × objectives, all minimized.
 
     Example:
         >>> ideal_distances(np.array([[0.0, 4.0], [1.0, 0.0]])).tolist()
         [1.0, 1.0]
     """
-    scaled = normalised(np.asarray(losses, dtype=float))
+    scaled = normalized(np.asarray(losses, dtype=float))
     distances: Array = np.sqrt((scaled**2).sum(axis=1))
     return distances
 
@@ -40,7 +40,7 @@ def inverse_distance_weights(losses: Array) -> Array:
     """Weights that fall with the distance from the ideal point and sum to 1 (equation 17).
 
     Args:
-        losses: Points × objectives, all minimised.
+        losses: Points × objectives, all minimized.
 
     Example:
         >>> points = np.array([[0.0, 1.0], [0.3, 0.4], [1.0, 0.0]])
@@ -58,7 +58,7 @@ def focused_weights(losses: Array) -> Array:
     Not the paper's: it asks the front who may speak, and the loss how loudly.
 
     Args:
-        losses: Points × objectives, all minimised, the first positive.
+        losses: Points × objectives, all minimized, the first positive.
 
     Example:
         >>> focused_weights(np.array([[0.10, 9.0], [0.11, 3.0], [0.20, 1.0]])).round(2).tolist()

@@ -1,8 +1,7 @@
-"""Objective factories."""
+"""Objectives that choose features and hyperparameters of an estimator."""
 
-from optuna_mofs.features._ranking import feature_table
 from optuna_mofs.objectives._feature_selection import FeatureSelectionObjective
 from optuna_mofs.objectives._model_type import ModelTypeObjective
-from optuna_mofs.objectives._objective import NothingWorksError
+from optuna_mofs.objectives._objective import AllTrialsFailedError
 
-__all__ = ["FeatureSelectionObjective", "ModelTypeObjective", "NothingWorksError", "feature_table"]
+__all__ = ["AllTrialsFailedError", "FeatureSelectionObjective", "ModelTypeObjective"]

@@ -236,7 +236,7 @@ def _pair(name: str, given: Any) -> tuple[Any, Any]:
     if not isinstance(given, tuple) or len(given) != 2:
         raise ValueError(
             f"Learner {name!r} must be a pair (estimator, space), but is {given!r}. "
-            "optuna_mofs.spaces.learner(name) gives one; the space may be None."
+            "optuna_mofs.spaces.get_learner(name) gives one; the space may be None."
         )
     return given
 

@@ -10,7 +10,7 @@ from optuna.trial import FrozenTrial
 
 from optuna_mofs.features._representation import Representation
 from optuna_mofs.filters import DEFAULT_FILTERS
-from optuna_mofs.measures import Measure, measure
+from optuna_mofs.measures import Measure
 from optuna_mofs.objectives._estimator_space import LEARNER, SeveralLearners, Space, checked_seed
 from optuna_mofs.objectives._objective import Measures, StudyObjective
 
@@ -27,7 +27,7 @@ class ModelTypeObjective(StudyObjective):
     that samplers know it from the first trial on.
 
     Args:
-        learners: (estimator, space) by name, for example ``{"svm": spaces.learner("svm")}``. A
+        learners: (estimator, space) by name, for example ``{"svm": spaces.get_learner("svm")}``. A
             space holds Optuna distributions by parameter name, or is a function of the trial that
             returns parameter values, or None.
         X: Array, DataFrame or sparse matrix.
@@ -56,7 +56,7 @@ class ModelTypeObjective(StudyObjective):
         >>> from optuna_mofs import MOEADSampler, spaces
         >>> names = ["decision_tree", "svm", "knn"]
         >>> objective = ModelTypeObjective(
-        ...     {name: spaces.learner(name) for name in names},
+        ...     {name: spaces.get_learner(name) for name in names},
         ...     *load_wine(return_X_y=True),
         ...     measures=["error", "model_size"],
         ... )

@@ -23,11 +23,11 @@ from optuna_mofs.columns import ColumnSelector
 from optuna_mofs.data._dataset import Dataset, Split, draw_splits, is_number
 from optuna_mofs.data._target import plain_target
 from optuna_mofs.features._ranking import Ranking
-from optuna_mofs.features._redundancy import typical_share
-from optuna_mofs.features._representation import Representation, representation
+from optuna_mofs.features._redundancy import median_redundancy
+from optuna_mofs.features._representation import Representation, get_representation
 from optuna_mofs.features._table import FeatureTable, feature_layout
 from optuna_mofs.filters import FilterData
-from optuna_mofs.measures import Fold, Measure, measure
+from optuna_mofs.measures import Fold, Measure, get_measure
 from optuna_mofs.objectives._estimator_space import Learners
 from optuna_mofs.objectives._evaluator import Evaluator, RepeatIndex, baseline, fit_options
 from optuna_mofs.objectives._fingerprint import conditions_of
@@ -200,7 +200,7 @@ class StudyObjective(TrialModels):
         )
         self.features: Representation | None = None
         if features is not None:
-            self.features = representation(features).settled(self._typical_share)
+            self.features = get_representation(features).resolve(self._median_redundancy)
         self.ranking = Ranking(
             self.data,
             self.layout,
@@ -219,7 +219,7 @@ class StudyObjective(TrialModels):
                 check_weights(estimator, scorer)
         if isinstance(measures, str | Measure) or callable(measures):
             measures = (measures,)
-        self.measures = tuple(measure(m, scorer) for m in measures)
+        self.measures = tuple(get_measure(m, scorer) for m in measures)
         check_measures(self.measures, learners.estimators[0], learners.classification)
         if redraw_folds and not is_number(cv):
             raise ValueError(f"redraw_folds needs a number of folds, but cv is {cv!r}.")
@@ -235,8 +235,8 @@ class StudyObjective(TrialModels):
         )
         self.__setstate__({})
 
-    def _typical_share(self) -> float:
-        return typical_share(FilterData(self.data.X, self.data.y), self.layout.columns)
+    def _median_redundancy(self) -> float:
+        return median_redundancy(FilterData(self.data.X, self.data.y), self.layout.columns)
 
     def __getstate__(self) -> dict[str, Any]:
         # What belongs to studies of this process stays here; a copy attaches anew.
@@ -367,7 +367,7 @@ class StudyObjective(TrialModels):
         _logger.warning(f"Trial {trial.number} failed: {reason}")
         failed = 1 + len(trial.study.get_trials(deepcopy=False, states=(TrialState.FAIL,)))
         if failed >= _HOPELESS and not _any_model(trial.study):
-            raise NothingWorksError(
+            raise AllTrialsFailedError(
                 f"{failed} trials failed and no model could be evaluated. The last reason: "
                 f"{reason}. Mend what it names in data, estimator, space or scoring; all reasons "
                 "are in the trials' user attribute 'failure'."
@@ -394,7 +394,7 @@ class StudyObjective(TrialModels):
         ]
 
 
-class NothingWorksError(RuntimeError):
+class AllTrialsFailedError(RuntimeError):
     """Trial after trial failed; a longer search will not get better."""
 
 

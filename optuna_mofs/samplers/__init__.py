@@ -1,7 +1,9 @@
 """Samplers for feature selection and tuning."""
 
+from optuna_mofs.samplers._base import HistorySampler
+from optuna_mofs.samplers._context import Proposal, ProposalContext
 from optuna_mofs.samplers.ghga import GHGASampler
-from optuna_mofs.samplers.lexiflow import LexiFlowSampler, StopWhenSettled
+from optuna_mofs.samplers.lexiflow import LexiFlowSampler
 from optuna_mofs.samplers.model_based import ParEGOSampler, SMSEGOSampler
 from optuna_mofs.samplers.moead import MOEADSampler
 from optuna_mofs.samplers.nsga2 import FilterEnsembleNSGA2Sampler
@@ -9,9 +11,11 @@ from optuna_mofs.samplers.nsga2 import FilterEnsembleNSGA2Sampler
 __all__ = [
     "FilterEnsembleNSGA2Sampler",
     "GHGASampler",
+    "HistorySampler",
     "LexiFlowSampler",
     "MOEADSampler",
     "ParEGOSampler",
+    "Proposal",
+    "ProposalContext",
     "SMSEGOSampler",
-    "StopWhenSettled",
 ]

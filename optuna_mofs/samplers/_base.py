@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import secrets
 import threading
 import zlib
 from abc import abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
-from typing import Any, TypeVar
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution
@@ -21,116 +22,97 @@ from optuna.trial import FrozenTrial, TrialState
 from threadpoolctl import ThreadpoolController
 
 from optuna_mofs._optuna import (
-    frozen_attr,
+    enqueued_params,
+    original_number,
     read_study_attr,
+    storage_of,
+    study_key,
     write_study_attr,
     write_trial_attr,
     write_user_attr,
 )
+from optuna_mofs._validation import check_int
 from optuna_mofs.features._mask_sampling import mask_from_seed
 from optuna_mofs.history._duplicates import fingerprint
-from optuna_mofs.history._history import CONFIGURATION, PROPOSAL, History
-from optuna_mofs.history._search_space import ParameterSpace
-from optuna_mofs.samplers._context import Proposal
+from optuna_mofs.history._history import RESERVED, History
+from optuna_mofs.history._search_space import SearchSpace
+from optuna_mofs.samplers._context import Proposal, ProposalContext
+from optuna_mofs.study._completed_trials import read_metrics
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import MASK
+from optuna_mofs.study._trial_note import NOTE, TrialNote, trial_note
 
-T = TypeVar("T")
-#: Attempts to find a proposal that no trial has, before the space is searched for one.
-_ATTEMPTS = 20
-#: How often a worker gives way to another that is about to try the same.
-_TURNS = 6
-#: A space with at most this many configurations is searched to the last one.
-_ENUMERABLE = 10_000
-#: Studies whose history one sampler object keeps at hand.
-_STUDIES = 4
+#: Attempts to propose a new configuration before the space is searched for one.
+_MAX_ATTEMPTS = 20
+#: How often a worker proposes again because another one reserved the same configuration.
+_MAX_CONFLICTS = 6
+#: A space with at most this many configurations is enumerated to the last one.
+_MAX_ENUMERATED = 10_000
+#: Number of studies whose history one sampler object keeps.
+_MAX_STUDIES = 4
 
 
 class HistorySampler(BaseSampler):
-    """A sampler whose proposals depend on seed, trial number and finished trials alone.
+    """A sampler whose proposals depend only on seed, trial number and completed trials.
 
     A study that is stopped at any moment and reopened, in another process and with a new sampler
-    object, therefore goes on exactly as if nothing had happened. What a subclass must remember of
-    a trial it puts into :attr:`Proposal.memory`; what it keeps on itself is a cache.
+    object, therefore continues exactly as if nothing had happened. What a subclass must remember
+    of a trial goes into :attr:`Proposal.note`; everything else is a cache.
 
-    Subclasses implement :meth:`propose`.
+    Subclasses implement :meth:`propose` and keep their arguments as attributes of the same name.
 
     Args:
         seed: Seed of all randomness; if None, one is drawn and kept in the study.
     """
 
     def __init__(self, *, seed: int | None = None) -> None:
-        whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
-        if seed is not None and not (whole and seed >= 0):
-            raise ValueError(f"seed must be None or an integer of at least 0, but is {seed!r}.")
-        self.seed = None if seed is None else int(seed)
-        self._cache = _Cache()
+        self.seed = None if seed is None else check_int("seed", seed, 0)
+        self._cache = _SamplerCache()
 
     @abstractmethod
-    def propose(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
-        """The next configuration.
+    def propose(self, ctx: ProposalContext) -> Proposal:
+        """Return the next configuration.
 
         Args:
-            history: What is known; do not change it.
-            rng: Generator of this trial (and this attempt, if an earlier one gave a clone).
-            number: The trial's number.
+            ctx: Everything that the proposal may depend on.
         """
 
-    @property
-    def study_seed(self) -> int:
-        """Seed of the study at hand, for what its trials share; known while proposing."""
-        seed = self._cache.seed
-        assert seed is not None, "There is no study at hand."
-        return seed
+    def __repr__(self) -> str:
+        parameters = inspect.signature(type(self)).parameters.values()
+        given = {p.name: getattr(self, p.name) for p in parameters}
+        shown = [
+            f"{p.name}={given[p.name]!r}" for p in parameters if given[p.name] is not p.default
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
 
-    @property
-    def gave_way(self) -> int:
-        """How often the proposal at hand gave way to that of another worker.
-
-        Two workers that follow the same order would run into each other again and again; from 1
-        on a sampler should leave more to chance.
-        """
-        return self._cache.turn
-
-    def kept(self, key: str, make: Callable[[], T]) -> T:
-        """Something kept for the study at hand, made when first asked for.
-
-        It must be computable from the history: it is dropped with the study and by pickling.
-        """
-        everything = self._cache.current.kept
-        if key not in everything:
-            everything[key] = make()
-        kept: T = everything[key]
-        return kept
-
-    # ---- Optuna's side ------------------------------------------------------------------------
+    # ---- Optuna's hooks -----------------------------------------------------------------------
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        """Everything the study's description or its finished trials tell of."""
+        """Return every parameter that the study's description or its trials have."""
         with self._cache.lock:
-            history = self._history(study, trial)
-            self._cache.current.read_for = trial.number
+            history = self._updated_history(study, trial)
+            self._cache.of(study).read_for = trial.number
             return dict(history.distributions)
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """Propose, write down how it was made, and hand over the parameters."""
+        """Propose a configuration, note how it was made, and return its parameters."""
         if not search_space:
             return {}
-        with self._cache.lock, one_blas_thread():
-            history = self._history_read_for(study, trial)
+        with self._cache.lock, _one_blas_thread():
+            history = self._current_history(study, trial)
             if search_space.keys() & history.distributions.keys():
-                made = self._announced_proposal(study, trial, history, search_space)
+                params = self._reserved_proposal(study, trial, history, search_space).params
             else:
-                # Somebody asks about parameters of which no trial tells.
-                made = _Made(history, Proposal(np.full(len(history.space), np.nan)), {})
-                write_trial_attr(study, trial, PROPOSAL, made.proposal.note())
+                # Asked for parameters that no trial has had.
+                write_trial_attr(study, trial, NOTE, TrialNote().to_json())
+                params = {}
         return {
-            name: made.params[name]
-            if name in made.params
+            name: params[name]
+            if name in params
             else self.sample_independent(study, trial, name, distribution)
             for name, distribution in search_space.items()
         }
@@ -142,45 +124,45 @@ class HistorySampler(BaseSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        """A uniform draw for a parameter that nothing was known of."""
+        """Return a uniform draw for a parameter that no trial has had."""
         name = zlib.crc32(param_name.encode())
-        rng = np.random.default_rng([self._seed(study), _first_number(trial), name])
-        space = ParameterSpace({param_name: param_distribution})
+        rng = np.random.default_rng([self._study_seed(study), original_number(trial), name])
+        space = SearchSpace({param_name: param_distribution})
         return space.decode(space.sample(rng)[0])[param_name]
 
     def after_trial(
         self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
         """Write the operator where optuna-dashboard and ``study.trials_dataframe`` show it."""
-        note = frozen_attr(trial, PROPOSAL)
+        note = trial_note(trial)
         if note is not None and "operator" not in trial.user_attrs:
-            write_user_attr(study, trial, "operator", note["operator"])
+            write_user_attr(study, trial, "operator", note.operator)
 
     def reseed_rng(self) -> None:
-        """Nothing to do: each trial has a generator of its own."""
+        """Do nothing: each trial has a generator of its own."""
 
     # ---- inside -------------------------------------------------------------------------------
 
-    def _history(self, study: Study, trial: FrozenTrial) -> History:
+    def _updated_history(self, study: Study, trial: FrozenTrial) -> History:
         cache = self._cache.of(study)
         if cache.history.described is None:
             described = StudyDescription.read(study)
             if described is not None:
                 cache.history = History(described)
                 cache.kept = {}
-        cache.history.update(study, but=trial.number)
+        cache.history.update(study, exclude=trial.number)
         cache.read_for = None
         return cache.history
 
-    def _history_read_for(self, study: Study, trial: FrozenTrial) -> History:
-        # Optuna asks for the space and at once for values: one reading serves both.
+    def _current_history(self, study: Study, trial: FrozenTrial) -> History:
+        # Optuna asks for the space and then at once for values: one reading serves both.
         cache = self._cache.of(study)
         if cache.read_for != trial.number:
-            return self._history(study, trial)
+            return self._updated_history(study, trial)
         cache.read_for = None
         return cache.history
 
-    def _seed(self, study: Study) -> int:
+    def _study_seed(self, study: Study) -> int:
         if self.seed is not None:
             return self.seed
         with self._cache.lock:
@@ -192,58 +174,72 @@ class HistorySampler(BaseSampler):
                 cache.seed = int(found)
                 return cache.seed
             write_study_attr(study, "seed", secrets.randbits(31))
-            # Another worker may be writing at this moment. The storage decides, so that the seed
-            # is read again at the next trial before it is taken for granted.
+            # Another worker may be writing at this moment. The storage decides: the seed is read
+            # again at the next trial before it is cached.
             return int(read_study_attr(study, "seed"))
 
-    def _announced_proposal(
+    def _reserved_proposal(
         self,
         study: Study,
         trial: FrozenTrial,
         history: History,
         search_space: Mapping[str, BaseDistribution],
-    ) -> _Made:
-        """Propose, announce it on the trial, and give way to a worker that announced the same.
+    ) -> _EncodedProposal:
+        """Propose a configuration, reserve it on the trial, and retry on a conflict.
 
-        Of two workers at least the one that announces later sees the other: no two of them go on
-        with equal announcements.
+        There is a conflict if another worker has reserved the same configuration. Of two workers
+        at least the one that reserves later sees the other, so no two continue with the same.
         """
-        decided = {**trial.system_attrs.get("fixed_params", {}), **trial.params}
-        seed = self._cache.seed = self._seed(study)
-        for turn in range(_TURNS):
-            self._cache.turn = turn
-            made = self._fresh_proposal(history, seed, _first_number(trial), turn, decided)
-            note = {**made.note(), CONFIGURATION: fingerprint(made.internal)}
+        decided = {**enqueued_params(trial), **trial.params}
+        seed = self._study_seed(study)
+        for n_conflicts in range(_MAX_CONFLICTS):
+            context = partial(
+                ProposalContext,
+                history,
+                trial_number=original_number(trial),
+                n_conflicts=n_conflicts,
+                seed=seed,
+                _read_metrics=partial(read_metrics, study),
+                _study_cache=self._cache.of(study).kept,
+                _trial_cache={},
+            )
+            made = self._new_proposal(context, decided)
             if made.mask_attr is not None and history.codec is not None:
                 name = history.codec.name
-                # A mask that is fixed, or was suggested before a crash, keeps its own.
+                # A mask that was enqueued, or suggested before a crash, keeps its own.
                 if name in search_space and name not in decided:
                     write_trial_attr(study, trial, MASK, made.mask_attr)
-            write_trial_attr(study, trial, PROPOSAL, note)
+            note = {**made.note.to_json(), RESERVED: fingerprint(made.internal)}
+            write_trial_attr(study, trial, NOTE, note)
             if not made.is_new:
                 break
-            history.update(study, but=trial.number)
-            if not history.holds(made.internal):
+            history.update(study, exclude=trial.number)
+            if not history.contains_internal(made.internal):
                 break
         return made
 
-    def _fresh_proposal(
-        self, history: History, seed: int, number: int, turn: int, decided: Mapping[str, Any]
-    ) -> _Made:
-        for attempt in range(turn * _ATTEMPTS, (turn + 1) * _ATTEMPTS):
-            rng = np.random.default_rng([seed, number, attempt])
-            made = _Made(history, self.propose(history, rng, number), decided)
-            if not history.holds(made.internal):
+    def _new_proposal(
+        self, context: partial[ProposalContext], decided: Mapping[str, Any]
+    ) -> _EncodedProposal:
+        options = context.keywords
+        first = options["n_conflicts"] * _MAX_ATTEMPTS
+        for attempt in range(_MAX_ATTEMPTS):
+            rng = np.random.default_rng(
+                [options["seed"], options["trial_number"], first + attempt]
+            )
+            ctx = context(rng=rng, attempt=attempt)
+            made = _EncodedProposal(ctx.history, self.propose(ctx), decided)
+            if not ctx.history.contains_internal(made.internal):
                 return made
         made.is_new = False
-        return _unseen(history, rng, decided) or made
+        return _unseen(ctx.history, rng, decided) or made
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_cache": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._cache = _Cache()
+        self._cache = _SamplerCache()
 
 
 class _StudyCache:
@@ -258,44 +254,33 @@ class _StudyCache:
         self.kept: dict[str, Any] = {}
 
 
-class _Cache:
-    """What a sampler holds of the studies it was last asked for; dropped by pickling."""
+class _SamplerCache:
+    """What a sampler holds of the studies that asked it last; dropped by pickling."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        #: Seed of the last proposal.
-        self.seed: int | None = None
-        #: How often the last proposal gave way to another worker's.
-        self.turn = 0
         self._studies: OrderedDict[tuple[int, int], _StudyCache] = OrderedDict()
 
-    @property
-    def current(self) -> _StudyCache:
-        """That of the study at hand."""
-        return next(reversed(self._studies.values()))
-
     def of(self, study: Study) -> _StudyCache:
-        """That of a study, which becomes the one at hand."""
-        key = (id(study._storage), study._study_id)
+        key = study_key(study)
         if key not in self._studies:
-            self._studies[key] = _StudyCache(study._storage)
+            self._studies[key] = _StudyCache(storage_of(study))
         self._studies.move_to_end(key)
-        while len(self._studies) > _STUDIES:
+        while len(self._studies) > _MAX_STUDIES:
             self._studies.popitem(last=False)
         return self._studies[key]
 
 
-class _Made:
-    """A proposal, and the parameters and the attribute that stand for it.
+class _EncodedProposal:
+    """A proposal as parameters of the trial, and as the attribute that holds its mask.
 
     Args:
-        history: Of the study.
+        history: The completed trials.
         proposal: The proposal.
-        decided: Parameters of the trial that are not the sampler's to choose.
+        decided: Parameters of the trial that are not for the sampler to choose.
     """
 
     def __init__(self, history: History, proposal: Proposal, decided: Mapping[str, Any]) -> None:
-        self.proposal = proposal
         self.params = history.space.decode(proposal.row)
         self.mask_attr: list[Any] | None = None
         self.is_new = True
@@ -303,61 +288,49 @@ class _Made:
             chosen, self.mask_attr = history.codec.encode(proposal.mask)
             self.params = {**chosen, **self.params}
         self.internal = history.internal({**self.params, **decided})
-        self._decided = decided
-
-    def note(self) -> dict[str, Any]:
-        """What is written on the trial: how it was made, if it will be what was made."""
-        own = self.params.keys() & self._decided.keys()
-        if any(self.params[name] != self._decided[name] for name in own):
-            return Proposal(self.proposal.row, operator="queued").note()
-        return self.proposal.note()
-
-
-def _first_number(trial: FrozenTrial) -> int:
-    """The number of a trial, or of the one that it repeats because that was cut off.
-
-    What was not suggested before the end then becomes what it would have been.
-    """
-    return int(trial.system_attrs.get("failed_trial", trial.number))
+        both = self.params.keys() & decided.keys()
+        changed = any(self.params[name] != decided[name] for name in both)
+        #: How it was made, if the trial will be what was proposed.
+        self.note = TrialNote("enqueued") if changed else proposal.note
 
 
 def _unseen(
     history: History, rng: np.random.Generator, decided: Mapping[str, Any]
-) -> _Made | None:
-    """A random configuration that no trial has, if there is one to be found."""
+) -> _EncodedProposal | None:
+    """Return a random configuration that no trial has, if one is found."""
     table, space = history.table, history.space
     size = space.size() * (1.0 if table is None else 2.0 ** min(len(table.free), 1000))
-    if history.tried >= size:
+    if history.n_configurations >= size:
         return None
-    for place in range(50) if size > _ENUMERABLE else rng.permutation(int(size)):
+    for position in range(50) if size > _MAX_ENUMERATED else rng.permutation(int(size)):
         mask = None
-        if size > _ENUMERABLE:
+        if size > _MAX_ENUMERATED:
             row = space.sample(rng)[0]
             if table is not None:
                 mask = mask_from_seed(table, int(rng.integers(2**52)))
         elif table is None:
-            row = space.nth(int(place))
+            row = space.nth(int(position))
         else:
-            rest, bits = divmod(int(place), 2 ** len(table.free))
+            rest, bits = divmod(int(position), 2 ** len(table.free))
             row = space.nth(rest)
             mask = np.array([bits >> j & 1 for j in range(len(table.free))], dtype=bool)
-        made = _Made(history, Proposal(row, mask, operator="unseen"), decided)
-        if not history.holds(made.internal):
+        made = _EncodedProposal(history, Proposal(row, mask, TrialNote("unseen")), decided)
+        if not history.contains_internal(made.internal):
             return made
     return None
 
 
 @contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Linear algebra on one core.
+def _one_blas_thread() -> Iterator[None]:
+    """Use one core for linear algebra.
 
     The matrices of a proposal are small. Where the cores are busy with models, threads that wait
     for each other take twenty times as long as one alone.
     """
-    with _libraries().limit(limits=1, user_api="blas"):
+    with _blas_libraries().limit(limits=1, user_api="blas"):
         yield
 
 
 @cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()  # looks through all that is loaded, which takes a while
+def _blas_libraries() -> ThreadpoolController:
+    return ThreadpoolController()  # searches all loaded libraries, which takes a while

@@ -1,31 +1,88 @@
-"""What a sampler gets to see and what it returns."""
+"""What a sampler gets to see, and what it returns: all that a new sampler has to know."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
 
 from optuna_mofs._typing import Array
+from optuna_mofs.history._history import History
+from optuna_mofs.study._completed_trials import Metrics
+from optuna_mofs.study._trial_note import TrialNote
+
+T = TypeVar("T")
 
 
-@dataclass
+@dataclass(frozen=True)
 class Proposal:
     """A configuration that a sampler wants to be evaluated.
 
     Args:
-        row: Hyperparameters, encoded by the history's parameter space.
+        row: Hyperparameters, encoded by ``history.space``.
         mask: Over the free features, or None in a study without masks.
-        operator: What made it, for people and for plots.
-        parents: Numbers of the trials it was made of.
-        memory: What the algorithm must remember of it (JSON values).
+        note: What is written on the trial.
     """
 
     row: Array
     mask: Array | None = None
-    operator: str = "random"
-    parents: tuple[int, ...] = ()
-    memory: dict[str, Any] = field(default_factory=dict)
+    note: TrialNote = field(default_factory=TrialNote)
 
-    def note(self) -> dict[str, Any]:
-        """What is written on the trial."""
-        return {"operator": self.operator, "parents": list(self.parents), **self.memory}
+
+@dataclass(frozen=True)
+class ProposalContext:
+    """Everything that a proposal may depend on.
+
+    Args:
+        history: The completed trials, and what is running; do not change it.
+        rng: Generator of this trial and this attempt.
+        trial_number: Number of the trial.
+        attempt: 0, or how many proposals for this trial were duplicates of other trials.
+        n_conflicts: How often another worker reserved the proposed configuration first. Workers
+            that follow the same order would collide again and again: from 1 on, leave more to
+            chance.
+        seed: Seed of the study.
+    """
+
+    history: History
+    rng: np.random.Generator
+    trial_number: int
+    attempt: int
+    n_conflicts: int
+    seed: int
+    _read_metrics: Callable[[], Metrics]
+    _study_cache: dict[str, Any]
+    _trial_cache: dict[str, Any]
+
+    @property
+    def metrics(self) -> Metrics:
+        """Names and directions of the study's values."""
+        return self._read_metrics()
+
+    def study_cache(self, key: str, make: Callable[[], T]) -> T:
+        """Return something kept for the study, made when first asked for.
+
+        It must be computable from the history: the cache can be dropped at any time.
+        """
+        return _cached(self._study_cache, key, make)
+
+    def trial_cache(self, key: str, make: Callable[[], T]) -> T:
+        """Return something kept for all attempts of this trial, such as a fitted model."""
+        return _cached(self._trial_cache, key, make)
+
+    def study_rng(self, stream: int) -> np.random.Generator:
+        """Return a generator that is the same in all trials of the study."""
+        return np.random.default_rng([self.seed, stream])
+
+    def trial_rng(self, stream: int) -> np.random.Generator:
+        """Return a generator that is the same in all attempts of this trial."""
+        return np.random.default_rng([self.seed, self.trial_number, stream])
+
+
+def _cached(cache: dict[str, Any], key: str, make: Callable[[], T]) -> T:
+    if key not in cache:
+        cache[key] = make()
+    found: T = cache[key]
+    return found

@@ -16,21 +16,21 @@ from optuna_mofs.features._representation import (
 )
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._history import History
-from optuna_mofs.history._search_space import ParameterSpace
+from optuna_mofs.history._search_space import SearchSpace
 from optuna_mofs.samplers._gaussian_process import Points
-from optuna_mofs.samplers.lexiflow._directions import Places
+from optuna_mofs.samplers.lexiflow._directions import EuclideanSpace
 from optuna_mofs.study._description import StudyDescription
 
 Kept = Callable[[str, Callable[[], Any]], Any]
 
 
-class Columns:
+class SurrogateEncoder:
     """Hyperparameters, and after them the feature set as the surrogate can use it.
 
     A surrogate that knows configurations by their distances (``by_distance``) sees feature sets as
-    points (:class:`SetView`); the weights of filters, which only say which features are chosen, it
+    points (:class:`FeatureSetEmbedding`); the weights of filters, which only say which features are chosen, it
     does not see: weights far apart may stand for one set. Any other surrogate sees weights as they
-    are, and masks by a summary (:class:`MaskView`).
+    are, and masks by a summary (:class:`MaskSummary`).
 
     Args:
         history: Finished trials.
@@ -44,7 +44,7 @@ class Columns:
         self,
         history: History,
         filters: FilterSets | None,
-        warp: Warp,
+        warp: InputWarping,
         kept: Kept,
         *,
         by_distance: bool,
@@ -53,10 +53,10 @@ class Columns:
         self._warp = warp
         self._rows = warp(history.rows)
         self._filters = filters if by_distance else None
-        self._masks: SetView | MaskView | None = None
+        self._masks: FeatureSetEmbedding | MaskSummary | None = None
         table = history.table
         if table is not None:
-            make = SetView if by_distance else MaskView
+            make = FeatureSetEmbedding if by_distance else MaskSummary
             self._masks = kept(f"columns of masks {by_distance}", lambda: make(table))
         hidden = () if self._filters is None else self._filters.parameters
         self._encoding = RowEncoding(history.space, self._rows, hidden)
@@ -73,7 +73,7 @@ class Columns:
         """The last so many columns are a feature set seen by distance."""
         if self._filters is not None:
             return len(self._filters.view.shown)
-        return len(self._masks.shown) if isinstance(self._masks, SetView) else 0
+        return len(self._masks.shown) if isinstance(self._masks, FeatureSetEmbedding) else 0
 
     def of_trials(self) -> Array:
         """A row for each finished trial."""
@@ -112,7 +112,7 @@ class Columns:
     def _of_masks(self, masks: Array) -> Array:
         assert self._masks is not None
         seen = self._masks(masks)
-        if not isinstance(self._masks, SetView):
+        if not isinstance(self._masks, FeatureSetEmbedding):
             return seen
         p = max(1, masks.shape[1])
         sizes = np.log1p(masks.sum(axis=1, keepdims=True)) / np.log1p(p)
@@ -131,7 +131,7 @@ class RowEncoding:
         hidden: Names of parameters that are left out.
     """
 
-    def __init__(self, space: ParameterSpace, rows: Array, hidden: Collection[str] = ()) -> None:
+    def __init__(self, space: SearchSpace, rows: Array, hidden: Collection[str] = ()) -> None:
         shown = np.array([name not in hidden for name in space.names], dtype=bool)
         self._number = np.flatnonzero(~space.categorical & shown)
         pairs = []
@@ -162,7 +162,7 @@ _FRACTION = "fraction"
 _POWER = 3
 
 
-class Warp:
+class InputWarping:
     """Rows ↔ rows in which small fractions of features have as much room as large ones.
 
     Of 60 features the front may need 1 to 8. On a linear scale these share an eighth of the range:
@@ -178,7 +178,7 @@ class Warp:
         described: What the study says of its features, if anything.
 
     Example:
-        >>> Warp(["x"], None)(np.array([[0.3]])).tolist()
+        >>> InputWarping(["x"], None)(np.array([[0.3]])).tolist()
         [[0.3]]
     """
 
@@ -244,11 +244,11 @@ SHOWN_BITS = 32
 _DRAWN_BITS = 2_000_000
 
 
-class MaskView:
+class MaskSummary:
     """A mask as a fixed number of columns.
 
     Size (as a fraction and as a logarithm); for each filter the mean rank of the chosen features
-    and the share of its favourites that are among them; and the bits of at most 32 features, those
+    and the share of its favorites that are among them; and the bits of at most 32 features, those
     that the filters like best.
 
     Args:
@@ -259,11 +259,11 @@ class MaskView:
         p = len(table.free)
         ranks = np.zeros((0, p)) if table.free_ranks is None else table.free_ranks
         self._ranks = np.ascontiguousarray(ranks.T, dtype=np.float32)
-        favourites = max(1, min(p, round(table.start_size)))
-        best = np.argsort(-ranks, axis=1, kind="stable")[:, :favourites]
+        favorites = max(1, min(p, round(table.start_size)))
+        best = np.argsort(-ranks, axis=1, kind="stable")[:, :favorites]
         liked = np.zeros((p, len(ranks)), dtype=np.float32)
         for i, places in enumerate(best):
-            liked[places, i] = 1 / favourites
+            liked[places, i] = 1 / favorites
         self._liked = liked
         order = np.argsort(-ranks.sum(axis=0), kind="stable") if len(ranks) else np.arange(p)
         self._shown = np.sort(order[:SHOWN_BITS])
@@ -284,17 +284,17 @@ _SHOWN = 500
 _STEPS = 32
 
 
-class SetView:
+class FeatureSetEmbedding:
     """Sets as points of a sphere: the more features two have in common, the closer they are.
 
     The square of the distance of ``A`` and ``B`` is ``2 - 2 |A & B| / sqrt(|A| |B|)``, whatever
-    the number of features. The empty set is the centre.
+    the number of features. The empty set is the center.
 
     Args:
         table: The features.
 
     Example:
-        >>> view = SetView(FeatureTable(("a", "b", "c", "d")))
+        >>> view = FeatureSetEmbedding(FeatureTable(("a", "b", "c", "d")))
         >>> view(np.array([[1, 1, 1, 1], [0, 0, 0, 1]], dtype=bool)).tolist()
         [[0.5, 0.5, 0.5, 0.5], [0.0, 0.0, 0.0, 1.0]]
     """
@@ -330,12 +330,12 @@ class FilterSets:
         space: The parameters.
     """
 
-    def __init__(self, chosen: FilterFeatures, space: ParameterSpace) -> None:
+    def __init__(self, chosen: FilterFeatures, space: SearchSpace) -> None:
         ranks = chosen.table.free_ranks
         if ranks is None:
             raise ValueError(f"The filters {chosen.table.filters} have not ranked the features.")
         self._chosen = chosen
-        self.view = SetView(chosen.table)
+        self.view = FeatureSetEmbedding(chosen.table)
         self._ranks = ranks[:, self.view.shown]
         self._columns = {n: j for j, n in enumerate(space.names) if n in chosen.distributions}
         self._apart = None
@@ -383,7 +383,7 @@ def filter_sets(history: History) -> FilterSets | None:
 
 
 class _Apart:
-    """:func:`chosen_apart` for many scores at a time.
+    """:func:`select_non_redundant` for many scores at a time.
 
     Args:
         table: The features.
@@ -449,7 +449,7 @@ def _top(scores: Array, counts: Array) -> Array:
     return found
 
 
-def points_of(history: History, places: Places, chosen: Array) -> Points:
+def points_of(history: History, places: EuclideanSpace, chosen: Array) -> Points:
     """Some of a study's trials.
 
     Args:

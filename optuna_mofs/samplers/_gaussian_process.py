@@ -86,7 +86,7 @@ def learned_from(count: int, *, first: int = 8, again: float = 1.3) -> int:
 _LENGTHS = (0.03, 10.0)
 
 
-def most_likely(
+def fit_length_scales(
     squares: Array,
     z: Array,
     *,
@@ -203,7 +203,7 @@ def _mask_squares(a: Array, b: Array) -> Array:
 T = TypeVar("T")
 
 
-class Lasting:
+class RefitSchedule:
     """Learns anew only when trials are some times as many, such as length scales.
 
     Whoever reads the history later must learn the same: what is learned may depend on nothing but
@@ -333,7 +333,7 @@ def likely_scales(X: Array, y: Array, *, together: int = 0, most: int = 250) -> 
     """
     few = _representative(len(y), most)
     z = y[few]
-    return most_likely(
+    return fit_length_scales(
         _squares(_filled(X[few]), together),
         (z - z.mean()) / (z.std() or 1.0),
         nugget=_NUGGETS,

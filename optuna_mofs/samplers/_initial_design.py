@@ -2,11 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from optuna_mofs._typing import Array
+from optuna_mofs.features._mask_sampling import MaskSampler, get_mask_sampler
+from optuna_mofs.features._representation import weights_from_raw
+from optuna_mofs.history._history import History
+from optuna_mofs.samplers._context import Proposal
+from optuna_mofs.study._trial_note import TrialNote
+
+
+@dataclass(frozen=True)
+class RandomDesign:
+    """Random hyperparameters, and masks from several mask samplers in turn.
+
+    Args:
+        mask_samplers: Names (``"ensemble"``, ``"prefix"``, ``"geometric"``, ``"wide"``,
+            ``"uniform"``, ``"bernoulli"``) or functions of (generator, feature table, filter
+            weights). Trial ``n`` takes the one at position ``n`` modulo their number.
+    """
+
+    mask_samplers: Sequence[str | MaskSampler] = ("ensemble", "prefix", "geometric", "wide")
+
+    def __post_init__(self) -> None:
+        for sampler in self.mask_samplers:
+            get_mask_sampler(sampler)
+
+    def __call__(self, rng: np.random.Generator, history: History, number: int) -> Proposal:
+        """Return the configuration of a trial."""
+        row = history.space.sample(rng)[0]
+        if history.table is None:
+            return Proposal(row)
+        sampler = self.mask_samplers[number % len(self.mask_samplers)]
+        raw = rng.random(len(history.table.filters))
+        mask = get_mask_sampler(sampler)(rng, history.table, weights_from_raw(raw))
+        return Proposal(row, mask, TrialNote(initial_operator(sampler), (), tuple(raw.tolist())))
+
+
+def initial_operator(sampler: str | MaskSampler) -> str:
+    """Return the operator name of trials whose mask comes from a mask sampler.
+
+    Example:
+        >>> initial_operator("ensemble")
+        'initial_ensemble'
+    """
+    name = sampler if isinstance(sampler, str) else getattr(sampler, "__name__", "mask")
+    return f"initial_{name}"
 
 
 def latin_hypercube(rng: np.random.Generator, count: int, d: int) -> Array:
@@ -35,7 +79,7 @@ def gower_distances(rows: Array, categorical: Array) -> Array:
     of the two has by 1. One that neither has says nothing and is left out of the mean.
 
     Args:
-        rows: Encoded by :class:`~optuna_mofs.history._search_space.ParameterSpace`, NaN where inactive.
+        rows: Encoded by :class:`~optuna_mofs.history._search_space.SearchSpace`, NaN where inactive.
         categorical: Which columns hold categories.
     """
     count = len(rows)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.features._mask_sampling import cheap_first, ensemble_probability
+from optuna_mofs.features._mask_sampling import cost_adjusted, ensemble_probability
 from optuna_mofs.features._table import FeatureTable
 
 MaskMutation = Callable[[np.random.Generator, Array, FeatureTable, Array], Array]
@@ -55,7 +55,7 @@ class HammingPreserving:
         p = len(mask)
         again = rng.random(p) < self.erased
         probability = np.full(p, (np.count_nonzero(mask) + 1) / (p + 2))
-        drawn = rng.random(p) < cheap_first(probability, table.free_costs)
+        drawn = rng.random(p) < cost_adjusted(probability, table.free_costs)
         return np.where(again, drawn, mask)
 
 
@@ -79,7 +79,7 @@ class FilterEnsembleMutation:
         again = rng.random(p) < self.erased
         size = int(np.count_nonzero(mask))
         probability = ensemble_probability(weights @ table.free_ranks, size, p)
-        drawn = rng.random(p) < cheap_first(probability, table.free_costs)
+        drawn = rng.random(p) < cost_adjusted(probability, table.free_costs)
         return np.where(again, drawn, mask)
 
 
@@ -104,7 +104,7 @@ class AddDrop:
         score = np.full(p, 0.5) if table.free_ranks is None else weights @ table.free_ranks
         size = float(np.clip(np.count_nonzero(mask), 1, p / 2))
         probability = ensemble_probability(score, size, p)
-        probability = np.clip(cheap_first(probability, table.free_costs), 1e-9, 1 - 1e-9)
+        probability = np.clip(cost_adjusted(probability, table.free_costs), 1e-9, 1 - 1e-9)
         odds = probability / (1 - probability)
         for _ in range(int(rng.geometric(1 - self.more))):
             add = not mask.any() or (not mask.all() and rng.random() < 0.5)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.history._search_space import ParameterSpace
+from optuna_mofs.history._search_space import SearchSpace
 
 
 def sbx(rng: np.random.Generator, first: Array, second: Array, eta: float = 5.0) -> Array:
@@ -31,7 +31,7 @@ def sbx(rng: np.random.Generator, first: Array, second: Array, eta: float = 5.0)
 
 def cross_rows(
     rng: np.random.Generator,
-    space: ParameterSpace,
+    space: SearchSpace,
     first: Array,
     second: Array,
     *,
@@ -57,7 +57,7 @@ def cross_rows(
 
 def mutate_rows(
     rng: np.random.Generator,
-    space: ParameterSpace,
+    space: SearchSpace,
     row: Array,
     *,
     step: float,
@@ -85,7 +85,7 @@ def mutate_rows(
     return np.where(space.categorical, switched, moved)
 
 
-def fill_missing(rng: np.random.Generator, space: ParameterSpace, row: Array) -> Array:
+def fill_missing(rng: np.random.Generator, space: SearchSpace, row: Array) -> Array:
     """Draw the parameters that a parent did not have (it was on another branch of the space)."""
     return np.where(np.isnan(row), space.sample(rng)[0], row)
 
@@ -116,7 +116,7 @@ def adapt_rate(rng: np.random.Generator, rate: float, dimension: int) -> float:
 
 def differential_rows(
     rng: np.random.Generator,
-    space: ParameterSpace,
+    space: SearchSpace,
     base: Array,
     first: Array,
     second: Array,
@@ -143,7 +143,7 @@ def differential_rows(
 
     Example:
         >>> from optuna.distributions import FloatDistribution
-        >>> space = ParameterSpace({"x": FloatDistribution(0, 1)})
+        >>> space = SearchSpace({"x": FloatDistribution(0, 1)})
         >>> rows = (np.array([0.25]), np.array([0.75]), np.array([0.25]))
         >>> differential_rows(np.random.default_rng(0), space, *rows, rate=1.0).tolist()
         [0.5]
@@ -166,7 +166,7 @@ def differential_rows(
 
 def polynomial_mutation(
     rng: np.random.Generator,
-    space: ParameterSpace,
+    space: SearchSpace,
     row: Array,
     *,
     rate: float = 0.1,
@@ -224,20 +224,18 @@ class RowVariation:
     blend: float = 0.15
     eta: float = 5.0
 
-    def tunes(self, rng: np.random.Generator, space: ParameterSpace) -> bool:
+    def tunes(self, rng: np.random.Generator, space: SearchSpace) -> bool:
         """Draw whether a child changes nothing but its row."""
         return bool(len(space)) and bool(rng.random() < self.tune)
 
-    def first(
-        self, rng: np.random.Generator, space: ParameterSpace
-    ) -> tuple[Array, dict[str, Any]]:
+    def first(self, rng: np.random.Generator, space: SearchSpace) -> tuple[Array, dict[str, Any]]:
         """A random row, and what is remembered of it."""
         return space.sample(rng)[0], self.memory(space, {})
 
     def child(
         self,
         rng: np.random.Generator,
-        space: ParameterSpace,
+        space: SearchSpace,
         rows: tuple[Array, Array],
         note: Mapping[str, Any],
         *,
@@ -266,12 +264,12 @@ class RowVariation:
         return fill_missing(rng, space, row), memory
 
     @staticmethod
-    def whole(rng: np.random.Generator, space: ParameterSpace, row: Array) -> Array:
+    def whole(rng: np.random.Generator, space: SearchSpace, row: Array) -> Array:
         """An inherited row; what it lacks is drawn."""
         return fill_missing(rng, space, row)
 
     @staticmethod
-    def memory(space: ParameterSpace, note: Mapping[str, Any]) -> dict[str, Any]:
+    def memory(space: SearchSpace, note: Mapping[str, Any]) -> dict[str, Any]:
         """Step size and rate that a note remembers, else the first ones."""
         if not len(space):
             return {}

@@ -17,16 +17,16 @@ from optuna_mofs.spaces._ranges import (
     svm,
     xgboost,
 )
-from optuna_mofs.spaces._ready import learner, learner_names
+from optuna_mofs.spaces._ready import get_learner, learner_names
 
 __all__ = [
     "Space",
     "decision_tree",
     "elastic_net",
     "extra_trees",
+    "get_learner",
     "kernel_knn",
     "knn",
-    "learner",
     "learner_names",
     "lightgbm",
     "logistic_regression",

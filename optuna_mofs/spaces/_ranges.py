@@ -43,7 +43,7 @@ def svm(prefix: str = "", *, task: Task = "classification") -> Space:
 
     Args:
         prefix: Put before each name, for example ``"svc__"`` for a step of a pipeline.
-        task: Regression adds ``epsilon``, meant for a standardised target.
+        task: Regression adds ``epsilon``, meant for a standardized target.
 
     Example:
         >>> sorted(svm(prefix="svc__"))
@@ -57,7 +57,7 @@ def svm(prefix: str = "", *, task: Task = "classification") -> Space:
 
 
 def kernel_knn(prefix: str = "") -> Space:
-    """Kernel k-nearest neighbours (Table 3), for :mod:`optuna_mofs.learners`' own classes."""
+    """Kernel k-nearest neighbors (Table 3), for :mod:`optuna_mofs.learners`' own classes."""
     kernels = ("rectangular", "optimal", "triangular", "biweight")
     space: Space = {
         "n_neighbors": IntDistribution(1, 50),
@@ -130,7 +130,7 @@ def random_forest(prefix: str = "") -> Space:
 
 
 def extra_trees(prefix: str = "") -> Space:
-    """Extremely randomised trees; each tree sees all rows, so only splits and leaves remain."""
+    """Extremely randomized trees; each tree sees all rows, so only splits and leaves remain."""
     space: Space = {
         "max_features": FloatDistribution(0.05, 1.0),
         "min_samples_leaf": _log_int(1, 32),
@@ -145,7 +145,7 @@ def decision_tree(prefix: str = "", *, task: Task = "classification") -> Space:
     Args:
         prefix: Put before each name.
         task: For regression ``criterion`` is left out, and ``ccp_alpha`` is meant for a
-            standardised target.
+            standardized target.
     """
     check_task(task)
     space: Space = {
@@ -177,7 +177,7 @@ def mlp(prefix: str = "") -> Space:
 
 
 def knn(prefix: str = "") -> Space:
-    """scikit-learn's k-nearest neighbours, with the two exponents that are fast."""
+    """scikit-learn's k-nearest neighbors, with the two exponents that are fast."""
     space: Space = {
         "n_neighbors": IntDistribution(1, 50),
         "weights": CategoricalDistribution(("uniform", "distance")),
@@ -192,6 +192,6 @@ def ridge(prefix: str = "") -> Space:
 
 
 def elastic_net(prefix: str = "") -> Space:
-    """Elastic net, meant for a standardised target (then ``alpha = 1`` leaves next to nothing)."""
+    """Elastic net, meant for a standardized target (then ``alpha = 1`` leaves next to nothing)."""
     space: Space = {"alpha": _log(1e-4, 1.0), "l1_ratio": FloatDistribution(0.05, 1.0)}
     return _prefixed(prefix, space)

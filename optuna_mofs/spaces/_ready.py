@@ -26,7 +26,7 @@ def _piped(name: str, model: Any, *, scale: bool = True) -> Built:
     from sklearn.preprocessing import StandardScaler
 
     if scale:
-        # Zero after standardisation is the mean; an own pass for the means is saved.
+        # Zero after standardization is the mean; an own pass for the means is saved.
         filled = SimpleImputer(strategy="constant", fill_value=0, keep_empty_features=True)
         steps = [("scaler", StandardScaler()), ("imputer", filled), (name, model)]
     else:
@@ -34,7 +34,7 @@ def _piped(name: str, model: Any, *, scale: bool = True) -> Built:
     return Pipeline(steps), f"{name}__"
 
 
-def _standardised_target(built: Built) -> Built:
+def _standardized_target(built: Built) -> Built:
     """Make penalties and tolerances independent of the target's unit."""
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.preprocessing import StandardScaler
@@ -49,7 +49,7 @@ def _svm(task: Task) -> Built:
 
     if task == "classification":
         return _piped("svm", SVC())
-    return _standardised_target(_piped("svm", SVR()))
+    return _standardized_target(_piped("svm", SVR()))
 
 
 def _kernel_knn(task: Task) -> Built:
@@ -106,7 +106,7 @@ def _decision_tree(task: Task) -> Built:
 
     if task == "classification":
         return DecisionTreeClassifier(), ""
-    return _standardised_target((DecisionTreeRegressor(), ""))
+    return _standardized_target((DecisionTreeRegressor(), ""))
 
 
 def _logistic_regression(task: Task) -> Built:
@@ -124,8 +124,8 @@ def _ridge(task: Task) -> Built:
 def _elastic_net(task: Task) -> Built:
     from sklearn.linear_model import ElasticNet
 
-    # scikit-learn's default penalty of 1 would leave nothing of a standardised target.
-    return _standardised_target(_piped("elastic_net", ElasticNet(alpha=0.01, max_iter=5000)))
+    # scikit-learn's default penalty of 1 would leave nothing of a standardized target.
+    return _standardized_target(_piped("elastic_net", ElasticNet(alpha=0.01, max_iter=5000)))
 
 
 def _mlp(task: Task) -> Built:
@@ -134,7 +134,7 @@ def _mlp(task: Task) -> Built:
     options: dict[str, Any] = {"max_iter": 300, "tol": 1e-3}
     if task == "classification":
         return _piped("mlp", LayeredMLPClassifier(**options))
-    return _standardised_target(_piped("mlp", LayeredMLPRegressor(**options)))
+    return _standardized_target(_piped("mlp", LayeredMLPRegressor(**options)))
 
 
 _BUILDERS: dict[str, Callable[..., Built]] = {
@@ -173,7 +173,7 @@ def learner_names(task: Task | None = None) -> list[str]:
     return [name for name in _BUILDERS if task is None or _ONLY.get(name, task) == task]
 
 
-def learner(
+def get_learner(
     name: str,
     task: Task = "classification",
     random_state: int | None = None,
@@ -184,8 +184,8 @@ def learner(
     """Return a ready estimator and the space of its hyperparameters.
 
     The estimator runs on one thread, takes missing values, works on any number of columns, and is
-    a pipeline where the learner needs standardised columns. For regression the target
-    is standardised too where penalties depend on its unit.
+    a pipeline where the learner needs standardized columns. For regression the target
+    is standardized too where penalties depend on its unit.
 
     Args:
         name: One of :func:`learner_names`.
@@ -202,7 +202,7 @@ def learner(
     Example:
         >>> from optuna.distributions import FloatDistribution
         >>> cost = FloatDistribution(0.1, 10, log=True)
-        >>> estimator, space = learner("svm", gamma="scale", C=cost)
+        >>> estimator, space = get_learner("svm", gamma="scale", C=cost)
         >>> space
         {'svm__C': FloatDistribution(high=10.0, log=True, low=0.1, step=None)}
         >>> estimator.get_params()["svm__gamma"]

@@ -4,30 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from optuna_mofs._optuna import metric_names, study_signs
+from optuna_mofs._typing import Floats
 from optuna_mofs.study._description import MeasureDescription, StudyDescription
 from optuna_mofs.study._feature_sets import selected_features, selected_mask
 
-#: Where Optuna keeps what ``study.set_metric_names`` was given.
-_METRIC_NAMES = "study:metric_names"
-
 
 @dataclass(frozen=True)
-class StudyPoints:
+class CompletedTrials:
     """The finished trials of a study as losses, with what is needed to speak of them.
 
     Attributes:
         study: The study read.
         trials: Its finished trials in order of their number.
-        losses: One row a trial, one column a chosen metric; all minimised.
+        losses: One row a trial, one column a chosen metric; all minimized.
         feasible: Which trials keep all their constraints.
-        signs: 1 for a minimised metric, -1 for a maximised one.
+        signs: 1 for a minimized metric, -1 for a maximized one.
         metric_names: Names of the chosen metrics.
         measure_names: The names under which the objective wrote values of single folds.
         worst: The worst loss possible, as the description says; NaN where it does not.
@@ -79,14 +78,14 @@ class StudyPoints:
         return wanted
 
 
-def read_points(study: Study, *, targets: Sequence[str | int] | None = None) -> StudyPoints:
+def read_points(study: Study, *, targets: Sequence[str | int] | None = None) -> CompletedTrials:
     """Read the finished trials of ``study``.
 
     Args:
         study: Any Optuna study.
         targets: Names or positions of the metrics to look at. Default: all.
     """
-    names, signs = named_directions(study)
+    names, signs = read_metrics(study)
     measures = _measures(study, len(signs))
     worst = np.array(
         [np.nan if measure.worst is None else float(measure.worst) for measure in measures]
@@ -96,7 +95,7 @@ def read_points(study: Study, *, targets: Sequence[str | int] | None = None) -> 
     # A trial that exists is read as it is: its values are there, one a direction.
     values = np.array([trial.values for trial in trials], dtype=np.float64)
     values = values.reshape(len(trials), len(signs))
-    everything = StudyPoints(
+    everything = CompletedTrials(
         study=study,
         trials=tuple(trials),
         losses=values * signs + 0.0,
@@ -110,13 +109,18 @@ def read_points(study: Study, *, targets: Sequence[str | int] | None = None) -> 
     return everything if targets is None else _choose(everything, targets)
 
 
-def named_directions(study: Study) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-    """Return the name of each metric of a study, and its sign: -1 for a maximised one."""
-    signs = np.array([-1.0 if d == StudyDirection.MAXIMIZE else 1.0 for d in study.directions])
-    # As study.metric_names, which the part of a study that a pruner shows a sampler lacks.
-    attrs = study._storage.get_study_system_attrs(study._study_id)
-    names = attrs.get(_METRIC_NAMES) or [m.name for m in _measures(study, len(signs))]
-    return tuple(_distinct(names or [f"value_{i}" for i in range(len(signs))])), signs
+class Metrics(NamedTuple):
+    """Names of a study's values, and their signs: -1 for a maximized one."""
+
+    names: tuple[str, ...]
+    signs: Floats
+
+
+def read_metrics(study: Study) -> Metrics:
+    """Return names and signs of a study's values."""
+    signs = study_signs(study)
+    names = metric_names(study) or [m.name for m in _measures(study, len(signs))]
+    return Metrics(tuple(_distinct(names or [f"value_{i}" for i in range(len(signs))])), signs)
 
 
 def _measures(study: Study, count: int) -> tuple[MeasureDescription, ...]:
@@ -126,7 +130,7 @@ def _measures(study: Study, count: int) -> tuple[MeasureDescription, ...]:
     return measures if len(measures) == count else ()
 
 
-def _choose(points: StudyPoints, targets: Sequence[str | int]) -> StudyPoints:
+def _choose(points: CompletedTrials, targets: Sequence[str | int]) -> CompletedTrials:
     """Keep only some metrics."""
     if isinstance(targets, str) or not isinstance(targets, Sequence):
         raise ValueError(
@@ -136,7 +140,7 @@ def _choose(points: StudyPoints, targets: Sequence[str | int]) -> StudyPoints:
     columns = [points.column(target) for target in targets]
     if not columns or len(set(columns)) < len(columns):
         raise ValueError(f"targets must name at least one metric and none twice, got {targets!r}.")
-    return StudyPoints(
+    return CompletedTrials(
         study=points.study,
         trials=points.trials,
         losses=points.losses[:, columns],

@@ -15,7 +15,7 @@ from optuna.distributions import BaseDistribution, distribution_to_json, json_to
 from optuna.study import Study
 
 from optuna_mofs._optuna import read_study_attr, write_study_attr
-from optuna_mofs.features._representation import Representation, representation
+from optuna_mofs.features._representation import Representation, get_representation
 from optuna_mofs.features._table import FeatureTable
 
 _KEY = "description"
@@ -89,7 +89,7 @@ class StudyDescription:
         table = None if data["features"] is None else FeatureTable.from_json(data["features"])
         bound = None
         if data["representation"] is not None and table is not None:
-            bound = representation(data["representation"]).bind(table)
+            bound = get_representation(data["representation"]).bind(table)
         return cls(
             features=table,
             representation=bound,

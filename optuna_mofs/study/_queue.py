@@ -11,7 +11,7 @@ from optuna.exceptions import UpdateFinishedTrialError
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from optuna_mofs._optuna import PREFIX, trials_of
+from optuna_mofs._optuna import PREFIX, enqueued_attrs, retry_attrs, trials_of
 from optuna_mofs.features._representation import MaskFeatures
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import MASK
@@ -64,7 +64,7 @@ def enqueue_features(
             f"it has {sorted(described.space or {})}."
         )
     chosen, attr = described.representation.codec.encode(described.features.mask_of(features))
-    system_attrs: dict[str, Any] = {"fixed_params": {**chosen, **(params or {})}}
+    system_attrs = enqueued_attrs({**chosen, **(params or {})})
     if attr is not None:
         system_attrs[PREFIX + MASK] = attr
     study.add_trial(
@@ -123,21 +123,15 @@ def retry_interrupted(
 
 def _queue_again(study: Study, trial: FrozenTrial) -> None:
     # Queue first: killed between the two steps, the configuration runs twice rather than never.
-    earlier = trial.system_attrs.get("retry_history", [])
     study.add_trial(
         create_trial(
             state=TrialState.WAITING,
             params=trial.params,
             distributions=trial.distributions,
             user_attrs=trial.user_attrs,
-            # The keys of Optuna's own retry callback, so that its tools understand ours.
-            system_attrs={
-                **trial.system_attrs,
-                "failed_trial": trial.system_attrs.get("failed_trial", trial.number),
-                "retry_history": [*earlier, trial.number],
-            },
+            system_attrs=retry_attrs(trial),
         )
     )
-    # A worker that was only slow may have finished it by now, or while it is being told.
+    # A worker that was only slow may have finished it by now.
     with suppress(UpdateFinishedTrialError):
         study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)

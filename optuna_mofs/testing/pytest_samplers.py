@@ -20,9 +20,9 @@ from optuna.trial import Trial, TrialState
 
 from optuna_mofs._optuna import frozen_attr, read_study_attr
 from optuna_mofs.features._codec import LARGEST_ID
-from optuna_mofs.history._history import PROPOSAL
 from optuna_mofs.study._feature_sets import selected_features
 from optuna_mofs.study._queue import enqueue_features, retry_interrupted
+from optuna_mofs.study._trial_note import NOTE
 from optuna_mofs.testing._workers import Job, no_waiting, open_storage, run
 from optuna_mofs.testing.problems import PROBLEMS, make_study, mixed
 
@@ -45,13 +45,13 @@ class Proposing:
         study.optimize(PROBLEMS[problem], n_trials=self.trials)
         assert all(t.state == TrialState.COMPLETE for t in study.trials)
         for trial in study.trials[1:]:
-            note = frozen_attr(trial, PROPOSAL)
+            note = frozen_attr(trial, NOTE)
             assert note is not None
             assert note["operator"]
             assert all(0 <= parent < trial.number for parent in note["parents"])
 
     def test_direction_mirrors(self, sampler: SamplerFactory) -> None:
-        """Maximising the negative proposes the same as minimising."""
+        """Maximizing the negative proposes the same as minimizing."""
         down = make_study("mixed", sampler=sampler(3))
         down.optimize(mixed, n_trials=self.trials)
         up = make_study("mixed", maximize=True, sampler=sampler(3))

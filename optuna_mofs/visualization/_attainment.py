@@ -9,14 +9,14 @@ import numpy as np
 
 from optuna_mofs._typing import Floats
 from optuna_mofs.fronts._comparison import attainment_surfaces, same_metrics
-from optuna_mofs.study._completed_trials import StudyPoints, read_points
+from optuna_mofs.study._completed_trials import CompletedTrials, read_points
 from optuna_mofs.visualization._utils import (
     UPPER_RIGHT,
     NothingToPlotError,
     Studies,
+    apply_style,
     axis_title,
-    colour,
-    dressed,
+    color,
     faded,
     grouped,
     plotly,
@@ -81,9 +81,9 @@ def plot_attainment(
                 x=around[:, 0].tolist(),
                 y=around[:, 1].tolist(),
                 mode="lines",
-                line={"width": 0, "color": colour(i)},
+                line={"width": 0, "color": color(i)},
                 fill="toself",
-                fillcolor=faded(colour(i), 0.18),
+                fillcolor=faded(color(i), 0.18),
                 hoverinfo="skip",
                 showlegend=False,
                 legendgroup=name,
@@ -93,7 +93,7 @@ def plot_attainment(
             x=middle[:, 0].tolist(),
             y=middle[:, 1].tolist(),
             mode="lines",
-            line={"color": colour(i), "width": 2.5},
+            line={"color": color(i), "width": 2.5},
             name=label,
             legendgroup=name,
             hovertemplate="%{x:.4g}, %{y:.4g}<extra>" + label + "</extra>",
@@ -103,7 +103,7 @@ def plot_attainment(
     if points.signs[1] < 0:
         corner = {**corner, "y": 0.02, "yanchor": "bottom"}
     low, middle_level, high = (f"{level:.0%}" for level in levels)
-    dressed(
+    apply_style(
         figure,
         "What the runs attain" if several else "Fronts",
         subtitle=f"line: attained by {middle_level} of the runs, band: {low} to {high}"
@@ -116,7 +116,7 @@ def plot_attainment(
     return figure.update_xaxes(title=titles[0]).update_yaxes(title=titles[1])
 
 
-def _usable(points: StudyPoints) -> Floats:
+def _usable(points: CompletedTrials) -> Floats:
     return points.losses[points.feasible]
 
 

@@ -10,7 +10,7 @@ from optuna.study import Study
 
 from optuna_mofs.fronts._comparison import Reference, hypervolume_table
 from optuna_mofs.statistics import RankComparison, compare_ranks
-from optuna_mofs.visualization._utils import INK, MAIN, dressed, plotly
+from optuna_mofs.visualization._utils import INK, MAIN, apply_style, plotly
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,7 +87,7 @@ def plot_critical_difference(
     # Room for the longest name beside the axis.
     beside = min(320, 60 + 7 * max(map(len, found.names)))
     verdict = "differ" if found.is_significant else "do not differ significantly"
-    dressed(
+    apply_style(
         figure,
         "Mean ranks and critical difference",
         subtitle=f"{found.n_blocks} data sets or runs; Friedman p = {found.p_value:.2g}: the "

@@ -12,7 +12,7 @@ from optuna.study import Study
 
 from optuna_mofs.visualization._utils import (
     SCALE,
-    dressed,
+    apply_style,
     front_masks,
     percent,
     plotly,
@@ -30,7 +30,7 @@ def plot_feature_frequency(
     """Plot which features the front chooses, from its smallest sets to its largest.
 
     One row a feature, those chosen most often first; one column a number of features, or a range
-    of them; the colour is the share of the front's trials there that chose the feature.
+    of them; the color is the share of the front's trials there that chose the feature.
 
     Args:
         studies: A study, or several of the same features, whose fronts are taken together.
@@ -91,7 +91,7 @@ def plot_feature_frequency(
     )
     cut = "" if len(rows) == len(chosen) else f"the {len(rows)} most frequent of "
     title = "Features along the front"
-    dressed(
+    apply_style(
         figure,
         titled(title, runs[0]) if len(runs) == 1 else f"{title} of {len(runs)} studies",
         subtitle=f"{cut}{len(chosen):,} features that occur on the front, of {found.total:,}",

@@ -13,8 +13,8 @@ from optuna_mofs.visualization._utils import (
     ABOVE,
     MAIN,
     QUIET,
+    apply_style,
     axis_title,
-    dressed,
     front_masks,
     number,
     plotly,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 _STATES = ("not chosen", "chosen", "chosen for the first time")
-_COLOURS = ("#f3f5f8", "#a9c7e6", "#1f4f87")
+_COLORS = ("#f3f5f8", "#a9c7e6", "#1f4f87")
 
 
 def plot_feature_order(study: Study, *, max_features: int = 40) -> go.Figure:
@@ -94,7 +94,7 @@ def plot_feature_order(study: Study, *, max_features: int = 40) -> go.Figure:
         z=states.T.tolist(),
         zmin=-0.5,
         zmax=2.5,
-        colorscale=[[i / 3, _COLOURS[k]] for k in range(3) for i in (k, k + 1)],
+        colorscale=[[i / 3, _COLORS[k]] for k in range(3) for i in (k, k + 1)],
         showscale=False,
         xgap=1,
         ygap=1,
@@ -115,13 +115,13 @@ def plot_feature_order(study: Study, *, max_features: int = 40) -> go.Figure:
             x=[None],
             y=[None],
             mode="markers",
-            marker={"symbol": "square", "size": 12, "color": _COLOURS[state]},
+            marker={"symbol": "square", "size": 12, "color": _COLORS[state]},
             name=_STATES[state],
             row=1,
             col=1,
         )
     cut = "" if len(rows) == len(ranked) else f", the first {len(rows)} of {len(ranked):,}"
-    dressed(
+    apply_style(
         figure,
         titled("Order of features", study),
         subtitle=f"as they join the front, one column a trial{cut}",

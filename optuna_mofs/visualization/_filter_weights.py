@@ -12,12 +12,12 @@ from optuna.trial import TrialState
 
 from optuna_mofs._optuna import frozen_attr, trials_of
 from optuna_mofs.features._representation import weight_parameter, weights_from_raw
-from optuna_mofs.history._history import PROPOSAL
 from optuna_mofs.study._description import StudyDescription
+from optuna_mofs.study._trial_note import NOTE
 from optuna_mofs.visualization._utils import (
     NothingToPlotError,
-    colour,
-    dressed,
+    apply_style,
+    color,
     faded,
     plotly,
     titled,
@@ -54,12 +54,12 @@ def plot_filter_weights(study: Study, *, window: int | None = None) -> go.Figure
             y=np.round(means[:, j], 6).tolist(),
             stackgroup="weights",
             mode="lines" if len(numbers) > 1 else "markers",
-            line={"color": colour(j), "width": 1.5},
-            fillcolor=faded(colour(j), 0.55),
+            line={"color": color(j), "width": 1.5},
+            fillcolor=faded(color(j), 0.55),
             name=label,
             hovertemplate=f"{label}: " + "%{y:.3f} at trial %{x}<extra></extra>",
         )
-    dressed(
+    apply_style(
         figure,
         titled("Filter weights", study),
         subtitle=f"mean of {size} trials" if size > 1 else None,
@@ -78,7 +78,7 @@ def filter_weights(
     numbers, rows = [], []
     names = [weight_parameter(name) for name in filters]
     for trial in trials_of(study, (TrialState.COMPLETE,)):
-        remembered = (frozen_attr(trial, PROPOSAL) or {}).get("raw_weights", ())
+        remembered = (frozen_attr(trial, NOTE) or {}).get("raw_weights", ())
         if filters and all(name in trial.params for name in names):
             row = weights_from_raw(np.array([trial.params[name] for name in names]))
         elif trial.params.get("filter") in filters:

@@ -13,15 +13,15 @@ from optuna.trial import FrozenTrial
 
 from optuna_mofs.fronts._front import Front
 from optuna_mofs.fronts._preference import LexicographicPreference
-from optuna_mofs.study._completed_trials import StudyPoints, feature_count
+from optuna_mofs.study._completed_trials import CompletedTrials, feature_count
 from optuna_mofs.visualization._utils import (
     ACCENT,
     MAIN,
     QUIET,
     SECOND,
     NothingToPlotError,
+    apply_style,
     axis_title,
-    dressed,
     front_of,
     number,
     plotly,
@@ -44,7 +44,7 @@ def plot_front(
     """Plot the front of a study; the hover of a trial names its features.
 
     Args:
-        study: A study of two or three metrics; the third is shown by colour.
+        study: A study of two or three metrics; the third is shown by color.
         targets: Names or positions of the metrics to show. Default: all.
         preference: Marks the trial that it wants.
         knee: Whether the knee is marked.
@@ -83,10 +83,10 @@ def plot_front(
 
 
 class _Canvas:
-    """A figure, and the trials as points in it: two metrics by place, a third by colour."""
+    """A figure, and the trials as points in it: two metrics by place, a third by color."""
 
     def __init__(self, front: Front) -> None:
-        self.points: StudyPoints = front.points
+        self.points: CompletedTrials = front.points
         self._place = {trial.number: i for i, trial in enumerate(front.points.trials)}
         self._front = [self._place[trial.number] for trial in front]
         self._figure = plotly().Figure()
@@ -128,14 +128,14 @@ class _Canvas:
         }
         self._add(rows, texts, name="front", marker=marker)
 
-    def add_pick(self, trial: FrozenTrial, name: str, symbol: str, colour: str) -> None:
+    def add_pick(self, trial: FrozenTrial, name: str, symbol: str, color: str) -> None:
         row = self._place[trial.number]
         if self._finite[row]:
             marker = {
-                "color": colour,
+                "color": color,
                 "symbol": symbol,
                 "size": 18,
-                "line": {"width": 3, "color": colour},
+                "line": {"width": 3, "color": color},
             }
             text = f"<b>{name}</b><br>{self._long(row)}"
             self._add([row], [text], name=name, marker=marker)
@@ -144,7 +144,7 @@ class _Canvas:
         points = self.points
         titles = [axis_title(name, sign) for name, sign in zip(points.metric_names, points.signs)]
         count, different = len(self._front), len(np.unique(self._values[self._front], axis=0))
-        dressed(
+        apply_style(
             self._figure,
             titled("Front", points.study),
             subtitle=f"{count:,} of {len(points.trials):,} trials"

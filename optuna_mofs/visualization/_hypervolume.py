@@ -14,8 +14,8 @@ from optuna_mofs.visualization._utils import (
     LOWER_RIGHT,
     NothingToPlotError,
     Studies,
-    colour,
-    dressed,
+    apply_style,
+    color,
     faded,
     grouped,
     number,
@@ -80,13 +80,13 @@ def plot_hypervolume(
         if len(runs) > 1:
             several = True
             edges = np.asarray(np.quantile(table, [low, high], axis=0), dtype=np.float64)
-            _add_band(figure, x, edges, colour(i), name)
-        _add_line(figure, x, np.median(table, axis=0), colour(i), name, len(runs))
+            _add_band(figure, x, edges, color(i), name)
+        _add_line(figure, x, np.median(table, axis=0), color(i), name, len(runs))
     if not figure.data:
         raise NothingToPlotError("No name has a finished trial in each of its studies.")
     shown = ", ".join(f"{name} {number(value)}" for name, value in bound.items())
     band = f"; line: median, band: {low:.0%} to {high:.0%} of the runs" if several else ""
-    dressed(
+    apply_style(
         figure,
         "Hypervolume over trials",
         subtitle=f"reference {shown}{band}",
@@ -101,7 +101,7 @@ def _add_line(
     figure: go.Figure,
     x: NDArray[np.int64],
     y: NDArray[np.float64],
-    line_colour: str,
+    line_color: str,
     name: str,
     n_runs: int,
 ) -> None:
@@ -110,8 +110,8 @@ def _add_line(
         x=x.tolist(),
         y=np.round(y, 10).tolist(),
         mode="lines" if len(x) > 1 else "markers",
-        line={"color": line_colour, "width": 2.5, "shape": "hv"},
-        marker={"color": line_colour, "size": 9},
+        line={"color": line_color, "width": 2.5, "shape": "hv"},
+        marker={"color": line_color, "size": 9},
         name=label,
         legendgroup=name,
         hovertemplate="%{x} trials: %{y:.5g}<extra>" + label + "</extra>",
@@ -122,7 +122,7 @@ def _add_band(
     figure: go.Figure,
     x: NDArray[np.int64],
     edges: NDArray[np.float64],
-    line_colour: str,
+    line_color: str,
     name: str,
 ) -> None:
     for edge, fill in zip(edges, (None, "tonexty")):
@@ -130,9 +130,9 @@ def _add_band(
             x=x.tolist(),
             y=np.round(edge, 10).tolist(),
             mode="lines",
-            line={"width": 0, "shape": "hv", "color": line_colour},
+            line={"width": 0, "shape": "hv", "color": line_color},
             fill=fill,
-            fillcolor=faded(line_colour, 0.18),
+            fillcolor=faded(line_color, 0.18),
             hoverinfo="skip",
             showlegend=False,
             legendgroup=name,

@@ -18,8 +18,8 @@ from optuna_mofs.visualization._utils import (
     MAIN,
     QUIET,
     NothingToPlotError,
+    apply_style,
     axis_title,
-    dressed,
     plotly,
     titled,
 )
@@ -103,7 +103,7 @@ def plot_lexicographic_targets(study: Study, preference: LexicographicPreference
         title = axis_title(name, points.signs[column])
         shown = points.signs[column] * _range(losses[:, column], targets[:, column])
         figure.update_yaxes(title=title, range=sorted(shown.tolist()), row=row, col=1)
-    dressed(
+    apply_style(
         figure,
         titled("Lexicographic targets", study),
         subtitle="most important metric first",

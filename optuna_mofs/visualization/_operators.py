@@ -14,7 +14,7 @@ from optuna_mofs.visualization._utils import (
     LOWER_RIGHT,
     MAIN,
     NothingToPlotError,
-    dressed,
+    apply_style,
     faded,
     operator_of,
     percent,
@@ -75,7 +75,7 @@ def plot_operators(study: Study) -> go.Figure:
             showarrow=False,
             font={"color": "#6f7782", "size": 12},
         )
-    dressed(
+    apply_style(
         figure,
         titled("What made the front", study),
         subtitle="at the end of a bar: share of its trials that joined the front",

@@ -18,15 +18,15 @@ from optuna_mofs._imports import optional_import
 from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.fronts._front import Front, pareto_front
-from optuna_mofs.history._history import PROPOSAL
 from optuna_mofs.study._completed_trials import feature_count, feature_text
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import selected_mask, shorten
+from optuna_mofs.study._trial_note import NOTE
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-#: One colour a study, filter or method; easy to tell apart for the colour-blind too.
+#: One color a study, filter or method; easy to tell apart for the color-blind too.
 PALETTE = (
     "#2f6db3",
     "#e07b39",
@@ -56,23 +56,23 @@ def plotly(module: str = "graph_objects") -> ModuleType:
     return optional_import(f"plotly.{module}", "all")
 
 
-def colour(i: int) -> str:
-    """The i-th colour; they come around again."""
+def color(i: int) -> str:
+    """The i-th color; they come around again."""
     return PALETTE[i % len(PALETTE)]
 
 
-def faded(hex_colour: str, opacity: float) -> str:
-    """A colour that lets through what is below.
+def faded(hex_color: str, opacity: float) -> str:
+    """A color that lets through what is below.
 
     Example:
         >>> faded("#ff8000", 0.25)
         'rgba(255,128,0,0.25)'
     """
-    red, green, blue = (int(hex_colour[i : i + 2], 16) for i in (1, 3, 5))
+    red, green, blue = (int(hex_color[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity:g})"
 
 
-def dressed(
+def apply_style(
     figure: go.Figure, title: str, *, subtitle: str | None = None, **layout: Any
 ) -> go.Figure:
     """The figure with title, fonts, background and legend as all have them.
@@ -309,7 +309,7 @@ def _features(study: Study) -> FeatureTable:
 
 def operator_of(trial: FrozenTrial) -> str | None:
     """The operator that made a trial, or None where nobody said."""
-    note = frozen_attr(trial, PROPOSAL)
+    note = frozen_attr(trial, NOTE)
     told = (note or {}).get("operator") or trial.user_attrs.get("operator")
     return None if told is None else str(told)
 

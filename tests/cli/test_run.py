@@ -255,7 +255,7 @@ def test_figures_for_the_dashboard() -> None:
     before = set(_study()._storage.get_study_system_attrs(_study()._study_id))
     assert main(["run", "--trials", "1", "--dashboard", "--quiet"]) == 0
     after = set(_study()._storage.get_study_system_attrs(_study()._study_id))
-    assert "minimise *error*" in dashboard.get_note(_study())
+    assert "minimize *error*" in dashboard.get_note(_study())
     assert len(after - before) > 3, "figures in pieces"
 
 

@@ -21,7 +21,7 @@ def test_what_is_remembered_is_recalled() -> None:
 
 def test_settings_of_a_later_version_are_understood() -> None:
     study = optuna.create_study()
-    write_study_attr(study, "run", {"data": "a.csv", "colour": "blue"})
+    write_study_attr(study, "run", {"data": "a.csv", "color": "blue"})
     assert Settings.recall(study) == Settings(data="a.csv")
 
 

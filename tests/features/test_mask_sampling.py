@@ -8,7 +8,7 @@ from scipy import stats
 
 from optuna_mofs.features import FeatureTable
 from optuna_mofs.features._mask_sampling import (
-    cheap_first,
+    cost_adjusted,
     ensemble_mask,
     ensemble_probability,
     geometric_size,
@@ -102,15 +102,15 @@ def test_extreme_scores_are_certain_only_where_equation_2_says_so():
 
 def test_dear_features_are_less_likely_and_equal_costs_change_nothing():
     probability = np.full(3, 0.4)
-    found = cheap_first(probability, np.array([1.0, 2.0, 3.0]))
+    found = cost_adjusted(probability, np.array([1.0, 2.0, 3.0]))
     assert found[0] > found[1] > found[2]
     assert found[1] == pytest.approx(0.4)
     odds = found / (1 - found)
     assert odds[0] / odds[2] == pytest.approx(3)
-    np.testing.assert_array_equal(cheap_first(probability, np.ones(3)), probability)
-    np.testing.assert_array_equal(cheap_first(probability, np.zeros(3)), probability)
-    np.testing.assert_array_equal(cheap_first(probability, None), probability)
-    free = cheap_first(probability, np.array([0.0, 1.0, 1.0]))
+    np.testing.assert_array_equal(cost_adjusted(probability, np.ones(3)), probability)
+    np.testing.assert_array_equal(cost_adjusted(probability, np.zeros(3)), probability)
+    np.testing.assert_array_equal(cost_adjusted(probability, None), probability)
+    free = cost_adjusted(probability, np.array([0.0, 1.0, 1.0]))
     assert 0.99 < free[0] < 1
 
 

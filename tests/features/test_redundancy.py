@@ -14,9 +14,9 @@ from optuna_mofs.features import _redundancy as likeness
 from optuna_mofs.features._redundancy import (
     Similarity,
     best_first,
-    chosen_apart,
+    median_redundancy,
     nearest_features,
-    typical_share,
+    select_non_redundant,
 )
 from optuna_mofs.filters import FilterData
 
@@ -55,7 +55,7 @@ def test_groups_are_as_alike_as_their_most_alike_columns() -> None:
                 assert np.isclose(found[a, b], most if most >= 0.04 else 0, atol=1e-5)
 
 
-def test_few_neighbours_of_many_features(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_neighbors_of_many_features(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(likeness, "_PAIRS", 14)
     monkeypatch.setattr(likeness, "_FEWEST", 2)
     others, shares = nearest_features(FilterData(X, Y))
@@ -90,7 +90,7 @@ def middle_share(data: np.ndarray, groups: list[list[int]]) -> float:
 @pytest.mark.parametrize("groups", [None, [[0, 3], [1], [2, 4], [6]]])
 @pytest.mark.parametrize("form", [np.asarray, pd.DataFrame, sparse.csr_array])
 def test_typical_share_is_that_of_the_middle_feature(groups, form) -> None:
-    found = typical_share(FilterData(form(X), Y), groups)
+    found = median_redundancy(FilterData(form(X), Y), groups)
     # Column 5 belongs to no feature.
     assert found == pytest.approx(middle_share(X, groups or [[j] for j in range(7)]), abs=1e-5)
 
@@ -98,13 +98,13 @@ def test_typical_share_is_that_of_the_middle_feature(groups, form) -> None:
 def test_typical_share_of_many_features_looks_at_a_spread_of_them() -> None:
     pairs = np.repeat(RANDOM.normal(size=(40, 350)), 2, axis=1)
     target = np.arange(40) % 2
-    assert typical_share(FilterData(pairs, target)) == 1.0
-    assert typical_share(FilterData(pairs[:, ::2], target)) < 0.6
+    assert median_redundancy(FilterData(pairs, target)) == 1.0
+    assert median_redundancy(FilterData(pairs[:, ::2], target)) < 0.6
 
 
 @pytest.mark.parametrize("data", [X[:, :1], np.ones((80, 3))])
 def test_typical_share_of_what_has_no_other(data: np.ndarray) -> None:
-    assert typical_share(FilterData(data, Y)) == 0.0
+    assert median_redundancy(FilterData(data, Y)) == 0.0
 
 
 @st.composite
@@ -145,7 +145,7 @@ def test_chosen_step_by_step(similar: Similarity, data: st.DataObject) -> None:
         worth[expected] = -1
         expected.append(int(worth.argmax()))
         np.maximum.at(share, similar.others[expected[-1]], similar.shares[expected[-1]])
-    assert chosen_apart(score, count, penalty=penalty, similar=similar) == expected
+    assert select_non_redundant(score, count, penalty=penalty, similar=similar) == expected
 
 
 TWINS = Similarity(np.array([[1], [0], [0]]), np.array([[1.0], [1.0], [0.0]]))
@@ -153,9 +153,9 @@ TWINS = Similarity(np.array([[1], [0], [0]]), np.array([[1.0], [1.0], [0.0]]))
 
 def test_a_copy_of_a_fixed_feature_comes_last() -> None:
     score = np.array([np.nan, 0.9, 0.1])
-    assert chosen_apart(score, 1, penalty=1.0, similar=TWINS, fixed=[0]) == [2]
-    assert chosen_apart(score, 1, penalty=0.5, similar=TWINS, fixed=[0]) == [1]
-    assert chosen_apart(score, 3, penalty=1.0, similar=TWINS, fixed=[0]) == [2, 1]
+    assert select_non_redundant(score, 1, penalty=1.0, similar=TWINS, fixed=[0]) == [2]
+    assert select_non_redundant(score, 1, penalty=0.5, similar=TWINS, fixed=[0]) == [1]
+    assert select_non_redundant(score, 3, penalty=1.0, similar=TWINS, fixed=[0]) == [2, 1]
 
 
 @pytest.mark.parametrize(

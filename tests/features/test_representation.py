@@ -16,7 +16,7 @@ from optuna_mofs.features import (
     MaskFeatures,
     Similarity,
     SingleFilterFeatures,
-    representation,
+    get_representation,
 )
 from optuna_mofs.features._codec import unpack_attribute
 from optuna_mofs.features._representation import weights_from_raw
@@ -104,7 +104,7 @@ def test_copies_of_chosen_features_come_later_by_the_penalty():
     assert everything.all()
 
 
-def test_unknown_similarity_penalises_nothing():
+def test_unknown_similarity_penalizes_nothing():
     features = table(20)
     bound = FilterEnsembleFeatures(redundancy_penalty=True).bind(features)
     np.testing.assert_array_equal(
@@ -141,7 +141,7 @@ def test_ranks_of_a_fold_overrule_those_of_the_table():
 
 
 @pytest.mark.parametrize(
-    ("asked", "share", "penalised"),
+    ("asked", "share", "penalized"),
     [
         ("auto", 0.5, True),
         ("auto", 0.49, False),
@@ -149,12 +149,12 @@ def test_ranks_of_a_fold_overrule_those_of_the_table():
         (False, 1.0, False),
     ],
 )
-def test_a_penalty_where_features_are_alike(asked, share, penalised):
+def test_a_penalty_where_features_are_alike(asked, share, penalized):
     features = FilterEnsembleFeatures(redundancy_penalty=asked)
-    settled = features.settled(lambda: share)
-    assert ("redundancy_penalty" in settled.bind(table(9)).distributions) == penalised
-    assert settled.needs_similar == penalised
-    assert settled.to_json()["redundancy_penalty"] is penalised
+    resolve = features.resolve(lambda: share)
+    assert ("redundancy_penalty" in resolve.bind(table(9)).distributions) == penalized
+    assert resolve.needs_similar == penalized
+    assert resolve.to_json()["redundancy_penalty"] is penalized
     # The user's own object stays as it was.
     assert features.redundancy_penalty == asked
 
@@ -165,7 +165,7 @@ def test_nobody_is_asked_where_nothing_depends_on_it():
 
     papers = FilterEnsembleFeatures(redundancy_penalty=False)
     for features in (papers, SingleFilterFeatures(), MaskFeatures()):
-        assert type(features.settled(never)) is type(features)
+        assert type(features.resolve(never)) is type(features)
 
 
 def test_suggestions_of_each_representation():
@@ -177,8 +177,8 @@ def test_suggestions_of_each_representation():
     }
     without = FilterEnsembleFeatures().bind(features)
     assert without.distributions == papers
-    penalised = FilterEnsembleFeatures(redundancy_penalty=True).bind(features)
-    assert penalised.distributions == {
+    penalized = FilterEnsembleFeatures(redundancy_penalty=True).bind(features)
+    assert penalized.distributions == {
         **papers,
         "redundancy_penalty": FloatDistribution(0.0, 1.0),
     }
@@ -198,7 +198,7 @@ def test_binding_leaves_the_users_object_alone_and_json_brings_it_back(make):
     before = dict(vars(original))
     bound = original.bind(table(40))
     assert vars(original) == before
-    again = representation(json.loads(json.dumps(bound.to_json())))
+    again = get_representation(json.loads(json.dumps(bound.to_json())))
     assert type(again) is make
     assert again.bind(table(40)).to_json() == bound.to_json()
     assert again.ranks == original.ranks
@@ -223,10 +223,10 @@ def test_masks_ignore_ranks_and_need_all_suggestions():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: representation("filters"), "must be one of .*'filter_ensemble'.*'filters'"),
-        (lambda: representation(5), "but is 5"),
-        (lambda: representation(MaskFeatures), "MaskFeatures"),
-        (lambda: representation({"form": "bits"}), "must be one of"),
+        (lambda: get_representation("filters"), "must be one of .*'filter_ensemble'.*'filters'"),
+        (lambda: get_representation(5), "but is 5"),
+        (lambda: get_representation(MaskFeatures), "MaskFeatures"),
+        (lambda: get_representation({"form": "bits"}), "must be one of"),
         (lambda: MaskFeatures(form="words"), "'words'"),
         (lambda: FilterEnsembleFeatures(ranks="none"), "'fold' or 'all', but is 'none'"),
         (lambda: FilterEnsembleFeatures(redundancy_penalty="yes"), "or 'auto', but is 'yes'"),

@@ -155,10 +155,10 @@ def test_groups_score_by_their_best_column(cancer):
 
 def test_groups_of_a_one_hot_code_are_named_by_it():
     rng = np.random.default_rng(0)
-    colour = rng.choice(["red", "blue", "green"], 60)
-    frame = pd.get_dummies(pd.DataFrame({"size": rng.normal(size=60), "colour": colour}))
-    ensemble = FilterEnsemble(FAST).fit(frame, colour == "red", groups=[[0], [1, 2, 3]])
-    assert ensemble.to_frame().index.tolist() == ["colour", "size"]
+    color = rng.choice(["red", "blue", "green"], 60)
+    frame = pd.get_dummies(pd.DataFrame({"size": rng.normal(size=60), "color": color}))
+    ensemble = FilterEnsemble(FAST).fit(frame, color == "red", groups=[[0], [1, 2, 3]])
+    assert ensemble.to_frame().index.tolist() == ["color", "size"]
 
 
 def test_nan_of_one_column_does_not_spoil_its_group(cancer):

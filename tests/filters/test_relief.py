@@ -17,7 +17,7 @@ def test_order_agrees_with_skrebate(load):
 
 
 def test_by_hand():
-    # One neighbour of each class: hit differs by 1/3, misses by 1 and 2/3 (or mirrored).
+    # One neighbor of each class: hit differs by 1/3, misses by 1 and 2/3 (or mirrored).
     X = np.array([[0.0], [1.0], [2.0], [3.0]])
     y = np.array([0, 0, 1, 1])
     # Samples 0 and 3: hit 1/3, both misses (k = 2) 2/3 and 1; samples 1 and 2: 1/3 and 2/3.

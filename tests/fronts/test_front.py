@@ -72,26 +72,26 @@ def test_constraints_are_respected_as_best_trials_does(case, data):
 
 @quick
 @given(studies(coarse))
-def test_maximising_mirrors_minimising(case):
+def test_maximizing_mirrors_minimizing(case):
     points, directions = case
     signs = np.array([1.0 if d == "minimize" else -1.0 for d in directions])
     given_way = pareto_front(make_study(points, directions))
-    minimised = pareto_front(make_study(points * signs))
+    minimized = pareto_front(make_study(points * signs))
     reference = np.full(len(signs), 10.0) * signs
-    assert [t.number for t in given_way] == [t.number for t in minimised]
-    assert given_way.knee().number == minimised.knee().number
-    assert given_way.best().number == minimised.best().number
+    assert [t.number for t in given_way] == [t.number for t in minimized]
+    assert given_way.knee().number == minimized.knee().number
+    assert given_way.best().number == minimized.best().number
     tolerances, goals = ["20%"] * len(signs), np.full(len(signs), 2.0)
     assert (
         given_way.lexicographic(tolerances=tolerances, goals=list(goals * signs)).number
-        == minimised.lexicographic(tolerances=tolerances, goals=list(goals)).number
+        == minimized.lexicographic(tolerances=tolerances, goals=list(goals)).number
     )
     assert given_way.hypervolume(reference) == pytest.approx(
-        minimised.hypervolume(np.abs(reference))
+        minimized.hypervolume(np.abs(reference))
     )
-    assert given_way.hypervolume() == pytest.approx(minimised.hypervolume())
-    np.testing.assert_array_equal(given_way.ideal, minimised.ideal * signs)
-    np.testing.assert_array_equal(given_way.nadir, minimised.nadir * signs)
+    assert given_way.hypervolume() == pytest.approx(minimized.hypervolume())
+    np.testing.assert_array_equal(given_way.ideal, minimized.ideal * signs)
+    np.testing.assert_array_equal(given_way.nadir, minimized.nadir * signs)
 
 
 @quick
@@ -175,7 +175,7 @@ def test_best_under_caps():
     assert front.best(fraction=0.4, max_features=3).number == 2
 
 
-def test_a_cap_on_a_maximised_metric_is_a_floor():
+def test_a_cap_on_a_maximized_metric_is_a_floor():
     study = make_study(
         [(0.9, 10), (0.8, 5), (0.6, 1)], ["maximize", "minimize"], names=["accuracy", "size"]
     )
@@ -207,7 +207,7 @@ def test_one_standard_error():
     assert front.one_standard_error(sparsity="fraction").number == 1
 
 
-def test_one_standard_error_of_a_maximised_metric():
+def test_one_standard_error_of_a_maximized_metric():
     study = make_study(
         [(0.90, 20), (0.88, 8), (0.80, 3)],
         ["maximize", "minimize"],

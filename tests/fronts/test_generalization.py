@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from optuna_mofs.fronts import generalisation, hypervolume
+from optuna_mofs.fronts import generalization, hypervolume
 from tests.fronts.helpers import make_study
 
 
@@ -31,10 +31,10 @@ def study_of_three():
 def test_hypervolume_of_the_fronts_test_values():
     # Trial 2 is dominated by what the search saw: its good test value does not count.
     objective = Shifted({0: [0.4, 0.8], 1: [0.35, 0.2], 2: [0.0, 0.0]})
-    outcome = generalisation(study_of_three(), objective, "X", "y", reference=[1, 1])
+    outcome = generalization(study_of_three(), objective, "X", "y", reference=[1, 1])
     assert objective.refitted == [0, 1]
     assert outcome.hypervolume == pytest.approx(hypervolume([[0.35, 0.2]], 1.0))
-    assert outcome.optimisation_hypervolume == pytest.approx(
+    assert outcome.optimization_hypervolume == pytest.approx(
         hypervolume([[0.1, 0.8], [0.3, 0.2]], 1.0)
     )
     assert outcome.reference == {"error": 1.0, "fraction": 1.0}
@@ -46,30 +46,30 @@ def test_hypervolume_of_the_fronts_test_values():
 
 
 def test_default_reference_is_that_of_the_front():
-    outcome = generalisation(study_of_three(), Shifted({0: [0.1, 0.8], 1: [0.3, 0.2]}), "X", "y")
+    outcome = generalization(study_of_three(), Shifted({0: [0.1, 0.8], 1: [0.3, 0.2]}), "X", "y")
     assert outcome.reference == {"error": 0.5, "fraction": 0.9}
     assert outcome.hypervolume == outcome.front.hypervolume()
 
 
-def test_maximised_metrics():
+def test_maximized_metrics():
     study = make_study([(0.9, 0.5)], ["maximize", "minimize"])
-    outcome = generalisation(study, Shifted({0: [0.8, 0.5]}), "X", "y", reference=[0.0, 1.0])
+    outcome = generalization(study, Shifted({0: [0.8, 0.5]}), "X", "y", reference=[0.0, 1.0])
     assert outcome.hypervolume == pytest.approx(0.8 * 0.5)
-    assert outcome.optimisation_hypervolume == pytest.approx(0.9 * 0.5)
+    assert outcome.optimization_hypervolume == pytest.approx(0.9 * 0.5)
 
 
 def test_a_test_value_that_cannot_be_measured_adds_nothing():
     objective = Shifted({0: [np.nan, 0.8], 1: [0.3, 0.2]})
-    outcome = generalisation(study_of_three(), objective, "X", "y", reference=[1, 1])
+    outcome = generalization(study_of_three(), objective, "X", "y", reference=[1, 1])
     assert outcome.hypervolume == pytest.approx(0.7 * 0.8)
     assert np.isnan(outcome.frame.loc[0, "error_test"])
 
 
 def test_what_cannot_be_is_refused():
     with pytest.raises(ValueError, match="Nothing to test"):
-        generalisation(make_study([], ["minimize"]), Shifted({}), "X", "y")
+        generalization(make_study([], ["minimize"]), Shifted({}), "X", "y")
     with pytest.raises(ValueError, match="3 test values for trial 0"):
-        generalisation(study_of_three(), Shifted({0: [1.0, 2.0, 3.0]}), "X", "y")
+        generalization(study_of_three(), Shifted({0: [1.0, 2.0, 3.0]}), "X", "y")
 
 
 def test_trials_of_equal_parameters_are_fitted_once():
@@ -77,7 +77,7 @@ def test_trials_of_equal_parameters_are_fitted_once():
         [(0.1, 0.8), (0.1, 0.8)], names=["error", "fraction"], user_attrs=[{}, {"repeat_of": 0}]
     )
     objective = Shifted({0: [0.4, 0.8]})
-    outcome = generalisation(study, objective, "X", "y", reference=[1, 1])
+    outcome = generalization(study, objective, "X", "y", reference=[1, 1])
     assert objective.refitted == [0]
     assert outcome.frame.index.tolist() == [0, 1]
     assert outcome.frame["error_test"].tolist() == [0.4, 0.4]

@@ -113,8 +113,8 @@ def test_inputs_are_not_changed():
 
 @quick
 @given(point_arrays(widths=(2, 3)), st.booleans())
-def test_each_entry_is_the_volume_so_far_and_the_last_that_of_the_front(points, maximise):
-    directions = ["maximize" if maximise else "minimize", *["minimize"] * (points.shape[1] - 1)]
+def test_each_entry_is_the_volume_so_far_and_the_last_that_of_the_front(points, maximize):
+    directions = ["maximize" if maximize else "minimize", *["minimize"] * (points.shape[1] - 1)]
     study = make_study(points, directions)
     signs = np.array([-1.0 if d == "maximize" else 1.0 for d in directions])
     history = hypervolume_history(study)

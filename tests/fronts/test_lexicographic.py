@@ -107,7 +107,7 @@ def test_priorities_left_out_follow_in_order():
 
 
 def test_percent_of_a_negative_best_value_loosens():
-    # A maximised accuracy arrives with its sign changed: 10 % of 0.9 may be given up.
+    # A maximized accuracy arrives with its sign changed: 10 % of 0.9 may be given up.
     points = [[-0.9, 50.0], [-0.82, 5.0], [-0.7, 1.0]]
     assert lexicographic_index(points, tolerances=["10%", 0]) == 1
 

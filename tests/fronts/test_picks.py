@@ -10,7 +10,7 @@ from tests.fronts.helpers import point_arrays, quick, special
 
 
 def distance_to_line(points: np.ndarray) -> np.ndarray:
-    """Distance below the straight line between the extreme points, after normalising."""
+    """Distance below the straight line between the extreme points, after normalizing."""
     scaled = (points - points.min(axis=0)) / np.ptp(points, axis=0)
     first, last = scaled[scaled[:, 0].argmin()], scaled[scaled[:, 1].argmin()]
     along = last - first

@@ -148,7 +148,7 @@ def test_names_and_positions_say_the_same():
 
 @quick
 @given(st.lists(st.tuples(value, value), min_size=1, max_size=8), st.sampled_from([1.0, "25%"]))
-def test_maximising_is_minimising_the_negative(rows, tolerance):
+def test_maximizing_is_minimizing_the_negative(rows, tolerance):
     down = study_of([(-a, b) for a, b in rows])
     up = study_of(rows, directions=["maximize", "minimize"])
     mine = LexicographicPreference(tolerances={0: tolerance}, goals={0: 3.0})
@@ -167,7 +167,7 @@ def test_the_front_picks_the_same(rows):
     assert front.number == best.number
 
 
-def test_percent_of_a_maximised_metric_loosens():
+def test_percent_of_a_maximized_metric_loosens():
     study = study_of([(0.9, 50), (0.82, 5), (0.7, 1)], directions=["maximize", "minimize"])
     assert LexicographicPreference(tolerances={0: "10%"}).best(study).number == 1
 

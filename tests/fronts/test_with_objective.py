@@ -12,7 +12,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 
 from optuna_mofs import FeatureSelectionObjective, MaskFeatures, selected_mask
-from optuna_mofs.fronts import generalisation, hypervolume, hypervolume_history, pareto_front
+from optuna_mofs.fronts import generalization, hypervolume, hypervolume_history, pareto_front
 
 SPACE = {"var_smoothing": FloatDistribution(1e-9, 1.0, log=True)}
 
@@ -85,10 +85,10 @@ def test_best_with_few_features(searched):
     assert front.best(max_features=cap).user_attrs["n_features"] == cap
 
 
-def test_generalisation_is_that_of_the_refitted_models(searched, wine):
+def test_generalization_is_that_of_the_refitted_models(searched, wine):
     objective, study = searched
     _, X_test, _, y_test = wine
-    outcome = generalisation(study, objective, X_test, y_test)
+    outcome = generalization(study, objective, X_test, y_test)
     assert outcome.reference == {"error": 1.0, "fraction": 1.0}
     for trial in outcome.front:
         predicted = objective.refit(trial).predict(X_test)

@@ -23,10 +23,10 @@ from optuna_mofs.features._codec import pack, unpack
 from optuna_mofs.features._representation import MaskFeatures
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history import _history as module
-from optuna_mofs.history._history import PROPOSAL, History, unchanged
 from optuna_mofs.study._description import MeasureDescription, StudyDescription
 from optuna_mofs.study._feature_sets import selected_mask, suggest_features
 from optuna_mofs.study._queue import enqueue_features
+from optuna_mofs.study._trial_note import NOTE, History, n_unchanged
 
 TABLE = FeatureTable(names=tuple(f"f{j}" for j in range(11)), fixed=(2,))
 KIND = CategoricalDistribution(["a", "b", "c"])
@@ -88,7 +88,7 @@ def _objective(trial: Trial, place: int, form: str | None) -> tuple[float, float
     size = 0
     if form is not None:
         size = int(suggest_features(trial, TABLE, form=form).sum())
-    write_trial_attr(trial.study, trial, PROPOSAL, {"operator": f"op{place}"})
+    write_trial_attr(trial.study, trial, NOTE, {"operator": f"op{place}"})
     if trial.suggest_categorical("kind", ["a", "b", "c"]) == "a":
         trial.suggest_int("steps", 0, 4 * (place % 3 + 1), step=4 if place % 2 else 2)
     else:
@@ -126,7 +126,7 @@ def test_incremental_is_from_scratch_in_any_order(form: str | None, data: st.Dat
     same(history, fresh)
     for trial in study.trials:
         params = {**trial.params, "late": trial.params.get("late", 0.5)}
-        assert history.is_known(params) == fresh.is_known(params)
+        assert history.contains_params(params) == fresh.contains_params(params)
 
 
 def test_a_late_trial_goes_to_its_place() -> None:
@@ -144,7 +144,7 @@ def test_a_late_trial_goes_to_its_place() -> None:
 # ---- what is in it ------------------------------------------------------------------------------
 
 
-def test_values_are_minimised_and_finite() -> None:
+def test_values_are_minimized_and_finite() -> None:
     study = new_study(["minimize", "maximize"])
     add(study, {"x": (X, 0.5)}, [1.0, 2.0])
     add(study, {"x": (X, 0.5)}, [math.inf, -math.inf])
@@ -227,7 +227,7 @@ def test_a_trial_of_another_version_of_the_objective_is_survived() -> None:
     history = read(study)
     assert len(history) == 3
     assert np.isnan(history.rows[:, 0]).sum() == 2
-    assert history.is_known({"kind": study.trials[0].params["kind"]}) in (True, False)
+    assert history.contains_params({"kind": study.trials[0].params["kind"]}) in (True, False)
 
 
 # ---- the reference point ------------------------------------------------------------------------
@@ -267,13 +267,15 @@ def test_known_configurations() -> None:
     add(study, {"kind": (KIND, "b"), "n": (N, 3)}, state=TrialState.FAIL)
     add(study, {"kind": (KIND, "b"), "n": (N, 4)})
     history = read(study)
-    assert history.is_known({"kind": "a", "x": 0.5})
-    assert history.is_known({"kind": "a", "x": 0.5, "n": 7}), "n is not active on this branch"
-    assert not history.is_known({"kind": "a", "x": 0.25, "n": 7})
-    assert not history.is_known({"kind": "c", "x": 0.5, "n": 7})
-    assert not history.is_known({"kind": "a"})
-    assert history.is_known({"kind": "b", "x": 0.1, "n": 4})
-    assert history.is_known({"kind": "b", "x": 0.1, "n": 3}), "failed"
+    assert history.contains_params({"kind": "a", "x": 0.5})
+    assert history.contains_params({"kind": "a", "x": 0.5, "n": 7}), (
+        "n is not active on this branch"
+    )
+    assert not history.contains_params({"kind": "a", "x": 0.25, "n": 7})
+    assert not history.contains_params({"kind": "c", "x": 0.5, "n": 7})
+    assert not history.contains_params({"kind": "a"})
+    assert history.contains_params({"kind": "b", "x": 0.1, "n": 4})
+    assert history.contains_params({"kind": "b", "x": 0.1, "n": 3}), "failed"
 
 
 @pytest.mark.parametrize("state", [TrialState.FAIL, TrialState.PRUNED, TrialState.WAITING])
@@ -289,8 +291,8 @@ def test_a_trial_cut_off_between_suggestions_forbids_nothing(
     if not whole_first:
         add(study, whole)
     history = read(study)
-    assert history.is_known({"kind": "a", "x": 0.5})
-    assert not history.is_known({"kind": "b", "x": 0.5})
+    assert history.contains_params({"kind": "a", "x": 0.5})
+    assert not history.contains_params({"kind": "b", "x": 0.5})
 
 
 def test_a_branch_without_parameters_does_not_make_prefixes_whole() -> None:
@@ -299,8 +301,8 @@ def test_a_branch_without_parameters_does_not_make_prefixes_whole() -> None:
     add(study, {"kind": (KIND, "a"), "x": (X, 0.5)})
     add(study, {"kind": (KIND, "b")}, state=TrialState.FAIL)  # cut off before its own parameter
     history = read(study)
-    assert history.is_known({"kind": "c", "x": 0.5})
-    assert not history.is_known({"kind": "b", "x": 0.5})
+    assert history.contains_params({"kind": "c", "x": 0.5})
+    assert not history.contains_params({"kind": "b", "x": 0.5})
 
 
 def test_running_and_queued_configurations_are_known() -> None:
@@ -311,10 +313,10 @@ def test_running_and_queued_configurations_are_known() -> None:
     study.enqueue_trial({"kind": "c"})
     study.enqueue_trial({"kind": "no such choice", "x": 0.5})
     history = read(study)
-    assert history.is_known(running.params)
-    assert history.is_known({"kind": "b", "x": 0.125})
-    assert not history.is_known({"kind": "c", "x": 0.125})
-    assert not read(study, but=running.number).is_known(running.params)
+    assert history.contains_params(running.params)
+    assert history.contains_params({"kind": "b", "x": 0.125})
+    assert not history.contains_params({"kind": "c", "x": 0.125})
+    assert not read(study, but=running.number).contains_params(running.params)
 
 
 def test_a_running_trial_is_forgotten_when_it_is_the_asking_one() -> None:
@@ -324,11 +326,11 @@ def test_a_running_trial_is_forgotten_when_it_is_the_asking_one() -> None:
     history = History(StudyDescription.read(study))
     for _ in range(2):
         history.update(study, but=0)
-        assert not history.is_known(trials[0].params)
-        assert history.is_known(trials[1].params)
+        assert not history.contains_params(trials[0].params)
+        assert history.contains_params(trials[1].params)
         history.update(study, but=1)
-        assert history.is_known(trials[0].params)
-        assert not history.is_known(trials[1].params)
+        assert history.contains_params(trials[0].params)
+        assert not history.contains_params(trials[1].params)
 
 
 def test_queued_masks_are_known() -> None:
@@ -338,8 +340,8 @@ def test_queued_masks_are_known() -> None:
     history = read(study)
     assert history.codec is not None
     params, _ = history.codec.encode(TABLE.mask_of(["f1", "f7"]))
-    assert history.is_known({**params, "x": 0.5})
-    assert not history.is_known({**params, "x": 0.25})
+    assert history.contains_params({**params, "x": 0.5})
+    assert not history.contains_params({**params, "x": 0.25})
 
 
 def test_single_values_do_not_hide_a_repeat() -> None:
@@ -347,7 +349,7 @@ def test_single_values_do_not_hide_a_repeat() -> None:
     add(study, {"x": (X, 0.5), "one": (IntDistribution(3, 3), 3)})
     history = read(study)
     assert history.space.names == ["x"]
-    assert history.is_known({"x": 0.5})
+    assert history.contains_params({"x": 0.5})
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -358,7 +360,7 @@ def test_choices_of_any_type() -> None:
     for value in (math.nan, [1, 2], None):
         add(study, {"k": (distribution, value)})
     history = read(study)
-    known = [history.is_known({"k": value}) for value in choices]
+    known = [history.contains_params({"k": value}) for value in choices]
     assert known == [True, False, False, True, True, False]
 
 
@@ -407,9 +409,9 @@ def test_an_update_looks_only_at_what_is_new(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(module, "trials_of", counted)
     encoded = []
-    encode = module.ParameterSpace.encode
+    encode = module.SearchSpace.encode
     monkeypatch.setattr(
-        module.ParameterSpace, "encode", lambda s, p: encoded.append(p) or encode(s, p)
+        module.SearchSpace, "encode", lambda s, p: encoded.append(p) or encode(s, p)
     )
     add(study, {"x": (X, 0.123)})
     study.tell(slow, (0, 0))
@@ -425,10 +427,10 @@ def test_an_update_looks_only_at_what_is_new(monkeypatch: pytest.MonkeyPatch) ->
 @given(st.sets(st.integers(0, 30)), st.sets(st.integers(0, 30)))
 def test_how_many_first_trials_are_the_same(one: set[int], other: set[int]) -> None:
     before, now = (np.array(sorted(numbers), dtype=np.int64) for numbers in (one, other))
-    count = unchanged(before, now)
+    count = n_unchanged(before, now)
     assert before[:count].tolist() == now[:count].tolist()
     assert before[: count + 1].tolist() != now[: count + 1].tolist() or one == other
-    assert unchanged(before, before) == len(before)
+    assert n_unchanged(before, before) == len(before)
 
 
 def test_an_infinite_constraint_is_a_large_number() -> None:

@@ -15,7 +15,7 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from optuna_mofs.history._search_space import Activity, ParameterSpace, widened
+from optuna_mofs.history._search_space import ConditionalParameters, SearchSpace, widened
 
 STEPPED = FloatDistribution(-0.5, 1.6, step=0.3)
 MIXED = CategoricalDistribution([None, True, "a", 3, 2.5])
@@ -31,7 +31,7 @@ KINDS: dict[str, BaseDistribution] = {
     "flag": CategoricalDistribution([False, True]),
 }
 
-SPACE = ParameterSpace(KINDS)
+SPACE = SearchSpace(KINDS)
 FINITE = {n: d for n, d in KINDS.items() if n not in ("float", "log")}
 SEEDS = st.integers(0, 10_000)
 
@@ -95,7 +95,7 @@ def test_rows_settle_after_one_decoding(seed: int) -> None:
 
 @pytest.mark.parametrize("name", ["stepped", "int", "even", "mixed", "flag"])
 def test_a_uniform_draw_hits_all_values_equally_often(name: str) -> None:
-    space = ParameterSpace({name: KINDS[name]})
+    space = SearchSpace({name: KINDS[name]})
     unit = (np.arange(6000)[:, None] + 0.5) / 6000
     drawn = [space.decode(row)[name] for row in space.from_unit(unit)]
     values = _values(KINDS[name])
@@ -105,7 +105,7 @@ def test_a_uniform_draw_hits_all_values_equally_often(name: str) -> None:
 
 
 def test_log_scales_share_the_range_by_factors() -> None:
-    space = ParameterSpace({"n": IntDistribution(1, 300, log=True)})
+    space = SearchSpace({"n": IntDistribution(1, 300, log=True)})
     unit = (np.arange(4000)[:, None] + 0.5) / 4000
     drawn = np.array([space.decode(row)["n"] for row in space.from_unit(unit)])
     assert set(drawn) == set(range(1, 301))
@@ -119,12 +119,12 @@ def test_missing_and_unfitting_values_are_nan() -> None:
 
 
 def test_values_out_of_range_go_to_the_bound() -> None:
-    space = ParameterSpace({"x": FloatDistribution(0, 1), "n": IntDistribution(1, 4)})
+    space = SearchSpace({"x": FloatDistribution(0, 1), "n": IntDistribution(1, 4)})
     assert space.decode(space.encode({"x": 3.0, "n": -7})) == {"x": 1.0, "n": 1}
 
 
 def test_single_values_are_left_out() -> None:
-    space = ParameterSpace(
+    space = SearchSpace(
         {"x": FloatDistribution(0, 1), "one": IntDistribution(4, 4), "c": FloatDistribution(2, 2)}
     )
     assert space.names == ["x"]
@@ -135,7 +135,7 @@ def test_single_values_are_left_out() -> None:
 
 
 def test_size_and_list_of_all() -> None:
-    space = ParameterSpace({n: KINDS[n] for n in ("log_int", "stepped", "mixed")})
+    space = SearchSpace({n: KINDS[n] for n in ("log_int", "stepped", "mixed")})
     assert space.size() == 300 * 8 * 5
     found = [tuple(space.decode(space.nth(i)).values()) for i in range(int(space.size()))]
     expected = itertools.product(*(_values(KINDS[n]) for n in space.names))
@@ -144,10 +144,10 @@ def test_size_and_list_of_all() -> None:
 
 
 def test_size_of_extremes() -> None:
-    assert ParameterSpace({}).size() == 1
+    assert SearchSpace({}).size() == 1
     assert SPACE.size() == math.inf
     many = {f"n{i}": IntDistribution(1, 10**6) for i in range(200)}
-    assert ParameterSpace(many).size() == math.inf
+    assert SearchSpace(many).size() == math.inf
 
 
 @given(SEEDS)
@@ -244,7 +244,7 @@ def test_of_different_kinds_always_the_same_one_wins(
     assert widened(one, other) == widened(other, one)
 
 
-ACTIVITY_SPACE = ParameterSpace(
+ACTIVITY_SPACE = SearchSpace(
     {
         "C": FloatDistribution(0, 1),
         "degree": IntDistribution(1, 5),
@@ -274,7 +274,7 @@ def names(row: np.ndarray) -> set[str]:
 
 
 def test_nested_conditions() -> None:
-    activity = Activity(ACTIVITY_SPACE, SEEN)
+    activity = ConditionalParameters(ACTIVITY_SPACE, SEEN)
     found = activity.apply(
         rows(
             {**FULL, "learner": "svm"},
@@ -289,16 +289,16 @@ def test_nested_conditions() -> None:
 
 
 def test_a_value_never_seen_switches_nothing_off() -> None:
-    found = Activity(ACTIVITY_SPACE, SEEN).apply(rows({**FULL, "learner": "tree"}))
+    found = ConditionalParameters(ACTIVITY_SPACE, SEEN).apply(rows({**FULL, "learner": "tree"}))
     assert names(found[0]) == {*FULL, "learner"}
 
 
 def test_an_integer_can_switch() -> None:
-    space = ParameterSpace({"layers": IntDistribution(1, 3), "second": FloatDistribution(0, 1)})
+    space = SearchSpace({"layers": IntDistribution(1, 3), "second": FloatDistribution(0, 1)})
     seen = np.array(
         [space.encode({"layers": n, "second": 0.5} if n > 1 else {"layers": 1}) for n in (1, 2, 3)]
     )
-    found = Activity(space, seen).apply(
+    found = ConditionalParameters(space, seen).apply(
         np.array([space.encode({"layers": n, "second": 0.1}) for n in (1, 2, 3)])
     )
     assert np.isnan(found[:, 1]).tolist() == [True, False, False]
@@ -306,11 +306,11 @@ def test_an_integer_can_switch() -> None:
 
 def test_no_condition_no_change_and_inputs_stay() -> None:
     given = rows({**FULL, "learner": "svm"})
-    assert not Activity(ACTIVITY_SPACE, given).conditional
+    assert not ConditionalParameters(ACTIVITY_SPACE, given).conditional
     before = given.copy()
-    Activity(ACTIVITY_SPACE, SEEN).apply(given)
+    ConditionalParameters(ACTIVITY_SPACE, SEEN).apply(given)
     np.testing.assert_array_equal(given, before)
-    np.testing.assert_array_equal(Activity(ACTIVITY_SPACE, given).apply(given), given)
+    np.testing.assert_array_equal(ConditionalParameters(ACTIVITY_SPACE, given).apply(given), given)
 
 
 def test_what_is_described_need_not_be_learned() -> None:
@@ -321,15 +321,17 @@ def test_what_is_described_need_not_be_learned() -> None:
         "trees": ("learner", ["forest", "tree"]),
         "unknown": ("learner", ["svm"]),
     }
-    activity = Activity(ACTIVITY_SPACE, np.empty((0, 5)), described)
+    activity = ConditionalParameters(ACTIVITY_SPACE, np.empty((0, 5)), described)
     found = activity.apply(rows(*({**FULL, "learner": name} for name in ("svm", "tree"))))
     assert names(found[0]) == {"learner", "kernel", "C", "degree"}
     assert names(found[1]) == {"learner", "trees"}
     # Trials add nothing to it, and all else is still learned.
-    assert Activity(ACTIVITY_SPACE, SEEN, described).signature == activity.signature
-    partly = Activity(ACTIVITY_SPACE, SEEN, {"trees": ("learner", ["tree"])})
+    assert ConditionalParameters(ACTIVITY_SPACE, SEEN, described).signature == activity.signature
+    partly = ConditionalParameters(ACTIVITY_SPACE, SEEN, {"trees": ("learner", ["tree"])})
     assert names(partly.apply(rows({**FULL, "learner": "forest"}))[0]) == {"learner"}
 
 
 def test_a_switch_that_is_no_parameter_is_passed_over() -> None:
-    assert not Activity(ACTIVITY_SPACE, np.empty((0, 5)), {"C": ("gone", ["svm"])}).conditional
+    assert not ConditionalParameters(
+        ACTIVITY_SPACE, np.empty((0, 5)), {"C": ("gone", ["svm"])}
+    ).conditional

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from optuna_mofs.learners import KernelKNeighborsClassifier, KernelKNeighborsRegressor
 from optuna_mofs.learners import _kernel_knn as _neighbors
-from optuna_mofs.learners._kernel_knn import KERNELS, neighbour_weights, paired_distances
+from optuna_mofs.learners._kernel_knn import KERNELS, neighbor_weights, paired_distances
 
 BOTH = [KernelKNeighborsClassifier, KernelKNeighborsRegressor]
 
@@ -154,7 +154,7 @@ def reference_weights(distances, k, kernel, d):
 
 def weights(train, query, k=3, p=2.0, kernel="triangular"):
     d = train.shape[1]
-    return neighbour_weights(train, query, k=k, p=p, kernel=kernel, n_columns=d).toarray()
+    return neighbor_weights(train, query, k=k, p=p, kernel=kernel, n_columns=d).toarray()
 
 
 @pytest.mark.parametrize("kernel", sorted(KERNELS))
@@ -176,7 +176,7 @@ def test_weights_follow_the_definitions(kernel, k, d):
     seed=st.integers(0, 10**6),
     scale=st.sampled_from([1e-8, 1.0, 1e8]),
 )
-def test_any_exponent_gives_the_exact_neighbours(p, d, k, seed, scale):
+def test_any_exponent_gives_the_exact_neighbors(p, d, k, seed, scale):
     rng = np.random.default_rng(seed)
     train = scale * rng.standard_t(2, size=(60, d))
     query = scale * rng.standard_t(2, size=(5, d))
@@ -245,7 +245,7 @@ def test_all_rows_equal(kernel):
 
 
 @pytest.mark.parametrize(("rows", "k"), [(1, 1), (1, 50), (2, 50), (5, 5), (5, 4)])
-def test_more_neighbours_than_rows(rows, k):
+def test_more_neighbors_than_rows(rows, k):
     train = np.arange(float(rows))[:, None]
     got = weights(train, np.array([[-0.5]]), k, 2.0, "rectangular")[0]
     used = min(k, max(rows - 1, 1))

@@ -20,7 +20,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from optuna_mofs.features import FeatureTable
-from optuna_mofs.measures import Evaluation, Fold, measure, prediction_time
+from optuna_mofs.measures import Evaluation, Fold, get_measure, prediction_time
 from optuna_mofs.measures._complexity import learned_numbers, selection_instability
 
 
@@ -32,19 +32,19 @@ def evaluation(mask, *, costs=None, fold_masks=None, columns=None, X=None):
 
 def test_fraction_count_and_cost():
     found = evaluation([True, False, True, False], costs=[1, 2, 4, 8])
-    assert measure("fraction").whole(found) == 0.5
-    assert measure("count").whole(found) == 2.0
-    assert measure("cost").whole(found) == 5.0
+    assert get_measure("fraction").whole(found) == 0.5
+    assert get_measure("count").whole(found) == 2.0
+    assert get_measure("cost").whole(found) == 5.0
     without = evaluation([True, False, True, True])
-    assert measure("cost").whole(without) == 3.0
+    assert get_measure("cost").whole(without) == 3.0
 
 
 def test_worst_values_are_those_of_all_features():
     table = FeatureTable(("a", "b", "c"), costs=[1, 2, 4])
-    assert measure("fraction").worst_of(table) == 1.0
-    assert measure("count").worst_of(table) == 3.0
-    assert measure("cost").worst_of(table) == 7.0
-    assert measure("instability").worst_of(table) == 1.0
+    assert get_measure("fraction").worst_of(table) == 1.0
+    assert get_measure("count").worst_of(table) == 3.0
+    assert get_measure("cost").worst_of(table) == 7.0
+    assert get_measure("instability").worst_of(table) == 1.0
 
 
 def test_the_selected_columns_are_taken_when_asked_for():
@@ -86,7 +86,7 @@ def test_instability_against_the_printed_formula(m, p, seed):
 @pytest.mark.parametrize("row", [[0, 0, 0], [1, 0, 1], [1, 1, 1]])
 def test_equal_sets_are_perfectly_stable(row):
     assert selection_instability(np.array([row] * 4, dtype=bool)) == 0.0
-    assert measure("instability").whole(evaluation(row)) == 0.0
+    assert get_measure("instability").whole(evaluation(row)) == 0.0
 
 
 def test_a_single_fold_cannot_be_unstable():
@@ -131,14 +131,14 @@ def test_learned_numbers():
 
 
 def test_parameter_count_says_when_it_cannot_count():
-    assert measure("parameter_count").fold(fold(LogisticRegression())) == 4
+    assert get_measure("parameter_count").fold(fold(LogisticRegression())) == 4
     with pytest.raises(ValueError, match=r"KNeighborsClassifier.*'model_size'"):
-        measure("parameter_count").fold(fold(KNeighborsClassifier()))
+        get_measure("parameter_count").fold(fold(KNeighborsClassifier()))
 
 
 def test_model_size_grows_with_the_model():
     small, large = (fold(RandomForestClassifier(n, random_state=0)) for n in (2, 40))
-    size = measure("model_size").fold
+    size = get_measure("model_size").fold
     assert size(large) > 5 * size(small)
     assert size(small) == len(pickle.dumps(small.estimator, protocol=5)) / 1000
 

@@ -23,7 +23,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from optuna_mofs import FeatureSelectionObjective
-from optuna_mofs.measures import Fold, disparity, measure
+from optuna_mofs.measures import Fold, disparity, get_measure
 from optuna_mofs.measures._prediction import (
     _from_distances,
     auc_loss,
@@ -113,7 +113,10 @@ def test_error_is_one_minus_a_score(scoring):
         max_depth=1
     )
     found = scored_fold(scoring, model)
-    error, training = measure("error", found.scorer), measure("training_error", found.scorer)
+    error, training = (
+        get_measure("error", found.scorer),
+        get_measure("training_error", found.scorer),
+    )
     X, y = found.X_test, found.y_test
     assert error.fold(found) == pytest.approx(1 - model.score(X, y))
     assert training.fold(found) == pytest.approx(1 - model.score(found.X_train, found.y_train))
@@ -123,12 +126,12 @@ def test_error_is_one_minus_a_score(scoring):
 def test_error_of_a_loss_is_the_loss_without_a_worst_value():
     model = DecisionTreeRegressor(max_depth=1)
     found = scored_fold("neg_mean_squared_error", model)
-    error = measure("error", found.scorer)
+    error = get_measure("error", found.scorer)
     expected = mean_squared_error(found.y_test, model.predict(found.X_test))
     assert error.fold(found) == pytest.approx(expected)
     assert error.fold(found) > 0
     assert error.worst is None
-    training = measure("training_error", found.scorer)
+    training = get_measure("training_error", found.scorer)
     assert training.fold(found) < error.fold(found)
 
 
@@ -137,7 +140,7 @@ def test_weights_reach_the_scorer():
     weight[0] = 1.0
     found = scored_fold("accuracy", DecisionTreeClassifier(max_depth=1), weight=weight)
     right = found.estimator.predict(found.X_test[:1])[0] == found.y_test[0]
-    assert measure("error", found.scorer).fold(found) == (0.0 if right else 1.0)
+    assert get_measure("error", found.scorer).fold(found) == (0.0 if right else 1.0)
 
 
 def test_predictions_are_made_once():
@@ -159,7 +162,7 @@ def test_predictions_are_made_once():
     "name", ["error", "training_error", "fnr", "fpr", "fraction", "count", "cost", "instability"]
 )
 def test_measures_travel_to_other_processes(name):
-    assert pickle.loads(pickle.dumps(measure(name, get_scorer("accuracy")))).name == name
+    assert pickle.loads(pickle.dumps(get_measure(name, get_scorer("accuracy")))).name == name
 
 
 class SaysOnly:
@@ -349,7 +352,7 @@ def test_in_an_objective():
 def test_only_for_classifiers():
     from sklearn.tree import DecisionTreeRegressor
 
-    assert measure("geometric_mean_loss").worst == 1.0
+    assert get_measure("geometric_mean_loss").worst == 1.0
     with pytest.raises(ValueError, match="geometric_mean_loss"):
         FeatureSelectionObjective(
             DecisionTreeRegressor(), np.eye(6), np.arange(6.0), measures=["geometric_mean_loss"]

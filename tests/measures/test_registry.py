@@ -4,7 +4,7 @@ import functools
 
 import pytest
 
-from optuna_mofs.measures import Measure, measure, measure_names
+from optuna_mofs.measures import Measure, get_measure, measure_names
 
 
 def test_every_name_gives_a_measure_of_that_name():
@@ -27,8 +27,8 @@ def test_every_name_gives_a_measure_of_that_name():
         "prediction_time",
     }
     for name in measure_names():
-        assert measure(name).name == name
-        assert measure(name).direction == "minimize"
+        assert get_measure(name).name == name
+        assert get_measure(name).direction == "minimize"
 
 
 @pytest.mark.parametrize(
@@ -36,26 +36,26 @@ def test_every_name_gives_a_measure_of_that_name():
     [("false_negative_rate", "fnr"), ("false_positive_rate", "fpr"), ("n_features", "count")],
 )
 def test_long_names(alias, name):
-    assert measure(alias).name == name
+    assert get_measure(alias).name == name
 
 
 def test_own_measures_and_functions():
     own = Measure("depth", fold=lambda fold: 3.0, direction="maximize", worst=0.0)
-    assert measure(own) is own
+    assert get_measure(own) is own
 
     def depth(fold):
         return 2.0
 
-    assert measure(depth).name == "depth"
-    assert measure(depth).fold is depth
-    assert measure(functools.partial(depth)).name == "measure"
+    assert get_measure(depth).name == "depth"
+    assert get_measure(depth).fold is depth
+    assert get_measure(functools.partial(depth)).name == "measure"
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: measure("eror"), "Unknown measure 'eror'. Did you mean 'error'"),
-        (lambda: measure(3), "not 3"),
+        (lambda: get_measure("eror"), "Unknown measure 'eror'. Did you mean 'error'"),
+        (lambda: get_measure(3), "not 3"),
         (lambda: Measure("a"), "exactly one of fold= and whole="),
         (lambda: Measure("a", fold=1), "'a' needs a function, but has 1"),
         (lambda: Measure("a", fold=len, whole=len), "exactly one"),

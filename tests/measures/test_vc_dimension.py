@@ -52,7 +52,7 @@ def test_linear_classifiers_have_one_dimension_more_than_columns(d):
 def test_a_support_vector_machine_grows_with_gamma():
     found = [quick(SVC(gamma=g)) for g in (0.001, 0.03, 0.3, 10.0)]
     assert (np.diff(found) > 0).all()
-    assert found[-1] == pytest.approx(320, rel=0.01)  # it memorises everything
+    assert found[-1] == pytest.approx(320, rel=0.01)  # it memorizes everything
 
 
 def test_a_tree_grows_with_depth():
@@ -83,7 +83,7 @@ def test_learners_that_fit_many_targets_at_once_agree_with_one_at_a_time(many):
     assert [labels.shape for _, labels in trees] == [(40, 1)] * 6
 
 
-def test_more_neighbours_than_rows_are_all_of_them():
+def test_more_neighbors_than_rows_are_all_of_them():
     scaled = make_pipeline(StandardScaler(), KNeighborsClassifier(n_neighbors=50))
     few = vc_dimension(scaled, 3, sizes=(10, 40), repeats=2, balanced=True)
     assert few < vc_dimension(KNeighborsClassifier(n_neighbors=1), 3, sizes=(10, 40), repeats=2)

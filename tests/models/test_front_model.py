@@ -207,7 +207,7 @@ def test_nothing_to_make_a_model_of(searched):
 
 
 def test_the_fronts_of_each_learner_make_one_model():
-    learners = {name: spaces.learner(name) for name in ("decision_tree", "knn")}
+    learners = {name: spaces.get_learner(name) for name in ("decision_tree", "knn")}
     objective = ModelTypeObjective(
         learners, MAKING_X, MAKING_Y, measures=["brier", "model_size"], cv=2
     )

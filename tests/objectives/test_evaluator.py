@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 from optuna_mofs.data._dataset import Dataset, draw_splits
 from optuna_mofs.features import FeatureTable, FilterEnsembleFeatures, MaskFeatures
 from optuna_mofs.filters import rank_scores
-from optuna_mofs.measures import Measure, measure
+from optuna_mofs.measures import Measure, get_measure
 from optuna_mofs.objectives._evaluator import (
     Evaluator,
     RepeatIndex,
@@ -38,7 +38,7 @@ def evaluator(measures=("error", "fraction"), *, weight=None):
     return Evaluator(
         data,
         FeatureTable(tuple("abcde")),
-        measures=[measure(m, scorer) for m in measures],
+        measures=[get_measure(m, scorer) for m in measures],
         scorer=scorer,
         splits=draw_splits(data, 3, 0),
     )

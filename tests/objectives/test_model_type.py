@@ -114,7 +114,7 @@ def test_regressors_have_their_own_measures():
     rows, target = load_diabetes(return_X_y=True)
     names = ["ridge", "decision_tree"]
     made = ModelTypeObjective(
-        {n: spaces.learner(n, "regression") for n in names}, rows[:100], target[:100], cv=2
+        {n: spaces.get_learner(n, "regression") for n in names}, rows[:100], target[:100], cv=2
     )
     study = made.create_study(sampler=MOEADSampler(seed=0, population_size=4))
     study.optimize(made, n_trials=8)
@@ -135,5 +135,8 @@ def test_a_space_that_does_not_fit_is_refused_with_the_learners_name():
         objective(wrong)
     with pytest.raises(ValueError, match="classif"):
         ModelTypeObjective(
-            {"ridge": spaces.learner("ridge", "regression")}, X, Y * 1.5, measures=["vc_dimension"]
+            {"ridge": spaces.get_learner("ridge", "regression")},
+            X,
+            Y * 1.5,
+            measures=["vc_dimension"],
         )

@@ -28,7 +28,7 @@ from optuna_mofs import (
     MaskFeatures,
     Measure,
     enqueue_features,
-    generalisation,
+    generalization,
     pareto_front,
     selected_features,
     selected_mask,
@@ -183,7 +183,7 @@ def test_values_on_new_data(data):
     # One class is enough for a test.
     ones = ~ODD & (MODELS_Y == 1)
     found.test_values(model, trial, data[ones], MODELS_Y[ones])
-    outcome = generalisation(study, found, data[~ODD], MODELS_Y[~ODD])
+    outcome = generalization(study, found, data[~ODD], MODELS_Y[~ODD])
     assert len(outcome.frame) == len(pareto_front(study))
 
 

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from optuna_mofs.features import FeatureTable, FilterEnsembleFeatures, MaskFeatures
-from optuna_mofs.measures import Measure, measure
+from optuna_mofs.measures import Measure, get_measure
 from optuna_mofs.objectives._estimator_space import check_space
 from optuna_mofs.objectives._settings import check_measures, check_weights
 
@@ -103,11 +103,11 @@ def test_errors_of_the_function_itself_come_out():
 )
 def test_bad_measures_are_refused(measures, classification, message):
     with pytest.raises(ValueError, match=message):
-        check_measures([measure(m) for m in measures], Ridge(), classification)
+        check_measures([get_measure(m) for m in measures], Ridge(), classification)
 
 
 def test_own_measures_pass():
-    check_measures([measure("error"), Measure("own", fold=lambda fold: 1)], Ridge(), False)
+    check_measures([get_measure("error"), Measure("own", fold=lambda fold: 1)], Ridge(), False)
 
 
 def plain_score(estimator, X, y):

@@ -17,12 +17,12 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from optuna_mofs._optuna import frozen_attr, read_study_attr, write_study_attr
 from optuna_mofs.features._table import FeatureTable
-from optuna_mofs.history._history import PROPOSAL, History
 from optuna_mofs.samplers import _base as base
 from optuna_mofs.samplers._base import HistorySampler, one_blas_thread
 from optuna_mofs.samplers._context import Proposal
 from optuna_mofs.study._feature_sets import selected_features, suggest_features
 from optuna_mofs.study._queue import enqueue_features, retry_interrupted
+from optuna_mofs.study._trial_note import NOTE, History
 
 Propose = Callable[[History, np.random.Generator, int], Proposal]
 
@@ -182,7 +182,7 @@ def test_a_stubborn_sampler_still_tries_everything() -> None:
     study = optuna.create_study(sampler=Toy(same_again, seed=0))
     study.optimize(finite, n_trials=18)
     assert len({tuple(p.values()) for p in params(study)[:15]}) == 15
-    operators = [frozen_attr(t, PROPOSAL)["operator"] for t in study.trials[2:]]
+    operators = [frozen_attr(t, NOTE)["operator"] for t in study.trials[2:]]
     assert set(operators[:13]) == {"unseen"}
     assert set(operators[13:]) == {"stubborn"}, "nothing is left to try"
 
@@ -204,7 +204,7 @@ def test_masks_are_enumerated_too(form: str) -> None:
 def test_an_exhausted_space_is_not_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
     study = optuna.create_study(sampler=Toy(same_again, seed=0))
     study.optimize(finite, n_trials=15)
-    monkeypatch.setattr(base.ParameterSpace, "nth", lambda s, i: 1 / 0 if i else np.zeros(2))
+    monkeypatch.setattr(base.SearchSpace, "nth", lambda s, i: 1 / 0 if i else np.zeros(2))
     study.optimize(finite, n_trials=2)
 
 
@@ -238,7 +238,7 @@ def test_two_workers_do_not_race_to_the_same(
         # The first that is not known, whoever asks.
         for place in range(int(history.space.size())):
             row = history.space.nth(place)
-            if not history.is_known(history.space.decode(row)):
+            if not history.contains_params(history.space.decode(row)):
                 return Proposal(row)
         return Proposal(history.space.nth(0))
 
@@ -276,11 +276,11 @@ def test_an_announcement_counts_before_it_is_suggested() -> None:
     coming = running.relative_params
     history = History()
     history.update(study)
-    assert history.is_known(coming)
-    assert not history.is_known({**coming, "n": coming["n"] % 5 + 1})
+    assert history.contains_params(coming)
+    assert not history.contains_params({**coming, "n": coming["n"] % 5 + 1})
     study.tell(running, state=TrialState.FAIL)
     history.update(study)
-    assert not history.is_known(coming), "it was cut off and may be tried again"
+    assert not history.contains_params(coming), "it was cut off and may be tried again"
 
 
 def test_a_queued_value_counts_as_part_of_the_configuration() -> None:
@@ -308,9 +308,9 @@ def test_the_note_is_on_the_trial() -> None:
 
     study = optuna.create_study(sampler=Toy(told, seed=0))
     study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=2)
-    assert frozen_attr(study.trials[0], PROPOSAL) is None
+    assert frozen_attr(study.trials[0], NOTE) is None
     note = {"operator": "told", "parents": [0], "step": 0.25}
-    found = frozen_attr(study.trials[1], PROPOSAL)
+    found = frozen_attr(study.trials[1], NOTE)
     assert len(found.pop("configuration")) == 16
     assert found == note
 
@@ -327,7 +327,7 @@ def test_the_note_of_a_queued_value_is_not_that_of_another_proposal() -> None:
     for value in (0.25, 0.5):
         study.enqueue_trial({"x": value})
     study.optimize(objective, n_trials=2)
-    notes = [frozen_attr(trial, PROPOSAL) for trial in study.trials[1:]]
+    notes = [frozen_attr(trial, NOTE) for trial in study.trials[1:]]
     assert [(note["operator"], note.get("step")) for note in notes] == [
         ("queued", None),
         ("told", 0.25),

@@ -24,13 +24,13 @@ from optuna_mofs import (
 from optuna_mofs.features._redundancy import Similarity
 from optuna_mofs.features._representation import FilterFeatures
 from optuna_mofs.history._history import History
-from optuna_mofs.history._search_space import ParameterSpace
+from optuna_mofs.history._search_space import SearchSpace
 from optuna_mofs.samplers._encoding import (
-    Columns,
+    FeatureSetEmbedding,
     FilterSets,
+    InputWarping,
     RowEncoding,
-    SetView,
-    Warp,
+    SurrogateEncoder,
     filter_sets,
 )
 from optuna_mofs.study._description import StudyDescription
@@ -72,10 +72,10 @@ def history_of(study: optuna.Study) -> History:
     return history
 
 
-def columns_of(history: History, *, by_distance: bool, kept: Any = None) -> Columns:
-    warp = Warp(history.space.names, history.described)
+def columns_of(history: History, *, by_distance: bool, kept: Any = None) -> SurrogateEncoder:
+    warp = InputWarping(history.space.names, history.described)
     filters = filter_sets(history)
-    return Columns(history, filters, warp, kept or Memory(), by_distance=by_distance)
+    return SurrogateEncoder(history, filters, warp, kept or Memory(), by_distance=by_distance)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_sets_of_trials_are_made_once(features: str, by_distance: bool) -> None:
     np.testing.assert_array_equal(second[9:], fresh[9:])
 
 
-SPACE = ParameterSpace(
+SPACE = SearchSpace(
     {
         "kind": CategoricalDistribution(["a", "b", "c"]),
         "on": CategoricalDistribution([False, True]),
@@ -166,7 +166,7 @@ def described(features: object, p: int = 60) -> StudyDescription:
 @settings(deadline=None, max_examples=50)
 @given(arrays(float, (3, 2), elements=st.floats(0, 1)))
 def test_there_and_back(rows: np.ndarray) -> None:
-    warp = Warp(["C", "fraction"], described(FilterEnsembleFeatures()))
+    warp = InputWarping(["C", "fraction"], described(FilterEnsembleFeatures()))
     there = warp(rows)
     np.testing.assert_array_equal(there[:, 0], rows[:, 0])
     assert ((there >= 0) & (there <= 1 + 1e-12)).all()
@@ -176,14 +176,14 @@ def test_there_and_back(rows: np.ndarray) -> None:
 
 def test_one_filter_may_have_nearly_all_of_the_weight() -> None:
     names = ["C", "weight_auc", "fraction", "weight_other"]
-    warp = Warp(names, described(FilterEnsembleFeatures()))
+    warp = InputWarping(names, described(FilterEnsembleFeatures()))
     rows = np.array([[0.5, 0.125, 1.0, 0.5]])
     np.testing.assert_allclose(warp(rows), [[0.5, 0.5, 1.0, 0.5]])
     np.testing.assert_allclose(warp.back(warp(rows)), rows)
 
 
 def test_few_features_get_room() -> None:
-    warp = Warp(["fraction"], described(FilterEnsembleFeatures()))
+    warp = InputWarping(["fraction"], described(FilterEnsembleFeatures()))
     place = warp(np.array([[0.0], [1 / 60], [7 / 60], [1.0]]))[:, 0]
     np.testing.assert_allclose(place[[0, 3]], [0, 1])
     np.testing.assert_allclose(place[[1, 2]], np.log([2, 8]) / np.log(61))
@@ -192,7 +192,7 @@ def test_few_features_get_room() -> None:
 def test_other_fractions_are_left_alone() -> None:
     rows = np.array([[0.25]])
     for known in (None, described(MaskFeatures())):
-        warp = Warp(["fraction"], known)
+        warp = InputWarping(["fraction"], known)
         assert warp(rows) is rows
         assert warp.back(rows) is rows
 
@@ -203,7 +203,7 @@ def table(p: int, filters: int = 3, seed: int = 0, fixed: tuple[int, ...] = ()) 
     ranks = np.round(rng.random((filters, p)), 1 if seed % 2 else 3)
     others = rng.integers(p, size=(p, 4))
     shares = np.round(rng.random((p, 4)), 2) * (rng.random((p, 4)) < 0.8)
-    # None is its own neighbour, and none is named twice.
+    # None is its own neighbor, and none is named twice.
     for j in range(p):
         first = np.unique(others[j], return_index=True)[1]
         shares[j] *= np.isin(np.arange(4), first) & (others[j] != j)
@@ -216,8 +216,8 @@ def table(p: int, filters: int = 3, seed: int = 0, fixed: tuple[int, ...] = ()) 
     )
 
 
-def space_of(chosen: FilterFeatures) -> ParameterSpace:
-    return ParameterSpace({"C": FloatDistribution(0, 9), **chosen.distributions})
+def space_of(chosen: FilterFeatures) -> SearchSpace:
+    return SearchSpace({"C": FloatDistribution(0, 9), **chosen.distributions})
 
 
 REPRESENTATIONS = [
@@ -230,19 +230,19 @@ REPRESENTATIONS = [
 
 def test_distance_is_what_sets_have_in_common() -> None:
     masks = np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]], dtype=bool)
-    points = SetView(FeatureTable(tuple("abcd")))(masks)
+    points = FeatureSetEmbedding(FeatureTable(tuple("abcd")))(masks)
     squares = ((points[:, None] - points[None]) ** 2).sum(axis=2)
     np.testing.assert_allclose(squares[0], [0, 1, 2, 1], atol=1e-6)
 
 
 def test_of_many_features_those_are_shown_that_a_filter_likes() -> None:
     features = table(900)
-    view = SetView(features)
+    view = FeatureSetEmbedding(features)
     assert len(view.shown) == 500
     assert features.ranks is not None
     liked = features.ranks.max(axis=0)
     assert liked[view.shown].min() >= np.delete(liked, view.shown).max()
-    assert len(SetView(FeatureTable(tuple(map(str, range(900))))).shown) == 500
+    assert len(FeatureSetEmbedding(FeatureTable(tuple(map(str, range(900))))).shown) == 500
 
 
 @pytest.mark.parametrize("features", REPRESENTATIONS, ids=lambda f: f"{f.kind} {f.needs_similar}")

@@ -15,15 +15,15 @@ from optuna_mofs.history._history import History
 from optuna_mofs.samplers import _gaussian_process as likelihood
 from optuna_mofs.samplers._encoding import points_of
 from optuna_mofs.samplers._gaussian_process import (
-    Lasting,
     Points,
     Process,
+    RefitSchedule,
+    fit_length_scales,
     learned_from,
     likely_scales,
-    most_likely,
     normal_scores,
 )
-from optuna_mofs.samplers.lexiflow._directions import Places
+from optuna_mofs.samplers.lexiflow._directions import EuclideanSpace
 from optuna_mofs.samplers.model_based import Kriging
 from optuna_mofs.samplers.model_based._surrogates import Outside
 from optuna_mofs.study._description import StudyDescription
@@ -79,7 +79,7 @@ def test_the_slopes_of_the_likelihood_are_right(monkeypatch):
         return type("Found", (), {"x": start})
 
     monkeypatch.setattr(likelihood, "minimize", catch)
-    most_likely(points.squares(points), z)
+    fit_length_scales(points.squares(points), z)
     at = caught["start"] + [0.3, -0.2, 0.1, 0.4]
     _, slopes = caught["loss"](at)
     np.testing.assert_allclose(
@@ -104,7 +104,7 @@ def test_it_finds_out_which_parameter_matters():
     rng = np.random.default_rng(2)
     points = numbers(rng.random((40, 4)))
     z = normal_scores(np.sin(6 * points.rows[:, 2]))
-    lengths = most_likely(points.squares(points), z)[:-1]
+    lengths = fit_length_scales(points.squares(points), z)[:-1]
     assert np.argmin(lengths) == 2
     assert lengths[2] < np.delete(lengths, 2).min() - 1
 
@@ -134,7 +134,7 @@ def test_trials_of_a_study_are_seen_with_their_masks():
     study.optimize(PROBLEMS["packed"], n_trials=5)
     history = History(StudyDescription.read(study))
     history.update(study)
-    points = points_of(history, Places.of(history), np.array([3, 1]))
+    points = points_of(history, EuclideanSpace.of(history), np.array([3, 1]))
     assert points.masks.shape == (2, 59)
     np.testing.assert_array_equal(points.masks[0], history.mask(3))
     np.testing.assert_array_equal(points.rows, history.rows[[3, 1]])
@@ -153,7 +153,7 @@ def history_of(count: int, high: float = 1.0, *, but: int | None = None) -> Hist
     return history
 
 
-def counts(lasting: Lasting, *histories: History) -> list[int]:
+def counts(lasting: RefitSchedule, *histories: History) -> list[int]:
     """From how many trials it learned for each history; once each if it learned at all."""
     learned: list[int] = []
     for history in histories:
@@ -163,23 +163,23 @@ def counts(lasting: Lasting, *histories: History) -> list[int]:
 
 def test_it_learns_when_trials_are_some_times_as_many() -> None:
     histories = [history_of(n) for n in (3, 4, 5, 6, 7, 8, 9)]
-    assert counts(Lasting(first=4, again=1.5), *histories) == [3, 4, 6, 9]
+    assert counts(RefitSchedule(first=4, again=1.5), *histories) == [3, 4, 6, 9]
 
 
 def test_what_is_kept_is_what_was_learned() -> None:
-    lasting = Lasting(first=4, again=2)
+    lasting = RefitSchedule(first=4, again=2)
     assert lasting.of(history_of(4), "a", lambda count: ("first", count)) == ("first", 4)
     assert lasting.of(history_of(5), "a", lambda count: ("second", count)) == ("first", 4)
     assert lasting.of(history_of(5), "b", lambda count: ("other", count)) == ("other", 4)
 
 
 def test_a_late_trial_among_the_first() -> None:
-    lasting = Lasting(first=4, again=2)
+    lasting = RefitSchedule(first=4, again=2)
     assert counts(lasting, history_of(6, but=1), history_of(6)) == [4, 4]
 
 
 def test_a_range_that_grew_and_another_form() -> None:
-    lasting = Lasting(first=4, again=2)
+    lasting = RefitSchedule(first=4, again=2)
     assert counts(lasting, history_of(5), history_of(5, high=2.0)) == [4, 4]
     learned: list[int] = []
     for form in (3, 3, 4):

@@ -13,7 +13,7 @@ from tests.samplers.conformance import OptunaConformance
 
 #: Little effort: the suite asks whether proposals are legal and repeatable, not whether good.
 QUICK = {
-    "search": InfillSearch(restarts=2, rounds=2, points=15, starts=2, neighbours=5),
+    "search": InfillSearch(restarts=2, rounds=2, points=15, starts=2, neighbors=5),
     "mask_search": MaskSearch(parents=5, masks=12, rows=2, rounds=2),
     "start_size": 12,
 }

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-from optuna_mofs.history._search_space import ParameterSpace
+from optuna_mofs.history._search_space import SearchSpace
 from optuna_mofs.samplers._mask_operators import differential_mask
 from optuna_mofs.samplers._row_operators import (
     RowVariation,
@@ -21,7 +21,7 @@ from optuna_mofs.samplers._row_operators import (
     sbx,
 )
 
-SPACE = ParameterSpace(
+SPACE = SearchSpace(
     {
         "x": FloatDistribution(-1, 1),
         "n": IntDistribution(1, 100, log=True),
@@ -82,7 +82,7 @@ def test_sbx_keeps_the_mean_and_spreads_by_eta() -> None:
 
 def test_mutation_moves_as_far_as_its_step() -> None:
     rng = np.random.default_rng(0)
-    space = ParameterSpace({f"x{i}": FloatDistribution(0, 1) for i in range(4000)})
+    space = SearchSpace({f"x{i}": FloatDistribution(0, 1) for i in range(4000)})
     middle = np.full(4000, 0.5)
     moved = mutate_rows(rng, space, middle, step=0.05, rate=0.0)
     assert 0.047 < np.std(moved - middle) < 0.053
@@ -92,7 +92,7 @@ def test_mutation_moves_as_far_as_its_step() -> None:
 
 def test_a_switched_category_is_another_one() -> None:
     rng = np.random.default_rng(0)
-    space = ParameterSpace({f"k{i}": CategoricalDistribution("abcd") for i in range(3000)})
+    space = SearchSpace({f"k{i}": CategoricalDistribution("abcd") for i in range(3000)})
     row = np.full(3000, 2.0)
     switched = mutate_rows(rng, space, row, step=0.0, rate=1.0)
     assert not (switched == 2.0).any()
@@ -114,7 +114,7 @@ def test_adaptation_keeps_its_bounds(seed: int, value: float, dimension: int) ->
     assert 1 / (3 * max(1, dimension)) <= adapt_rate(rng, value, dimension) <= 0.5
 
 
-DIFFERENTIAL_SPACE = ParameterSpace(
+DIFFERENTIAL_SPACE = SearchSpace(
     {
         "kind": CategoricalDistribution(["a", "b", "c", "d"]),
         "n": IntDistribution(1, 9),
@@ -200,13 +200,13 @@ def test_masks_take_bits_only_where_the_two_disagree(seed):
     np.testing.assert_array_equal(child, np.where(first != second, first, base))
 
 
-ROWS_SPACE = ParameterSpace(
+ROWS_SPACE = SearchSpace(
     {"C": FloatDistribution(0, 1), "kind": CategoricalDistribution(["a", "b"])}
 )
 
 
 def test_no_parameters_nothing_to_do() -> None:
-    rng, none = np.random.default_rng(0), ParameterSpace({})
+    rng, none = np.random.default_rng(0), SearchSpace({})
     variation = RowVariation()
     row, memory = variation.child(rng, none, (np.zeros(0), np.zeros(0)), {}, always=False)
     assert (len(row), memory) == (0, {})

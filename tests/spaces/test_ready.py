@@ -11,7 +11,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.datasets import load_breast_cancer, load_diabetes, make_classification
 from sklearn.model_selection import cross_val_score
 
-from optuna_mofs.spaces import learner, learner_names
+from optuna_mofs.spaces import get_learner, learner_names
 
 TASKS = ("classification", "regression")
 PAIRS = [(name, task) for task in TASKS for name in learner_names(task)]
@@ -27,7 +27,7 @@ def ready(name, task, early_stopping=False, **overrides):
             overrides.setdefault("n_estimators", IntDistribution(1, 30))
     if name in ("random_forest", "extra_trees"):
         overrides.setdefault("n_estimators", 15)
-    return learner(name, task, 0, early_stopping=early_stopping, **overrides)
+    return get_learner(name, task, 0, early_stopping=early_stopping, **overrides)
 
 
 @pytest.fixture(scope="module")
@@ -103,12 +103,12 @@ def test_one_thread_seeded_and_picklable(name, task):
 
 
 def test_seed_is_left_open_by_default():
-    estimator, _ = learner("random_forest")
+    estimator, _ = get_learner("random_forest")
     assert estimator.random_state is None
 
 
 def test_fixed_value_leaves_the_space():
-    estimator, space = learner("decision_tree", max_depth=4)
+    estimator, space = get_learner("decision_tree", max_depth=4)
     assert "max_depth" not in space
     assert "ccp_alpha" in space
     assert estimator.max_depth == 4
@@ -117,28 +117,28 @@ def test_fixed_value_leaves_the_space():
 def test_distribution_replaces_or_extends_the_space():
     weight = CategoricalDistribution((None, "balanced"))
     few = IntDistribution(1, 9)
-    _, space = learner("random_forest", class_weight=weight, min_samples_leaf=few)
+    _, space = get_learner("random_forest", class_weight=weight, min_samples_leaf=few)
     assert space["class_weight"] == weight
     assert space["min_samples_leaf"] == few
-    _, space = learner("svm", "regression", epsilon=0.1)
+    _, space = get_learner("svm", "regression", epsilon=0.1)
     assert set(space) == {"regressor__svm__C", "regressor__svm__gamma"}
 
 
 def test_early_stopping_as_in_the_paper():
     pytest.importorskip("xgboost")
-    estimator, space = learner("xgboost", early_stopping=True, validation_fraction=0.2)
+    estimator, space = get_learner("xgboost", early_stopping=True, validation_fraction=0.2)
     assert estimator.patience == 10
     assert estimator.booster.n_estimators == 2000
     assert estimator.validation_fraction == 0.2
     assert "booster__n_estimators" not in space
     assert "booster__learning_rate" in space
-    assert learner("xgboost")[0].patience is None
+    assert get_learner("xgboost")[0].patience is None
 
 
 def test_lightgbm_uses_its_subsample():
     pytest.importorskip("lightgbm")
     X, y = load_diabetes(return_X_y=True)
-    estimator, _ = learner("lightgbm", "regression", 0, n_estimators=5)
+    estimator, _ = get_learner("lightgbm", "regression", 0, n_estimators=5)
     first = estimator.fit(X, y).predict(X)
     assert not np.allclose(
         first, estimator.set_params(booster__subsample=0.5).fit(X, y).predict(X)
@@ -159,7 +159,7 @@ def test_lightgbm_uses_its_subsample():
 )
 def test_mistakes_are_named(arguments, overrides, message):
     with pytest.raises(ValueError, match=message):
-        learner(*arguments, **overrides)
+        get_learner(*arguments, **overrides)
 
 
 def test_names():

@@ -21,7 +21,7 @@ def described(values, measures, directions=None):
     return study
 
 
-def test_maximised_metrics_are_flipped_once_and_back():
+def test_maximized_metrics_are_flipped_once_and_back():
     study = make_study([[1.0, 2.0], [3.0, 0.0]], ["maximize", "minimize"])
     points = read_points(study)
     assert points.losses.tolist() == [[-1.0, 2.0], [-3.0, 0.0]]

@@ -61,7 +61,7 @@ class KeepsOldNews(Good):
 
 
 class Directed(Good):
-    """Takes maximised values as they are."""
+    """Takes maximized values as they are."""
 
     def propose(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
         made = super().propose(history, rng, number)

@@ -51,7 +51,7 @@ def test_runs_that_attain_nothing_leave_an_edge():
     assert all(np.isfinite(figure.data[0].x))
 
 
-def test_names_keep_their_colour():
+def test_names_keep_their_color():
     figure = plot_attainment({"a": [plain_study([(1, 1)])] * 2, "b": [plain_study([(2, 2)])]})
     a, b = (next(t for t in figure.data if t.legendgroup == g and t.name) for g in "ab")
     assert a.line.color != b.line.color

@@ -28,7 +28,7 @@ def test_features_enter_with_the_front():
     assert "chosen for the first time<br>trial 0 with 1 features" in heat.text[0][0]
 
 
-def test_a_maximised_metric_is_shown_as_it_is():
+def test_a_maximized_metric_is_shown_as_it_is():
     study = masked_study(
         [[0], [0, 1]],
         [(0.5, 0.1), (0.75, 0.2)],

@@ -54,7 +54,7 @@ def test_runs_of_different_length_end_together():
     assert all(len(trace.x) == 1 for trace in figure.data)
 
 
-def test_maximised_and_single_metrics():
+def test_maximized_and_single_metrics():
     study = plain_study([(1,), (3,)], ["maximize"])
     assert list(plot_hypervolume(study, reference=[0]).data[0].y) == [1.0, 3.0]
 

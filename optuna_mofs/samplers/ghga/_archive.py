@@ -123,7 +123,7 @@ class Archive:
 
         Args:
             packed: The mask, packed by ``np.packbits``.
-            loss: What was to be minimised.
+            loss: What was to be minimized.
             number: Number of the trial.
         """
         key = packed.tobytes()

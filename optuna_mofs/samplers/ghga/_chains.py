@@ -21,14 +21,14 @@ NO_CHAIN = -1
 
 
 @dataclass(frozen=True)
-class Try:
+class EliminationStep:
     """One trial of a chain: the trial it was made from, and the features it left out."""
 
     master: int
     left_out: tuple[int, ...]
 
     @classmethod
-    def noted(cls, note: dict[str, Any]) -> Try:
+    def noted(cls, note: dict[str, Any]) -> EliminationStep:
         """As the trial remembers it."""
         return cls(note["master"], tuple(note["left_out"]))
 
@@ -48,8 +48,8 @@ class Chain:
 
     first: int
     budget: int
-    tries: dict[int, Try] = field(default_factory=dict)
-    waiting: list[Try] = field(default_factory=list)
+    tries: dict[int, EliminationStep] = field(default_factory=dict)
+    waiting: list[EliminationStep] = field(default_factory=list)
     against: tuple[int, ...] = ()
     renewed: bool = False
 
@@ -59,7 +59,7 @@ class Chain:
         against = tuple(note.get("against", ()))
         return cls(first, note["budget"], against=against, renewed="renewed" in note)
 
-    def note(self, name: int, tried: Try) -> dict[str, Any]:
+    def note(self, name: int, tried: EliminationStep) -> dict[str, Any]:
         """What one of its trials has to remember.
 
         Args:
@@ -165,7 +165,7 @@ def left_out_in_turn(order: Array, largest: int, tried: int) -> Iterator[Array]:
         yield order[k : k + 1]
 
 
-class Trail:
+class ChainLog:
     """What the notes of all trials say of the course of the search.
 
     Finished notes are added once and in any order; running ones are seen by :meth:`now`.
@@ -225,10 +225,10 @@ class Trail:
         finished: Iterable[tuple[int, dict[str, Any]]], running: list[dict[str, Any]]
     ) -> Chain | None:
         chain: Chain | None = None
-        tries: dict[int, Try] = {}
+        tries: dict[int, EliminationStep] = {}
         for number, note in finished:
             if "master" in note:
-                tries[number] = Try.noted(note)
+                tries[number] = EliminationStep.noted(note)
                 chain = chain or Chain.noted(note, note["first"])
             else:  # the set it started from was made for it
                 chain = chain or Chain.noted(note, number)
@@ -237,5 +237,5 @@ class Trail:
             chain = Chain.noted(running[0], running[0]["first"])
         if chain is not None:
             chain.tries = tries
-            chain.waiting = [Try.noted(note) for note in running]
+            chain.waiting = [EliminationStep.noted(note) for note in running]
         return chain

@@ -9,12 +9,12 @@ import numpy as np
 
 from optuna_mofs._typing import Array
 from optuna_mofs.features._mask_sampling import (
-    MaskStart,
-    bernoulli_start,
+    MaskSampler,
     best_of_size,
-    cheap_first,
-    ensemble_start,
-    wide_start,
+    cost_adjusted,
+    sample_bernoulli_mask,
+    sample_ensemble_mask,
+    sample_wide_mask,
 )
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.samplers._mask_operators import commonality_crossover, size_keeping_mutation
@@ -32,7 +32,7 @@ _ADD = 0.4
 _SPREAD = 0.4
 
 
-def filtered_start(number: int) -> MaskStart:
+def sample_filtered_mask(number: int) -> MaskSampler:
     """Recipe of a first mask: half of them follow a single filter, in turn.
 
     Single filters, since one of them is often much better than their mean; small sets of the best
@@ -45,12 +45,12 @@ def filtered_start(number: int) -> MaskStart:
 
         def single_start(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
             one = np.eye(len(weights))[number // 2 % len(weights)]
-            return wide_start(rng, table, one)
+            return sample_wide_mask(rng, table, one)
 
         return single_start
     if number % 4:
-        return wide_start
-    return ensemble_start if number % 8 else bernoulli_start
+        return sample_wide_mask
+    return sample_ensemble_mask if number % 8 else sample_bernoulli_mask
 
 
 @dataclass(frozen=True)
@@ -154,6 +154,6 @@ class FilteredChildren:
             return mask, "crossover"
         lacking = min(max(1, round(size) - np.count_nonzero(mask)), np.count_nonzero(~mask))
         assert self.table.free_ranks is not None
-        score = cheap_first(weights @ self.table.free_ranks, self.table.free_costs)
+        score = cost_adjusted(weights @ self.table.free_ranks, self.table.free_costs)
         mask[np.argsort(mask - score, kind="stable")[:lacking]] = True  # those inside come last
         return mask, "growth"

@@ -13,7 +13,7 @@ from optuna_mofs.history._history import History
 from optuna_mofs.samplers._context import Proposal
 from optuna_mofs.samplers._row_operators import RowVariation
 from optuna_mofs.samplers.ghga._archive import Archive
-from optuna_mofs.samplers.ghga._chains import Chain, Try, left_out_in_turn
+from optuna_mofs.samplers.ghga._chains import Chain, EliminationStep, left_out_in_turn
 from optuna_mofs.samplers.ghga._guides import Guide
 from optuna_mofs.samplers.ghga._state import Search, elimination_places, similar_pair, tournament
 
@@ -34,7 +34,7 @@ def size_budget(size: int, chosen: int) -> int:
 class Elimination:
     """Proposes the trials of chains; the arguments are those of :class:`GHGASampler`.
 
-    ``gave_way`` is how often the proposal gave way to another worker's.
+    ``n_conflicts`` is how often the proposal gave way to another worker's.
     """
 
     history: History
@@ -48,7 +48,7 @@ class Elimination:
     renew: float = field(kw_only=True)
     merge: float = field(kw_only=True)
     radius: float = field(kw_only=True)
-    gave_way: int = field(kw_only=True)
+    n_conflicts: int = field(kw_only=True)
     filtered: bool = field(kw_only=True)
     longest: int | None = field(kw_only=True)
     tournament_divisor: int = field(kw_only=True)
@@ -148,16 +148,16 @@ class Elimination:
         """
         place = search.place(master)
         mask = search.archive.mask(place)
-        passed = int(rng.integers(2**self.gave_way))
+        passed = int(rng.integers(2**self.n_conflicts))
         made = None
         row = self.rows.whole(rng, self.history.space, search.row(self.history, place))
         for left_out in turns:
             thinner = mask.copy()
             thinner[left_out] = False
-            tried = Try(master, tuple(left_out.tolist()))
+            tried = EliminationStep(master, tuple(left_out.tolist()))
             if search.archive.place(thinner) is not None or tried in chain.waiting:
                 continue
-            if self.history.has_tried(row, thinner):
+            if self.history.contains(row, thinner):
                 continue
             memory = self.rows.memory(self.history.space, search.note(self.history, place))
             operator = "probe" if chain.against else "elimination"
@@ -196,7 +196,7 @@ class Elimination:
         best = search.best
         row = self.rows.whole(rng, self.history.space, search.row(self.history, best))
         mask = np.ones(search.archive.p, dtype=bool)
-        if self.history.has_tried(row, mask):
+        if self.history.contains(row, mask):
             return None
         memory = self.rows.memory(self.history.space, search.note(self.history, best))
         return Proposal(row, mask, "all", memory=memory)
@@ -216,7 +216,7 @@ class Elimination:
             if near and archive.place(mask) is None:
                 better = min(a, b, key=lambda k: (search.cost[k], archive.numbers[k]))
                 row = self.rows.whole(rng, self.history.space, search.row(self.history, better))
-                if self.history.has_tried(row, mask):
+                if self.history.contains(row, mask):
                     continue
                 parents = (int(archive.numbers[a]), int(archive.numbers[b]))
                 memory = {

@@ -43,7 +43,7 @@ class ForestGuide:
         scale: ``"log"``, or ``"loss"`` for the loss itself.
         out_of_bag: Whether the forest is weighted by its predictions out of bag.
         columns: Further columns of a set, of which a ridge regression learns first; see
-            :class:`.filtered.FilterColumns`.
+            :class:`.filtered.FilterSurrogateEncoder`.
     """
 
     trees: int = 30
@@ -138,7 +138,7 @@ def random_guide(masks: Array, losses: Array, rng: np.random.Generator) -> Predi
     return lambda candidates, rng: rng.random(len(candidates))
 
 
-def named_guide(guide: str | Guide, tolerance: float, *, plain: bool = False) -> Guide | None:
+def get_guide(guide: str | Guide, tolerance: float, *, plain: bool = False) -> Guide | None:
     """A guide by its name; None for the one called ``"none"``.
 
     Args:

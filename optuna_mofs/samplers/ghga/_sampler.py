@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.features._mask_sampling import MaskStart, bernoulli_start
+from optuna_mofs.features._mask_sampling import MaskSampler, sample_bernoulli_mask
 from optuna_mofs.fronts._dominance import pareto_ranks
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers._base import HistorySampler
@@ -24,10 +24,10 @@ from optuna_mofs.samplers.ghga._children import (
     Child,
     FilterColumns,
     FilteredChildren,
-    filtered_start,
+    sample_filtered_mask,
 )
 from optuna_mofs.samplers.ghga._elimination import Budget, Elimination, size_budget
-from optuna_mofs.samplers.ghga._guides import ForestGuide, Guide, named_guide
+from optuna_mofs.samplers.ghga._guides import ForestGuide, Guide, get_guide
 from optuna_mofs.samplers.ghga._state import Search, reproductive_places, similar_pair
 
 #: What an elimination does beyond the paper, and in the paper.
@@ -49,11 +49,11 @@ class GHGASampler(HistorySampler):
     tolerance of the best one known, and for all of them. All finished trials form the archive.
     Phase 1 crosses and mutates sets from many regions. Phase 2 also leaves features out one by
     one, in the order that a guide advises, which learns from the archive. A set of which all
-    smaller neighbours have been tried is a (local) optimum, and the search turns to other regions.
+    smaller neighbors have been tried is a (local) optimum, and the search turns to other regions.
 
     The first value is the performance, in the study's direction; the number (or cost) of features
     is read off the mask. Read the result by :func:`optuna_mofs.optima`, and stop by
-    :class:`optuna_mofs.StopWhenNothingNew`. Where filters rank the features, most children follow
+    :class:`optuna_mofs.NoNewOptimaCallback`. Where filters rank the features, most children follow
     filters and guide (:mod:`optuna_mofs.samplers.ghga._children`). ``docs/samplers/ghga.md`` says
     what differs from the paper and why.
 
@@ -94,8 +94,8 @@ class GHGASampler(HistorySampler):
             after a tenth.
         start_size: Finished trials before the first child (by default 20).
         start: Makes the first masks after the first one, which holds all features. By default
-            most follow the filters, if there are any (:func:`.filtered.filtered_start`), and the
-            others are random halves, which all are in the paper (``bernoulli_start``).
+            most follow the filters, if there are any (:func:`.filtered.sample_filtered_mask`), and the
+            others are random halves, which all are in the paper (``sample_bernoulli_mask``).
         value: Position of the value that is the performance.
         seed: Seed; if None, one is drawn and kept in the study.
 
@@ -134,7 +134,7 @@ class GHGASampler(HistorySampler):
         merge: float | None = None,
         n_trials: int | None = None,
         start_size: int | None = None,
-        start: MaskStart | None = None,
+        start: MaskSampler | None = None,
         value: int = 0,
         seed: int | None = None,
     ) -> None:
@@ -142,7 +142,7 @@ class GHGASampler(HistorySampler):
         _within("tolerance", tolerance, 0, np.inf, open_low=True)
         self.tolerance = tolerance
         self.guide = guide
-        self._guide = named_guide(guide, tolerance, plain=variant == "paper")
+        self._guide = get_guide(guide, tolerance, plain=variant == "paper")
         self.retrain_every = _within("retrain_every", retrain_every, 1, np.inf)
         if first_phase is not None:
             _within("first_phase", first_phase, 2, np.inf)
@@ -193,7 +193,7 @@ class GHGASampler(HistorySampler):
         phase = self._iterations_of_phase_1(len(history.table.free))
         if iteration <= phase or self._guide is None:
             return self._child(history, search, rng, iteration, NO_CHAIN)
-        if self.gave_way > 1:
+        if self.n_conflicts > 1:
             # Several workers want the same few sets; a child of chance is nobody else's.
             return self._child(history, search, rng, iteration, latest)
         if chain is not None and chain.spent < chain.budget:
@@ -217,7 +217,9 @@ class GHGASampler(HistorySampler):
             return Proposal(row, np.ones(len(table.free), dtype=bool), "all", memory=memory)
         recipe = self.start
         if recipe is None:
-            recipe = filtered_start(number) if self._filtered(history) else bernoulli_start
+            recipe = (
+                sample_filtered_mask(number) if self._filtered(history) else sample_bernoulli_mask
+            )
         weights = rng.dirichlet(np.ones(max(1, len(table.filters))))[: len(table.filters)]
         return Proposal(row, recipe(rng, table, weights), recipe.__name__, memory=memory)
 
@@ -338,7 +340,7 @@ class GHGASampler(HistorySampler):
             renew=self.renew,
             merge=self.merge,
             radius=self.niche_radius,
-            gave_way=self.gave_way,
+            n_conflicts=self.n_conflicts,
             filtered=self._filtered(history),
             longest=None if self.n_trials is None else max(5, self.n_trials // 10),
             tournament_divisor=self.tournament_divisor,

@@ -10,7 +10,7 @@ import numpy as np
 from optuna_mofs._typing import Array
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers.ghga._archive import Archive, Dominance
-from optuna_mofs.samplers.ghga._chains import Trail
+from optuna_mofs.samplers.ghga._chains import ChainLog
 from optuna_mofs.samplers.ghga._guides import Guide, Prediction
 
 #: Loss of a trial that breaks a constraint: behind all others, and no number to compute with.
@@ -33,7 +33,7 @@ class Search:
 
     def __init__(self, p: int, costs: Array | None, value: int, tolerance: float) -> None:
         self.archive = Archive(p)
-        self.trail = Trail()
+        self.trail = ChainLog()
         self.cost = np.zeros(0)
         self.position: dict[int, int] = {}
         self._costs = None if costs is None else costs / max(costs.mean(), 1e-300)
@@ -84,7 +84,7 @@ class Search:
         return gain if growth <= slack else 0.0
 
     def hopeless(self, place: int) -> bool:
-        """Whether a set is small, and penalised so much that it cannot become an optimum."""
+        """Whether a set is small, and penalized so much that it cannot become an optimum."""
         best = self.best
         small = self._sizes[place] <= _SMALL * self._sizes[best]
         return bool(small and self.cost[place] - self._sizes[place] > _BAD)
@@ -205,7 +205,7 @@ def dynamic_cost(sizes: Array, losses: Array, tolerance: float) -> Array:
 
     Args:
         sizes: Number, or cost, of features.
-        losses: To be minimised; the paper's modelling efficiency with its sign turned.
+        losses: To be minimized; the paper's modeling efficiency with its sign turned.
         tolerance: What may be lost for a smaller set (ε).
 
     Example:

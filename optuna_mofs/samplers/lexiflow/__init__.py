@@ -1,6 +1,5 @@
-"""Randomised direct search with lexicographic preferences (Zhang et al. 2023)."""
+"""Randomized direct search with lexicographic preferences (Zhang et al. 2023)."""
 
-from optuna_mofs.callbacks import StopWhenSettled
 from optuna_mofs.samplers.lexiflow._sampler import LexiFlowSampler
 
-__all__ = ["LexiFlowSampler", "StopWhenSettled"]
+__all__ = ["LexiFlowSampler"]

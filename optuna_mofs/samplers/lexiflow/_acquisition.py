@@ -16,28 +16,28 @@ from optuna_mofs.history._history import History
 from optuna_mofs.samplers._context import Proposal
 from optuna_mofs.samplers._encoding import points_of
 from optuna_mofs.samplers._gaussian_process import (
-    Lasting,
     Points,
     Process,
-    most_likely,
+    RefitSchedule,
+    fit_length_scales,
     normal_scores,
 )
 from optuna_mofs.samplers._row_operators import fill_missing
 from optuna_mofs.samplers.lexiflow._directions import (
     HARDLY,
-    Places,
+    EuclideanSpace,
     change_mask,
     restart_row,
     start_mask,
 )
-from optuna_mofs.samplers.lexiflow._local_search import Stand, Threads
+from optuna_mofs.samplers.lexiflow._local_search import LocalSearchReplay, LocalSearchState
 
 #: Trials that predictions are made from, and that length scales are estimated from.
 KEEP, LEARN = 80, 50
 
 
 @dataclass(frozen=True)
-class Question:
+class ImprovementTarget:
     """How low can a column get where the columns before it reach their targets?
 
     Args:
@@ -56,12 +56,12 @@ class Question:
         return (*(column for column, _ in self.before), self.column)
 
 
-def questions(order: LexicographicOrder, values: Array, targets: Array) -> list[Question]:
+def questions(order: LexicographicOrder, values: Array, targets: Array) -> list[ImprovementTarget]:
     """The columns that can be improved, in order of priority.
 
     Args:
         order: Priorities, tolerances and goals.
-        values: Trials × columns, minimised.
+        values: Trials × columns, minimized.
         targets: Of the columns, given these trials.
     """
     found = []
@@ -73,7 +73,7 @@ def questions(order: LexicographicOrder, values: Array, targets: Array) -> list[
             best = float(seen[running].min())
             # Nothing is gained beyond a goal.
             if best > order.goals[column]:
-                found.append(Question(column, best, tuple(before)))
+                found.append(ImprovementTarget(column, best, tuple(before)))
             before.append((column, float(targets[column])))
         running &= order.reached(column, seen, targets[column])
     return found
@@ -100,11 +100,15 @@ def scales(order: LexicographicOrder, points: Points, values: Array, column: int
     """Length scales of a column's model."""
     few = relevant(order.ranking(values), order.without_tolerances().ranking(values), LEARN)
     chosen = points[few]
-    return most_likely(chosen.squares(chosen), normal_scores(values[few, column]))
+    return fit_length_scales(chosen.squares(chosen), normal_scores(values[few, column]))
 
 
 def worth(
-    question: Question, points: Points, values: Array, candidates: Points, scales: dict[int, Array]
+    question: ImprovementTarget,
+    points: Points,
+    values: Array,
+    candidates: Points,
+    scales: dict[int, Array],
 ) -> Array:
     """What each candidate promises, as a logarithm.
 
@@ -175,7 +179,7 @@ class Candidates:
 def draw_candidates(
     rng: np.random.Generator,
     history: History,
-    places: Places,
+    places: EuclideanSpace,
     count: int,
     bases: Sequence[int],
     steps: Sequence[float],
@@ -265,17 +269,17 @@ class Guide:
         self,
         history: History,
         values: Array,
-        places: Places,
-        threads: Threads,
-        stand: Stand,
-        known: Lasting,
+        places: EuclideanSpace,
+        threads: LocalSearchReplay,
+        stand: LocalSearchState,
+        known: RefitSchedule,
         rng: np.random.Generator,
     ) -> Proposal | None:
         """The most promising candidate, or None if there is nothing to gain or new.
 
         Args:
             history: Finished trials.
-            values: Their violations and values, minimised.
+            values: Their violations and values, minimized.
             places: Their space.
             threads: Orders and targets.
             stand: Where the search stands.
@@ -323,13 +327,18 @@ class Guide:
         )
         for k in np.argsort(-promise, kind="stable").tolist():
             proposal = _proposal(history, places, stand, question, drawn, k)
-            if not history.has_tried(proposal.row, proposal.mask):
+            if not history.contains(proposal.row, proposal.mask):
                 return proposal
         return None
 
 
 def _proposal(
-    history: History, places: Places, stand: Stand, question: Question, drawn: Candidates, k: int
+    history: History,
+    places: EuclideanSpace,
+    stand: LocalSearchState,
+    question: ImprovementTarget,
+    drawn: Candidates,
+    k: int,
 ) -> Proposal:
     base = int(drawn.bases[k])
     memory = {

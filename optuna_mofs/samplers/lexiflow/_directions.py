@@ -12,19 +12,19 @@ from optuna.distributions import BaseDistribution
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import did_you_mean
 from optuna_mofs.features._mask_sampling import (
-    cheap_first,
-    ensemble_start,
-    geometric_start,
-    prefix_start,
+    cost_adjusted,
+    sample_ensemble_mask,
+    sample_geometric_mask,
+    sample_prefix_mask,
     simplex_weights,
 )
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._history import History
-from optuna_mofs.history._search_space import ParameterSpace
+from optuna_mofs.history._search_space import SearchSpace
 from optuna_mofs.samplers._context import Proposal
 from optuna_mofs.samplers._initial_design import latin_hypercube
 from optuna_mofs.samplers._row_operators import fill_missing, reflect
-from optuna_mofs.samplers.lexiflow._local_search import Stand
+from optuna_mofs.samplers.lexiflow._local_search import LocalSearchState
 
 #: Coordinate of the choice that holds; the others are 0. Twice the first step of a number: a
 #: category of two choices is left by about one direction in six at first, by none at the end.
@@ -33,8 +33,8 @@ HEIGHT = 0.2
 _DIGITS = 6
 
 
-class Places:
-    """Rows of a :class:`ParameterSpace` ↔ places, both ways.
+class EuclideanSpace:
+    """Rows of a :class:`SearchSpace` ↔ places, both ways.
 
     Args:
         space: The parameters.
@@ -42,7 +42,7 @@ class Places:
             changes the number of features by a factor, so they run over log(1/p) to log(1).
     """
 
-    def __init__(self, space: ParameterSpace, sizes: dict[int, int] | None = None) -> None:
+    def __init__(self, space: SearchSpace, sizes: dict[int, int] | None = None) -> None:
         self.space = space
         self._sizes = {j: p for j, p in (sizes or {}).items() if p > 1}
         widths = np.where(space.categorical, space.cells, 1).astype(int)
@@ -52,7 +52,7 @@ class Places:
         self.dimension = int(ends[-1]) if len(ends) else 0
 
     @classmethod
-    def of(cls, history: History) -> Places:
+    def of(cls, history: History) -> EuclideanSpace:
         """The places of a study's hyperparameters."""
         described = history.described
         chosen = None if described is None else described.representation
@@ -203,7 +203,7 @@ def flip_near_boundary(
     p, size = len(mask), int(np.count_nonzero(mask))
     weights = simplex_weights(rng, len(table.filters))
     score = np.full(p, 0.5) if table.free_ranks is None else weights @ table.free_ranks
-    score = cheap_first(score, table.free_costs)
+    score = cost_adjusted(score, table.free_costs)
     place = np.empty(p)
     place[np.argsort(-score, kind="stable")] = np.arange(p)
     # Depth: how far a feature is from the boundary, on the side where it is or beyond.
@@ -247,7 +247,7 @@ def _next(keys: Array, skip: int, count: int) -> Array:
 
 #: Sets the generator of the design apart from those of trials.
 _DESIGN = 2**31
-_MASKS = (prefix_start, ensemble_start, geometric_start)
+_MASKS = (sample_prefix_mask, sample_ensemble_mask, sample_geometric_mask)
 
 
 def checked_value(name: str, value: Any, distribution: BaseDistribution) -> Any:
@@ -274,7 +274,7 @@ def check_start(start: Mapping[str, Any], space: Mapping[str, BaseDistribution])
         checked_value(name, value, space[name])
 
 
-def first_row(rng: np.random.Generator, places: Places, start: Mapping[str, Any]) -> Array:
+def first_row(rng: np.random.Generator, places: EuclideanSpace, start: Mapping[str, Any]) -> Array:
     """The user's point; parameters it does not name are random."""
     row = places.from_unit(rng.random(len(places.space)))
     given = places.space.encode({k: v for k, v in start.items() if k in places.space.names})
@@ -283,7 +283,7 @@ def first_row(rng: np.random.Generator, places: Places, start: Mapping[str, Any]
 
 def restart_row(
     rng: np.random.Generator,
-    places: Places,
+    places: EuclideanSpace,
     start: Mapping[str, Any],
     unit: Array | None = None,
 ) -> Array:
@@ -308,7 +308,7 @@ def restart_row(
 
 
 def design_row(
-    seed: int, number: int, count: int, places: Places, start: Mapping[str, Any]
+    seed: int, number: int, count: int, places: EuclideanSpace, start: Mapping[str, Any]
 ) -> Array:
     """A point of a Latin hypercube of ``count`` points that all trials of a study share."""
     rng = np.random.default_rng([seed, _DESIGN])
@@ -331,7 +331,7 @@ _RECENT = 32
 
 
 @dataclass(frozen=True)
-class Walk:
+class DirectSearch:
     """Directions, as :func:`~optuna_mofs.samplers.lexiflow._directions.random_direction` has them.
 
     Args:
@@ -345,8 +345,8 @@ class Walk:
     def step(
         self,
         history: History,
-        places: Places,
-        stand: Stand,
+        places: EuclideanSpace,
+        stand: LocalSearchState,
         i: int,
         step: float,
         direction: int,
@@ -391,7 +391,7 @@ class Walk:
         return Proposal(places.row(place), mask, operator, (number,), memory)
 
     def opposite(
-        self, history: History, places: Places, stand: Stand, number: int
+        self, history: History, places: EuclideanSpace, stand: LocalSearchState, number: int
     ) -> tuple[Proposal | None, list[int]]:
         """The other way from where a direction that failed began, for the trial ``number``.
 
@@ -405,13 +405,13 @@ class Walk:
             base = int(np.searchsorted(history.numbers, note["incumbent"]))
             step, direction = float(note["step"]), int(note["direction"])
             proposal = self.step(history, places, stand, base, step, direction, opposite=waiting)
-            if not history.has_tried(proposal.row, proposal.mask):
+            if not history.contains(proposal.row, proposal.mask):
                 return proposal, tried
             tried.append(waiting)
         return None, tried
 
 
-def unclaimed(stand: Stand, history: History, number: int) -> list[int]:
+def unclaimed(stand: LocalSearchState, history: History, number: int) -> list[int]:
     """Trials whose opposite is this trial's to try, and no other worker's."""
     running = list(zip(history.running_numbers, history.running_notes))
     # Of workers that have not said yet what they do, the one with the lowest number may choose.

@@ -15,7 +15,7 @@ import numpy as np
 
 from optuna_mofs._typing import Array
 from optuna_mofs.fronts._lexicographic import LexicographicOrder
-from optuna_mofs.history._history import unchanged
+from optuna_mofs.history._history import n_unchanged
 
 #: Step for each axis beyond which restarts do not go: further is anywhere in the space.
 WIDEST = 0.3
@@ -63,7 +63,7 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Stand:
+class LocalSearchState:
     """Where a thread stands after some trials.
 
     Args:
@@ -90,7 +90,7 @@ class Stand:
     waiting: tuple[tuple[int, int], ...] = ()
 
 
-class Threads:
+class LocalSearchReplay:
     """The stand after each finished trial; a cache that follows the history.
 
     Args:
@@ -103,18 +103,20 @@ class Threads:
         self.rules = rules
         self._numbers = np.zeros(0, dtype=np.int64)
         self._threads: list[int] = []
-        self._stands: list[Stand] = [Stand(0, rules.first_step)]
+        self._stands: list[LocalSearchState] = [LocalSearchState(0, rules.first_step)]
         self._targets: list[tuple[Array, ...]] = [()]
 
-    def after(self, numbers: Array, points: Array, notes: list[dict[str, Any]]) -> Stand:
+    def after(
+        self, numbers: Array, points: Array, notes: list[dict[str, Any]]
+    ) -> LocalSearchState:
         """The stand after all finished trials.
 
         Args:
             numbers: Trial numbers, ascending.
-            points: Violation and values of each trial, minimised.
+            points: Violation and values of each trial, minimized.
             notes: What the sampler wrote on each trial.
         """
-        first = unchanged(self._numbers, numbers)
+        first = n_unchanged(self._numbers, numbers)
         del self._threads[first:], self._stands[first + 1 :], self._targets[first + 1 :]
         for i in range(first, len(numbers)):
             self._consume(i, numbers, points, notes[i])
@@ -147,7 +149,7 @@ class Threads:
             stand = self._adapted(stand, int(note["dimension"]))
         self._stands.append(stand)
 
-    def _bests(self, i: int, stand: Stand, points: Array) -> tuple[int, int]:
+    def _bests(self, i: int, stand: LocalSearchState, points: Array) -> tuple[int, int]:
         """Incumbent and leader after the i-th trial."""
         found = []
         targets = tuple(order.targets(points[: i + 1]) for order in self.orders)
@@ -171,7 +173,7 @@ class Threads:
             return int(members[self.orders[k].ranking(points[members], targets)[0]])
         return i if mine and self.orders[k].accepts(points[i], points[old], targets) else old
 
-    def _adapted(self, stand: Stand, dimension: int) -> Stand:
+    def _adapted(self, stand: LocalSearchState, dimension: int) -> LocalSearchState:
         """Shrink the step, or restart (lines 9 to 11)."""
         if stand.failures < self.rules.limit(dimension):
             return stand
@@ -179,12 +181,12 @@ class Threads:
         if step >= self.rules.least_step:
             return replace(stand, failures=0, step=step)
         thread = stand.thread + 1
-        return Stand(thread, self.rules.step_of(thread, dimension))
+        return LocalSearchState(thread, self.rules.step_of(thread, dimension))
 
 
 def _counted(
-    stand: Stand, note: dict[str, Any], number: int, *, improved: bool, here: set[int]
-) -> Stand:
+    stand: LocalSearchState, note: dict[str, Any], number: int, *, improved: bool, here: set[int]
+) -> LocalSearchState:
     """Count a trial of the thread: a direction succeeded, failed, or awaits its opposite."""
     stand = replace(stand, members=stand.members + 1)
     sign = note.get("sign", 0)

@@ -15,11 +15,11 @@ from optuna_mofs.fronts._preference import LexicographicPreference
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers._base import HistorySampler
 from optuna_mofs.samplers._context import Proposal
-from optuna_mofs.samplers._gaussian_process import Lasting
+from optuna_mofs.samplers._gaussian_process import RefitSchedule
 from optuna_mofs.samplers.lexiflow._acquisition import Guide
 from optuna_mofs.samplers.lexiflow._directions import (
-    Places,
-    Walk,
+    DirectSearch,
+    EuclideanSpace,
     check_start,
     checked_value,
     design_row,
@@ -27,11 +27,11 @@ from optuna_mofs.samplers.lexiflow._directions import (
     restart_row,
     start_mask,
 )
-from optuna_mofs.samplers.lexiflow._local_search import Rules, Stand, Threads
+from optuna_mofs.samplers.lexiflow._local_search import LocalSearchReplay, LocalSearchState, Rules
 
 
 class LexiFlowSampler(HistorySampler):
-    """Randomised direct search towards the trial that a lexicographic preference wants.
+    """Randomized direct search towards the trial that a lexicographic preference wants.
 
     Zhang et al. (2023), *Targeted hyperparameter optimization with lexicographic preferences over
     multiple objectives* (ICLR), Algorithm 1. From an incumbent it steps in random directions, of
@@ -48,7 +48,7 @@ class LexiFlowSampler(HistorySampler):
         start: A point known to be cheap, by parameter name: the first trial, around which others
             of the start and all restarts are drawn. Parameters not named are random.
         start_trials: Finished trials before the first direction, from the best of which it goes.
-        step: Step of a thread at its start, for each axis of the normalised space.
+        step: Step of a thread at its start, for each axis of the normalized space.
         least_step: Step at which a thread ends and another begins.
         most_failures: Most failed directions in a row before the step shrinks; the paper's
             2^(d-1) holds where it is less, and everywhere if this is None.
@@ -153,24 +153,24 @@ class LexiFlowSampler(HistorySampler):
 
     def propose(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
         """A start, a step that the model chooses, the opposite of a direction, or a direction."""
-        threads: Threads = self.kept("threads", _unbound)
+        threads: LocalSearchReplay = self.kept("threads", _unbound)
         values = np.column_stack([history.violations, history.values])
         stand = threads.after(history.numbers, values, history.notes)
-        places = Places.of(history)
+        places = EuclideanSpace.of(history)
         if stand.members < (self.start_trials if stand.thread == 0 else 1):
             operator = "start" if stand.thread == 0 else "restart"
             return self._anywhere(history, places, stand, rng, number, operator)
         if self.candidates:
             if rng.random() < self.explore:
                 return self._anywhere(history, places, stand, rng, number, "explore")
-            known = self.kept("scales", Lasting)
+            known = self.kept("scales", RefitSchedule)
             guide = Guide(
                 self.candidates, self.lead, self.sparse, self.start, self.rules.first_step
             )
             guided = guide.propose(history, values, places, threads, stand, known, rng)
             if guided is not None:
                 return guided
-        walk = Walk(self.sparse, self.sphere)
+        walk = DirectSearch(self.sparse, self.sphere)
         opposite, tried = walk.opposite(history, places, stand, number)
         if opposite is not None:
             return opposite
@@ -200,8 +200,8 @@ class LexiFlowSampler(HistorySampler):
     def _anywhere(
         self,
         history: History,
-        places: Places,
-        stand: Stand,
+        places: EuclideanSpace,
+        stand: LocalSearchState,
         rng: np.random.Generator,
         number: int,
         operator: str,
@@ -213,7 +213,7 @@ class LexiFlowSampler(HistorySampler):
     def _somewhere(
         self,
         history: History,
-        places: Places,
+        places: EuclideanSpace,
         rng: np.random.Generator,
         number: int,
         operator: str,
@@ -228,7 +228,7 @@ class LexiFlowSampler(HistorySampler):
         if operator == "start":
             # A model learns more from a design than from as many random points.
             row = design_row(self.study_seed, number, self.start_trials, places, self.start)
-            if history.table is not None or not history.is_known(history.space.decode(row)):
+            if history.table is not None or not history.contains_params(history.space.decode(row)):
                 return row
         return restart_row(rng, places, self.start, rng.random(len(history.space)))
 
@@ -237,10 +237,10 @@ class LexiFlowSampler(HistorySampler):
         # The preference speaks of metrics by the names that the study gives them.
         self.kept(
             "threads",
-            lambda: Threads(self.preference.order(study).after_violations(), self.rules),
+            lambda: LocalSearchReplay(self.preference.order(study).after_violations(), self.rules),
         )
         return history
 
 
-def _unbound() -> Threads:
+def _unbound() -> LocalSearchReplay:
     raise AssertionError("the history was not read")

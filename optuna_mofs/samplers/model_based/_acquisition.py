@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from optuna_mofs._typing import Array
-from optuna_mofs.samplers.model_based._training_data import Seen, View
+from optuna_mofs.samplers.model_based._training_data import EncodedBatch, TrainingData
 
 Criterion = Callable[[Array, Array, float], Array]
 
@@ -53,7 +53,7 @@ _HOPE = LowerConfidenceBound(2.0)
 #: More than any bound.
 _OUTSIDE = 100.0
 #: Bounds of all objectives at configurations.
-Bounds = Callable[[Seen, LowerConfidenceBound], Array]
+Bounds = Callable[[EncodedBatch, LowerConfidenceBound], Array]
 
 
 def is_look(step: int) -> bool:
@@ -69,7 +69,7 @@ def is_look(step: int) -> bool:
     return step >= 0 and step & (step - 1) == 0
 
 
-class LookBeyond:
+class LargerSetAcquisition:
     """The best error that a model promises among sets larger than that of the least error so far.
 
     Large sets need hyperparameters of their own. If no trial of the start had both, the model
@@ -85,7 +85,7 @@ class LookBeyond:
     """
 
     def __init__(
-        self, view: View, bounds: Bounds, bound: LowerConfidenceBound, place: float
+        self, view: TrainingData, bounds: Bounds, bound: LowerConfidenceBound, place: float
     ) -> None:
         self._unknown = view.unknown
         self._bounds = bounds
@@ -98,30 +98,30 @@ class LookBeyond:
         self.sizes = low, max(low, min(most, int(middle * _WIDTH)))
 
     @staticmethod
-    def is_possible(view: View) -> bool:
+    def is_possible(view: TrainingData) -> bool:
         """Whether size is an objective beside one that needs a model, and larger sets are left."""
-        modelled = len(view.unknown)
-        if view.seen.sizes is None or not 0 < modelled < view.values.shape[1]:
+        modeled = len(view.unknown)
+        if view.seen.sizes is None or not 0 < modeled < view.values.shape[1]:
             return False
         return _end(view) * _WIDTH <= view.most_features
 
-    def __call__(self, seen: Seen) -> Array:
+    def __call__(self, seen: EncodedBatch) -> Array:
         """What candidates promise, the lower the better; those of other sizes come last."""
         assert seen.sizes is not None
         low, high = self.sizes
         off = np.maximum(low - seen.sizes, 0) + np.maximum(seen.sizes - high, 0)
         return np.where(off > 0, _OUTSIDE + off, self._of(seen, self._bound))
 
-    def is_worth_it(self, step: int, seen: Seen) -> bool:
+    def is_worth_it(self, step: int, seen: EncodedBatch) -> bool:
         """Whether the best found shall be tried."""
         return step < _SURE or bool(self._of(seen, _HOPE)[0] < self._best)
 
-    def _of(self, seen: Seen, bound: LowerConfidenceBound) -> Array:
+    def _of(self, seen: EncodedBatch, bound: LowerConfidenceBound) -> Array:
         found: Array = self._bounds(seen, bound)[:, self._unknown].mean(axis=1)
         return found
 
 
-def _end(view: View) -> int:
+def _end(view: TrainingData) -> int:
     """Number of features of the best trial by what needs a model, at least one."""
     assert view.seen.sizes is not None
     error = view.values[:, view.unknown].mean(axis=1)

@@ -12,9 +12,9 @@ from optuna_mofs.samplers.model_based._search import (
     Candidates,
     InfillSearch,
     MaskSearch,
-    neighbours,
+    neighbors,
 )
-from optuna_mofs.samplers.model_based._training_data import Seen, View
+from optuna_mofs.samplers.model_based._training_data import EncodedBatch, TrainingData
 
 #: How many candidates with as many features are passed over before the others are given up.
 _PATIENCE = 100
@@ -23,12 +23,12 @@ _BLOCK = 50
 
 
 def best_candidate(
-    view: View,
+    view: TrainingData,
     rng: np.random.Generator,
-    infill: Callable[[Seen], Array],
+    infill: Callable[[EncodedBatch], Array],
     search: InfillSearch,
     mask_search: MaskSearch,
-) -> tuple[Proposal, Seen] | None:
+) -> tuple[Proposal, EncodedBatch] | None:
     """The best new configuration, and how the surrogate saw it; None if all found are known.
 
     Args:
@@ -52,7 +52,9 @@ def best_candidate(
     return _first_new(view, found, order)
 
 
-def _first_new(view: View, found: Candidates, order: Array) -> tuple[Proposal, Seen] | None:
+def _first_new(
+    view: TrainingData, found: Candidates, order: Array
+) -> tuple[Proposal, EncodedBatch] | None:
     """The best that no trial has and whose feature set is not spent; else one that is."""
     ranked = np.argsort(found.scores, kind="stable")
     sizes = view.warp.sizes(found.rows)
@@ -66,7 +68,7 @@ def _first_new(view: View, found: Candidates, order: Array) -> tuple[Proposal, S
         masks = found.masks_of(block)
         spent = view.spent(found.rows[block], masks)
         for k, is_spent in zip(block.tolist(), spent.tolist()):
-            if view.is_known(found.rows[k], found.mask(k)):
+            if view.contains_params(found.rows[k], found.mask(k)):
                 continue
             if not is_spent:
                 return _proposed(view, found, k, order)
@@ -88,7 +90,9 @@ def _times_before(values: Array) -> Array:
     return times
 
 
-def _proposed(view: View, found: Candidates, k: int, order: Array) -> tuple[Proposal, Seen]:
+def _proposed(
+    view: TrainingData, found: Candidates, k: int, order: Array
+) -> tuple[Proposal, EncodedBatch]:
     row, mask, source = found.rows[k], found.mask(k), int(found.source[k])
     parents = (int(view.numbers[order[source]]),) if source >= 0 else ()
     proposal = Proposal(view.warp.back(row), mask, str(found.operators[k]), parents)
@@ -97,14 +101,14 @@ def _proposed(view: View, found: Candidates, k: int, order: Array) -> tuple[Prop
     return proposal, view.candidates(row[None], mask[None], np.zeros(1, dtype=np.int64))
 
 
-def _nearby(view: View, rng: np.random.Generator) -> Callable[[Array, int, float], Array]:
+def _nearby(view: TrainingData, rng: np.random.Generator) -> Callable[[Array, int, float], Array]:
     """Rows near given ones, of (rows, count, step size): rows × count × parameters."""
     d = len(view.space)
 
     def nearby(rows: Array, count: int, step: float) -> Array:
         if d == 0:
             return np.zeros((len(rows), count, 0))
-        near = neighbours(rng, view.space, rows, count, step)
+        near = neighbors(rng, view.space, rows, count, step)
         return view.activity.apply(near.reshape(-1, d)).reshape(len(rows), count, d)
 
     return nearby

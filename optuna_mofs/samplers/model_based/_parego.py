@@ -16,7 +16,7 @@ from optuna_mofs.samplers.model_based._acquisition import (
     penalty,
 )
 from optuna_mofs.samplers.model_based._sampler import Learned, ModelBasedSampler, SharedOptions
-from optuna_mofs.samplers.model_based._training_data import Seen, View
+from optuna_mofs.samplers.model_based._training_data import EncodedBatch, TrainingData
 
 #: Weight of the sum in the augmented Tchebycheff norm.
 RHO = 0.05
@@ -29,7 +29,7 @@ _CLOSEST = 1e-3
 def weight_vector(number: int, count: int, offset: Array) -> Array:
     """Weights of the objectives for a trial, on the simplex.
 
-    The trials' weights follow an additive sequence (Kronecker with the generalised golden ratio),
+    The trials' weights follow an additive sequence (Kronecker with the generalized golden ratio),
     whose stretches of any length are spread evenly over the simplex. Trials that run side by side
     have numbers close to each other, hence weights apart from each other: the stratification of
     Horn et al. (2015) without asking who is running.
@@ -57,7 +57,7 @@ def gap_weights(front: Array, ideal: Array, place: float) -> Array | None:
     """Weights that ask for a place of a front of two objectives, or None if it is but a point.
 
     On a front that is bent as that of two error rates, weights drawn evenly ask for its middle
-    nearly all the time. Here the mass of a gap between neighbours is the square root of its area,
+    nearly all the time. Here the mass of a gap between neighbors is the square root of its area,
     the density of the points that cover most hypervolume (Auger et al. 2009), and the weights are
     those under which the point at that part of the mass has the least norm. The front is thought
     to go on to the ideal point's best value of each objective, or its ends would never be passed.
@@ -94,9 +94,9 @@ def gap_weights(front: Array, ideal: Array, place: float) -> Array | None:
 def weights_apart(number: int, draw: Callable[[int], Array], running: Array) -> Array:
     """Weights of the objectives for a trial, apart from those of the trials that run now.
 
-    Several times too many are drawn and the one furthest from its nearest neighbour is taken, as
+    Several times too many are drawn and the one furthest from its nearest neighbor is taken, as
     Horn et al. (2015) do for the points of a batch. With many objectives the sequence alone
-    leaves neighbours too close.
+    leaves neighbors too close.
 
     Args:
         number: The trial's number.
@@ -201,7 +201,7 @@ class ParEGOSampler(ModelBasedSampler):
         self.model = model
         self.rho = rho
 
-    def learn(self, view: View, rng: np.random.Generator, number: int) -> Learned:
+    def learn(self, view: TrainingData, rng: np.random.Generator, number: int) -> Learned:
         """The norm of all objectives' bounds, or the bound of the norm, under the trial's weights.
 
         If only some of the objectives need a model, the norm is always that of their bounds and of
@@ -226,7 +226,11 @@ class ParEGOSampler(ModelBasedSampler):
         return lambda seen: criterion(*model.predict(seen.X), best), lambda seen: memory
 
     def _norm_of_bounds(
-        self, view: View, rng: np.random.Generator, number: int, bound: LowerConfidenceBound
+        self,
+        view: TrainingData,
+        rng: np.random.Generator,
+        number: int,
+        bound: LowerConfidenceBound,
     ) -> Learned:
         bounds = self._bounds(view, rng)
         front, epsilon = self._front(view, bounds)
@@ -236,7 +240,7 @@ class ParEGOSampler(ModelBasedSampler):
         weights = self._weights(view, number, front, ideal)
         memory = self._memory(weights, bound)
 
-        def promise(seen: Seen) -> Array:
+        def promise(seen: EncodedBatch) -> Array:
             found = bounds(seen, bound)
             behind = penalty(found, front, epsilon)
             # What the front dominates comes after all else, however well it suits the weights.
@@ -246,7 +250,11 @@ class ParEGOSampler(ModelBasedSampler):
         return promise, lambda seen: memory
 
     def _weights(
-        self, view: View, number: int, front: Array | None = None, ideal: Array | None = None
+        self,
+        view: TrainingData,
+        number: int,
+        front: Array | None = None,
+        ideal: Array | None = None,
     ) -> Array:
         """The trial's weights: by the gaps of the front if it is given and of two objectives."""
         m = view.values.shape[1]
@@ -270,7 +278,7 @@ class ParEGOSampler(ModelBasedSampler):
             memory["confidence"] = criterion.weight
         return memory
 
-    def _criterion(self, view: View, number: int) -> Criterion:
+    def _criterion(self, view: TrainingData, number: int) -> Criterion:
         if callable(self.criterion):
             return self.criterion
         return expected_improvement if self.criterion == "ei" else self._bound(view, number)

@@ -11,37 +11,41 @@ import numpy as np
 
 from optuna_mofs._typing import Array
 from optuna_mofs.features._mask_sampling import (
-    ensemble_start,
-    geometric_start,
-    prefix_start,
+    sample_ensemble_mask,
+    sample_geometric_mask,
+    sample_prefix_mask,
+    sample_wide_mask,
     simplex_weights,
-    wide_start,
 )
 from optuna_mofs.history._history import History
-from optuna_mofs.history._search_space import Activity
+from optuna_mofs.history._search_space import ConditionalParameters
 from optuna_mofs.samplers._base import HistorySampler
 from optuna_mofs.samplers._context import Proposal
-from optuna_mofs.samplers._encoding import Warp
+from optuna_mofs.samplers._encoding import InputWarping
 from optuna_mofs.samplers._gaussian_process import Kriging
 from optuna_mofs.samplers._initial_design import latin_hypercube, sequence, thinned_design
 from optuna_mofs.samplers.model_based._acquisition import (
     Bounds,
-    LookBeyond,
+    LargerSetAcquisition,
     LowerConfidenceBound,
     is_look,
     tolerance,
 )
 from optuna_mofs.samplers.model_based._candidates import best_candidate
 from optuna_mofs.samplers.model_based._search import InfillSearch, MaskSearch
-from optuna_mofs.samplers.model_based._surrogates import Surrogate, surrogate_factory
-from optuna_mofs.samplers.model_based._training_data import Seen, View, objective_scales
+from optuna_mofs.samplers.model_based._surrogates import Surrogate, get_surrogate
+from optuna_mofs.samplers.model_based._training_data import (
+    EncodedBatch,
+    TrainingData,
+    objective_scales,
+)
 
 #: Lambda of the confidence bound. Changing weights and gaps explore enough, but for feature sets:
 #: of these there are so many that a search could stay with the first good ones.
 _CONFIDENCE, _CONFIDENCE_OF_SETS = 0.25, 1.0
 #: What a sampler that has learned says of candidates: what they promise (the lower the better),
 #: and what the chosen one shall remember.
-Learned = tuple[Callable[[Seen], Array], Callable[[Seen], dict[str, Any]]]
+Learned = tuple[Callable[[EncodedBatch], Array], Callable[[EncodedBatch], dict[str, Any]]]
 
 
 class SharedOptions(TypedDict, total=False):
@@ -72,7 +76,7 @@ class ModelBasedSampler(HistorySampler):
         confidence: Lambda of the confidence bound; by default 1 if the surrogate sees feature sets
             (the authors' code on numeric spaces), else 0.25.
         look_beyond: Whether some trials look at larger feature sets than those of the front; see
-            :class:`~optuna_mofs.samplers.model_based._acquisition.LookBeyond`. It needs the number of
+            :class:`~optuna_mofs.samplers.model_based._acquisition.LargerSetAcquisition`. It needs the number of
             features among the objectives.
         search: Effort of the search for the best promise.
         mask_search: The same for masks.
@@ -104,10 +108,10 @@ class ModelBasedSampler(HistorySampler):
         self.look_beyond = look_beyond
         self.search = search or InfillSearch()
         self.mask_search = mask_search or MaskSearch()
-        surrogate_factory(surrogate)  # refuses what is none
+        get_surrogate(surrogate)  # refuses what is none
 
     @abstractmethod
-    def learn(self, view: View, rng: np.random.Generator, number: int) -> Learned:
+    def learn(self, view: TrainingData, rng: np.random.Generator, number: int) -> Learned:
         """Fit surrogates to the history.
 
         Args:
@@ -122,7 +126,7 @@ class ModelBasedSampler(HistorySampler):
         first = FirstConfigurations(history, self._first_count(history), seed, self.kept)
         if len(history) < first.count or not history.distributions:
             return first(rng, number)
-        view = View(history, self.kept, self.surrogate)
+        view = TrainingData(history, self.kept, self.surrogate)
         if view.exhausted:
             return first.random(rng)
         proposal = self._beyond(view, rng, number, number - first.count)
@@ -137,13 +141,13 @@ class ModelBasedSampler(HistorySampler):
         return proposal
 
     def _beyond(
-        self, view: View, rng: np.random.Generator, number: int, step: int
+        self, view: TrainingData, rng: np.random.Generator, number: int, step: int
     ) -> Proposal | None:
         """A larger feature set than those of the front, if it is time for one."""
-        if not (self.look_beyond and is_look(step) and LookBeyond.is_possible(view)):
+        if not (self.look_beyond and is_look(step) and LargerSetAcquisition.is_possible(view)):
             return None
         bounds = self._bounds(view, self._model_rng(number))
-        look = LookBeyond(view, bounds, self._bound(view, number), sequence(number, 0.5))
+        look = LargerSetAcquisition(view, bounds, self._bound(view, number), sequence(number, 0.5))
         found = best_candidate(view, rng, look, self.search, self.mask_search)
         if found is None or not look.is_worth_it(step, found[1]):
             return None
@@ -164,7 +168,7 @@ class ModelBasedSampler(HistorySampler):
 
     def _fitted(
         self,
-        view: View,
+        view: TrainingData,
         targets: Array,
         rng: np.random.Generator,
         scales: Array | None = None,
@@ -173,11 +177,11 @@ class ModelBasedSampler(HistorySampler):
         if view.kriging:
             model = Kriging(view.together, scales)
         else:
-            model = surrogate_factory(self.surrogate)(rng)
+            model = get_surrogate(self.surrogate)(rng)
         order = view.best_first
         return model.fit(view.seen.X[order], targets[order])
 
-    def _bounds(self, view: View, rng: np.random.Generator) -> Bounds:
+    def _bounds(self, view: TrainingData, rng: np.random.Generator) -> Bounds:
         """Bounds of all objectives: one surrogate for each that is not exactly known."""
         scales = objective_scales(view, self.kept) if view.kriging else {}
         models = {
@@ -186,7 +190,7 @@ class ModelBasedSampler(HistorySampler):
         # The trials are asked for twice: for the front, and for the best to start from.
         of_trials = {j: model.predict(view.seen.X) for j, model in models.items()}
 
-        def bounds(seen: Seen, bound: LowerConfidenceBound) -> Array:
+        def bounds(seen: EncodedBatch, bound: LowerConfidenceBound) -> Array:
             found = seen.exact.copy()
             for j, model in models.items():
                 at = of_trials[j] if seen is view.seen else model.predict(seen.X)
@@ -195,11 +199,11 @@ class ModelBasedSampler(HistorySampler):
 
         return bounds
 
-    def _front(self, view: View, bounds: Bounds) -> tuple[Array, Array]:
+    def _front(self, view: TrainingData, bounds: Bounds) -> tuple[Array, Array]:
         """Scaled values of the front as the surrogates see it, and the penalty's tolerance.
 
         Values of cross-validation are rough: the best of them are lucky. No bound reaches a lucky
-        front, and the search would turn to whatever is penalised least, such as a plateau at one
+        front, and the search would turn to whatever is penalized least, such as a plateau at one
         end of it (Koch et al. 2015). The bounds of running trials count.
         """
         points = view.front(bounds(view.seen, LowerConfidenceBound(0.0)))
@@ -211,7 +215,7 @@ class ModelBasedSampler(HistorySampler):
         left = done if self.n_trials is None else max(0, self.n_trials - done)
         return front, tolerance(front, left)
 
-    def _bound(self, view: View, number: int) -> LowerConfidenceBound:
+    def _bound(self, view: TrainingData, number: int) -> LowerConfidenceBound:
         """The confidence bound; workers on one objective differ in courage.
 
         Their lambdas are exponential with the same mean (Hutter et al. 2012).
@@ -226,7 +230,7 @@ class ModelBasedSampler(HistorySampler):
 
 
 #: How first masks are made, in turn.
-_MASKS = (ensemble_start, prefix_start, geometric_start, wide_start)
+_MASKS = (sample_ensemble_mask, sample_prefix_mask, sample_geometric_mask, sample_wide_mask)
 
 
 class FirstConfigurations:
@@ -265,9 +269,9 @@ class FirstConfigurations:
         row = self._activity().apply(history.space.sample(rng))[0]
         return self._with_mask(rng, row, number, "random")
 
-    def _activity(self) -> Activity:
+    def _activity(self) -> ConditionalParameters:
         history = self._history
-        return Activity(history.space, history.rows, history.active_if)
+        return ConditionalParameters(history.space, history.rows, history.active_if)
 
     def _design(self) -> Array:
         space = self._history.space
@@ -285,7 +289,7 @@ class FirstConfigurations:
                     space.categorical,
                     self.count,
                 )
-            warp = Warp(space.names, self._history.described)
+            warp = InputWarping(space.names, self._history.described)
             return warp.back(warp.with_none(rows))
 
         rows: Array = self._kept(key, make)
@@ -304,4 +308,6 @@ class FirstConfigurations:
 
     def _is_known(self, proposal: Proposal) -> bool:
         history = self._history
-        return history.table is None and history.is_known(history.space.decode(proposal.row))
+        return history.table is None and history.contains_params(
+            history.space.decode(proposal.row)
+        )

@@ -9,13 +9,13 @@ import numpy as np
 
 from optuna_mofs._typing import Array
 from optuna_mofs.features._mask_sampling import (
-    ensemble_start,
-    prefix_start,
+    sample_ensemble_mask,
+    sample_prefix_mask,
+    sample_wide_mask,
     simplex_weights,
-    wide_start,
 )
 from optuna_mofs.features._table import FeatureTable
-from optuna_mofs.history._search_space import Activity, ParameterSpace
+from optuna_mofs.history._search_space import ConditionalParameters, SearchSpace
 from optuna_mofs.samplers._encoding import _DRAWN_BITS
 from optuna_mofs.samplers._mask_operators import (
     AddDrop,
@@ -83,7 +83,7 @@ class InfillSearch:
         rounds: Times a focus search narrows its ranges.
         points: Random points of each round of each restart.
         starts: Good rows from which the local search starts.
-        neighbours: Neighbours of each of them in a round.
+        neighbors: Neighbors of each of them in a round.
         steps: Step sizes of the local search's rounds, in units of the range.
     """
 
@@ -91,19 +91,19 @@ class InfillSearch:
     rounds: int = 3
     points: int = 160
     starts: int = 8
-    neighbours: int = 30
+    neighbors: int = 30
     steps: tuple[float, ...] = (0.15, 0.05, 0.015)
 
     def __post_init__(self) -> None:
-        for name in ("restarts", "rounds", "points", "starts", "neighbours"):
+        for name in ("restarts", "rounds", "points", "starts", "neighbors"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, but is {getattr(self, name)}.")
 
     def __call__(
         self,
         rng: np.random.Generator,
-        space: ParameterSpace,
-        activity: Activity,
+        space: SearchSpace,
+        activity: ConditionalParameters,
         score: Score,
         good: Array,
     ) -> Candidates:
@@ -124,7 +124,11 @@ class InfillSearch:
         return Candidates.joined(parts)
 
     def _focus(
-        self, rng: np.random.Generator, space: ParameterSpace, activity: Activity, score: Score
+        self,
+        rng: np.random.Generator,
+        space: SearchSpace,
+        activity: ConditionalParameters,
+        score: Score,
     ) -> Candidates:
         d = len(space)
         numbers = ~space.categorical
@@ -151,8 +155,8 @@ class InfillSearch:
     def _local(
         self,
         rng: np.random.Generator,
-        space: ParameterSpace,
-        activity: Activity,
+        space: SearchSpace,
+        activity: ConditionalParameters,
         score: Score,
         starts: Array,
         source: Array,
@@ -160,29 +164,29 @@ class InfillSearch:
         parts = []
         at, value = starts, score(starts)
         for step in self.steps:
-            near = neighbours(rng, space, at, self.neighbours, step)
+            near = neighbors(rng, space, at, self.neighbors, step)
             rows = activity.apply(near.reshape(-1, len(space)))
             scores = score(rows)
-            parts.append(_made("local", rows, scores, np.repeat(source, self.neighbours)))
+            parts.append(_made("local", rows, scores, np.repeat(source, self.neighbors)))
             table = scores.reshape(len(at), -1)
             best = table.argmin(axis=1)
             lines = np.arange(len(at))
             better = table[lines, best] < value
-            found = rows.reshape(len(at), self.neighbours, -1)[lines, best]
+            found = rows.reshape(len(at), self.neighbors, -1)[lines, best]
             at = np.where(better[:, None], found, at)
             value = np.minimum(value, table[lines, best])
         return parts
 
 
-def neighbours(
-    rng: np.random.Generator, space: ParameterSpace, rows: Array, count: int, step: float
+def neighbors(
+    rng: np.random.Generator, space: SearchSpace, rows: Array, count: int, step: float
 ) -> Array:
     """Rows nearby: rows × count × parameters.
 
-    A neighbour changes about a third of the parameters, at least one: numbers by Gaussian steps,
+    A neighbor changes about a third of the parameters, at least one: numbers by Gaussian steps,
     categories to any other choice. The other numbers move by a tenth of a step: a value tried
     before tells less than one beside it. Parameters that a row lacks are drawn at random, in case
-    the neighbour needs them.
+    the neighbor needs them.
     """
     shape = (len(rows), count, len(space))
     changed = rng.random(shape) < np.where(space.categorical, 1 / (2 * len(space)), 0.35)
@@ -205,7 +209,7 @@ def _made(operator: str, rows: Array, scores: Array, source: Array) -> Candidate
     return Candidates(rows, scores, source, np.full(len(rows), operator))
 
 
-def _all_choices(space: ParameterSpace, restarts: int) -> dict[int, Array]:
+def _all_choices(space: SearchSpace, restarts: int) -> dict[int, Array]:
     return {
         int(j): np.ones((restarts, int(space.cells[j])), dtype=bool)
         for j in np.flatnonzero(space.categorical)
@@ -320,7 +324,7 @@ class MaskSearch:
                 other = parents[rng.integers(len(parents))]
                 made[k], name = uniform_mask_crossover(rng, mask, other), "crossover"
             else:
-                fresh = (prefix_start, ensemble_start, wide_start)[k % 3]
+                fresh = (sample_prefix_mask, sample_ensemble_mask, sample_wide_mask)[k % 3]
                 made[k], name = fresh(rng, table, weights), "fresh"
             names.append(name)
         return made, origin, names

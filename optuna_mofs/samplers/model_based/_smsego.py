@@ -8,7 +8,7 @@ import numpy as np
 from optuna_mofs._typing import Array
 from optuna_mofs.samplers.model_based._acquisition import penalty
 from optuna_mofs.samplers.model_based._sampler import Learned, ModelBasedSampler
-from optuna_mofs.samplers.model_based._training_data import View
+from optuna_mofs.samplers.model_based._training_data import TrainingData
 
 #: Random points that estimate the gain with more than three objectives.
 _DRAWS = 2000
@@ -22,7 +22,7 @@ def gain(points: Array, front: Array, reference: Array, epsilon: Array) -> Array
     (section 3.2 there), which still leads the search back to the front.
 
     Args:
-        points: Points × objectives: optimistic predictions, minimised.
+        points: Points × objectives: optimistic predictions, minimized.
         front: Non-dominated values.
         reference: Reference point.
         epsilon: Additive tolerance of each objective.
@@ -125,7 +125,7 @@ class SMSEGOSampler(ModelBasedSampler):
         True
     """
 
-    def learn(self, view: View, rng: np.random.Generator, number: int) -> Learned:
+    def learn(self, view: TrainingData, rng: np.random.Generator, number: int) -> Learned:
         """One surrogate an objective, but for those that are exactly known."""
         bounds = self._bounds(view, rng)
         bound = self._bound(view, number)

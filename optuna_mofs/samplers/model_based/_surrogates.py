@@ -36,7 +36,7 @@ SurrogateFactory = Callable[[np.random.Generator], Surrogate]
 
 
 class Forest:
-    """Extremely randomised trees; the spread of their predictions is the uncertainty.
+    """Extremely randomized trees; the spread of their predictions is the uncertainty.
 
     Horn and Bischl (2016) take a random forest. Trees with random cut points on all data were as
     good or better in less than half the time (``docs/samplers/model_based.md``); they are fitted
@@ -167,7 +167,7 @@ def takes_kriging(what: Any, columns: int) -> bool:
     )
 
 
-def surrogate_factory(what: Any) -> SurrogateFactory:
+def get_surrogate(what: Any) -> SurrogateFactory:
     """What a user asked for as a function that makes a fresh model.
 
     Args:

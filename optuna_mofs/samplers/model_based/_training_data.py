@@ -13,9 +13,9 @@ import numpy as np
 from optuna_mofs._typing import Array
 from optuna_mofs.history._duplicates import FeatureSets
 from optuna_mofs.history._history import History
-from optuna_mofs.history._search_space import Activity
-from optuna_mofs.samplers._encoding import Columns, Warp, filter_sets
-from optuna_mofs.samplers._gaussian_process import Lasting, likely_scales
+from optuna_mofs.history._search_space import ConditionalParameters
+from optuna_mofs.samplers._encoding import InputWarping, SurrogateEncoder, filter_sets
+from optuna_mofs.samplers._gaussian_process import RefitSchedule, likely_scales
 from optuna_mofs.samplers.model_based._surrogates import takes_kriging
 
 #: Bounds of the reference point on the scale of the better half of the trials.
@@ -23,7 +23,7 @@ _REFERENCE = (1.1, 3.0)
 
 
 @dataclass(frozen=True)
-class Seen:
+class EncodedBatch:
     """Configurations as surrogates see them.
 
     Args:
@@ -37,13 +37,13 @@ class Seen:
     sizes: Array | None = None
 
 
-class View:
+class TrainingData:
     """Everything of the history that a model-based sampler works on.
 
     Args:
         history: What is known.
         kept: Keeps from trial to trial what was made of each.
-        surrogate: What the user asked for, see :func:`surrogate_factory`.
+        surrogate: What the user asked for, see :func:`get_surrogate`.
     """
 
     def __init__(
@@ -55,12 +55,12 @@ class View:
         self.history = history
         self.space = history.space
         self.numbers = history.numbers.ravel()
-        self.warp = Warp(self.space.names, history.described)
+        self.warp = InputWarping(self.space.names, history.described)
         self.rows = self.warp(history.rows)
-        self.activity = Activity(self.space, self.rows, history.active_if)
+        self.activity = ConditionalParameters(self.space, self.rows, history.active_if)
         self._violations = history.violations.ravel()
         self.scale = Scale.of(history.values, self._violations)
-        #: Trials × objectives, minimised and on one scale.
+        #: Trials × objectives, minimized and on one scale.
         self.values = self.scale(history.values, self._violations)
         #: Positions of the trials by non-domination rank.
         self.best_first = np.argsort(ranks(self.values), kind="stable")
@@ -70,24 +70,24 @@ class View:
         )
         filters = filter_sets(history)
         self._sets = FeatureSets(history, filters, kept)
-        self._columns = Columns(history, filters, self.warp, kept, by_distance=True)
+        self._columns = SurrogateEncoder(history, filters, self.warp, kept, by_distance=True)
         #: Whether the surrogate is Kriging.
         self.kriging = takes_kriging(surrogate, self._columns.width)
         if not self.kriging:
-            self._columns = Columns(history, filters, self.warp, kept, by_distance=False)
+            self._columns = SurrogateEncoder(history, filters, self.warp, kept, by_distance=False)
         #: The last so many columns are a feature set: they have one scale.
         self.together = self._columns.together
         X = self._columns.of_trials()
         sizes = self.warp.sizes(self.rows) if history.table is None else history.sizes.ravel()
-        self._exact = ExactObjectives(history.values, np.zeros(len(X)) if sizes is None else sizes)
+        self._exact = KnownObjectives(history.values, np.zeros(len(X)) if sizes is None else sizes)
         #: Objectives that need a model.
         self.unknown = self._exact.unknown
         #: The trials.
         self.seen = self._seen(X, sizes)
 
-    def _seen(self, X: Array, sizes: Array | None) -> Seen:
+    def _seen(self, X: Array, sizes: Array | None) -> EncodedBatch:
         values = self._exact(np.zeros(len(X)) if sizes is None else sizes)
-        return Seen(X, self.scale(values, np.zeros(len(X))), sizes)
+        return EncodedBatch(X, self.scale(values, np.zeros(len(X))), sizes)
 
     @property
     def most_features(self) -> int:
@@ -129,7 +129,7 @@ class View:
 
     def candidates(
         self, rows: Array, masks: Array | None = None, index: Array | None = None
-    ) -> Seen:
+    ) -> EncodedBatch:
         """Configurations that no trial has.
 
         Args:
@@ -142,9 +142,9 @@ class View:
             return self._seen(X, self.warp.sizes(rows))
         return self._seen(X, masks.sum(axis=1)[index])
 
-    def is_known(self, row: Array, mask: Array | None) -> bool:
+    def contains_params(self, row: Array, mask: Array | None) -> bool:
         """Whether a trial has this configuration."""
-        return self.history.has_tried(self.warp.back(row), mask)
+        return self.history.contains(self.warp.back(row), mask)
 
     def spent(self, rows: Array, masks: Array | None) -> Array:
         """Whether the feature set of each configuration was tried often enough.
@@ -160,7 +160,7 @@ class View:
 _LEAST = 3
 
 
-class ExactObjectives:
+class KnownObjectives:
     """Finds objectives that were ``a + b k`` in all trials, ``k`` the number of features.
 
     The fraction of features is such a one, and their number. Nobody has to say so: it shows in the
@@ -172,7 +172,7 @@ class ExactObjectives:
 
     Example:
         >>> values = np.array([[0.3, 0.1], [0.2, 0.2], [0.4, 0.4]])
-        >>> exact = ExactObjectives(values, np.array([1, 2, 4]))
+        >>> exact = KnownObjectives(values, np.array([1, 2, 4]))
         >>> exact(np.array([10])).round(9).tolist()
         [[nan, 1.0]]
     """
@@ -217,7 +217,7 @@ class Scale:
 
     @classmethod
     def of(cls, values: Array, violations: Array) -> Scale:
-        """Learn the scale from finished trials (minimised; infinite values as huge numbers)."""
+        """Learn the scale from finished trials (minimized; infinite values as huge numbers)."""
         finite = np.abs(values).max(axis=1) < 1e200
         usable = finite & (violations <= 0) if (finite & (violations <= 0)).any() else finite
         if not usable.any():
@@ -262,18 +262,18 @@ _ALWAYS, _AGAIN = 50, 1.1
 
 
 def objective_scales(
-    view: View, kept: Callable[[str, Callable[[], Any]], Any]
+    view: TrainingData, kept: Callable[[str, Callable[[], Any]], Any]
 ) -> dict[int, Array]:
     """Scales of each objective that needs a model.
 
-    They are estimated from the first trials, as many as :class:`Lasting` says, on the scale of
+    They are estimated from the first trials, as many as :class:`RefitSchedule` says, on the scale of
     these: whoever reads the history later finds the same ones.
 
     Args:
         view: The history.
         kept: Keeps the scales from trial to trial.
     """
-    lasting: Lasting = kept("scales", lambda: Lasting(first=_ALWAYS, again=_AGAIN))
+    lasting: RefitSchedule = kept("scales", lambda: RefitSchedule(first=_ALWAYS, again=_AGAIN))
     # Categories that are seen to be missing add columns.
     columns = view.seen.X.shape[1]
     return {
@@ -282,7 +282,7 @@ def objective_scales(
     }
 
 
-def _likely(view: View, objective: int, count: int) -> Array:
+def _likely(view: TrainingData, objective: int, count: int) -> Array:
     violations = view.history.violations.ravel()[:count]
     values = view.history.values[:count]
     scaled = Scale.of(values, violations)(values, violations)

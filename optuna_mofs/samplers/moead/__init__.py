@@ -1,4 +1,4 @@
-"""MOEA/D: many weighted problems side by side, each helped by its neighbours."""
+"""MOEA/D: many weighted problems side by side, each helped by its neighbors."""
 
 from optuna_mofs.samplers.moead._sampler import MOEADSampler
 

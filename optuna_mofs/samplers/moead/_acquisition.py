@@ -6,16 +6,16 @@ import numpy as np
 
 from optuna_mofs._typing import Array
 from optuna_mofs.history._history import History
-from optuna_mofs.history._search_space import Activity
+from optuna_mofs.history._search_space import ConditionalParameters
 from optuna_mofs.samplers._encoding import points_of
 from optuna_mofs.samplers._gaussian_process import (
-    Lasting,
     Points,
     Process,
-    most_likely,
+    RefitSchedule,
+    fit_length_scales,
     normal_scores,
 )
-from optuna_mofs.samplers.lexiflow._directions import Places
+from optuna_mofs.samplers.lexiflow._directions import EuclideanSpace
 from optuna_mofs.samplers.moead._offspring import Children
 from optuna_mofs.samplers.moead._subproblems import Decomposition
 
@@ -80,7 +80,7 @@ def scales(points: Points, values: Array) -> Array:
     """Length scales of the model of one objective, from a spread of these trials."""
     few = spread(values, np.zeros(len(values), dtype=bool), LEARN)
     chosen = points[few]
-    return most_likely(chosen.squares(chosen), normal_scores(values[few]))
+    return fit_length_scales(chosen.squares(chosen), normal_scores(values[few]))
 
 
 def drawn_values(
@@ -162,7 +162,7 @@ def expected_gain(
 _FINITE = 1e299
 
 
-class Judge:
+class ExpectedGain:
     """Puts children in order of what they are expected to gain.
 
     What it keeps are caches of things learned from the first trials only, so that they last.
@@ -175,7 +175,7 @@ class Judge:
     def __init__(self, weights: Array, decomposition: Decomposition) -> None:
         self._weights = weights
         self._decomposition = decomposition
-        self._learned = Lasting()
+        self._learned = RefitSchedule()
 
     def order(
         self, rng: np.random.Generator, history: History, children: Children, front: Array
@@ -188,7 +188,7 @@ class Judge:
         sure[front] = True
         kept = spread(losses.max(axis=1), sure, KEEP)
         activity, lengths = self._learned.of(history, "model", lambda n: _learn(history, n))
-        places = Places.of(history)
+        places = EuclideanSpace.of(history)
         rows = activity.apply(history.space.snapped(children.rows))
         candidates = Points(places.coordinates(rows), history.space.categorical, children.masks)
         drawn = drawn_values(
@@ -198,12 +198,12 @@ class Judge:
         return np.argsort(-gain, kind="stable")
 
 
-def _learn(history: History, count: int) -> tuple[Activity, list[Array]]:
+def _learn(history: History, count: int) -> tuple[ConditionalParameters, list[Array]]:
     """Which parameters are active, and length scales of each objective, from the first trials."""
-    points = points_of(history, Places.of(history), np.arange(count))
+    points = points_of(history, EuclideanSpace.of(history), np.arange(count))
     # What later trials say of the worst value must not change what was learned before.
     values = feasible_values(history.values[:count], history.violations[:count])
-    activity = Activity(history.space, history.rows[:count], history.active_if)
+    activity = ConditionalParameters(history.space, history.rows[:count], history.active_if)
     return activity, [scales(points, column) for column in values.T]
 
 

@@ -11,6 +11,7 @@ from optuna_mofs._typing import Array
 from optuna_mofs.features._mask_sampling import simplex_weights
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._history import History
+from optuna_mofs.samplers._initial_design import RandomDesign
 from optuna_mofs.samplers._mask_operators import (
     AddDrop,
     FilterEnsembleMutation,
@@ -18,7 +19,6 @@ from optuna_mofs.samplers._mask_operators import (
     differential_mask,
 )
 from optuna_mofs.samplers._row_operators import differential_rows, polynomial_mutation, reflect
-from optuna_mofs.samplers.nsga2._variation import Start
 
 #: Function of (generator, history, positions of the bases and of two others for each); returns
 #: the rows and the masks of the children.
@@ -159,7 +159,7 @@ def draw_children(
         variation: Makes children of three trials each.
         count: How many.
         base: Position of the subproblem's own trial.
-        near: Positions of its neighbours' trials.
+        near: Positions of its neighbors' trials.
         members: Positions of all subproblems' trials.
         front: Positions of the trials that no other dominates.
     """
@@ -176,6 +176,6 @@ def draw_children(
     parents = np.concatenate([parents, np.full((anywhere, 3), -1)])
     if masks is not None:
         recipes = rng.integers(2**16, size=anywhere).tolist()
-        drawn = [Start()(rng, history, recipe)[0].mask for recipe in recipes]
+        drawn = [RandomDesign()(rng, history, recipe).mask for recipe in recipes]
         masks = np.concatenate([masks, np.array(drawn, dtype=bool).reshape(anywhere, -1)])
     return Children(rows, masks, parents)

@@ -9,18 +9,17 @@ from optuna_mofs._typing import Array
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers._base import HistorySampler
 from optuna_mofs.samplers._context import Proposal
-from optuna_mofs.samplers._initial_design import latin_hypercube
-from optuna_mofs.samplers.moead._acquisition import Judge, feasible_values
+from optuna_mofs.samplers._initial_design import RandomDesign, latin_hypercube
+from optuna_mofs.samplers.moead._acquisition import ExpectedGain, feasible_values
 from optuna_mofs.samplers.moead._offspring import DifferentialVariation, Variation, draw_children
 from optuna_mofs.samplers.moead._subproblems import (
     Decomposition,
     Subproblems,
-    named_decomposition,
-    neighbourhoods,
+    get_decomposition,
+    neighborhoods,
     simplex_points,
     tchebycheff,
 )
-from optuna_mofs.samplers.nsga2._variation import Start
 
 #: Key of a trial's memory: the subproblem for which it was made.
 _OWN = "subproblem"
@@ -34,23 +33,23 @@ class MOEADSampler(HistorySampler):
     Zhang and Li (2007), as Rosales-Pérez et al. (2014), *Multi-objective model type selection*,
     use it: the objectives are decomposed into subproblems, each a weighted Tchebycheff distance
     from the best values seen; each subproblem keeps the best trial for it, makes its next
-    configuration of its neighbours' trials, and offers it to them. Of many such children the one
+    configuration of its neighbors' trials, and offers it to them. Of many such children the one
     is evaluated that a model of the trials expects most of. The archive of algorithm 1 is the
     study's front.
 
     With ``paper=True`` it is the paper's setting: rounded categories, mutation probability 0.1,
-    objectives as they are, parents and replacements from the neighbourhood only, no model. What
+    objectives as they are, parents and replacements from the neighborhood only, no model. What
     the default does otherwise, and why, is in ``docs/samplers/moead.md``. The paper's budget of
     20 × 50 evaluations is ``study.optimize(objective, n_trials=1000)``.
 
     Args:
         population_size: Number of subproblems (N).
-        neighbours: Size of a neighbourhood, the subproblem itself among them (T); the paper does
+        neighbors: Size of a neighborhood, the subproblem itself among them (T); the paper does
             not say. By default a quarter of the subproblems, at least 5.
-        anywhere: Probability that parents come from all subproblems, not from the neighbourhood.
+        anywhere: Probability that parents come from all subproblems, not from the neighborhood.
         everywhere: Whether a trial competes for all subproblems, or for those of its own
-            neighbourhood only.
-        replaced: Subproblems that one trial may take over; by default as many as are neighbours.
+            neighborhood only.
+        replaced: Subproblems that one trial may take over; by default as many as are neighbors.
         start_size: Finished trials before the first child; in the paper ``population_size``, by
             default up to twice that, if there are as many as half so many parameters.
         candidates: Children among which a model of the trials chooses, with masks a quarter of
@@ -58,7 +57,7 @@ class MOEADSampler(HistorySampler):
         variation: Makes a child of three trials.
         decomposition: ``"tchebycheff"``, ``"augmented_tchebycheff"``, or a function: losses and
             weights in, one number a subproblem out.
-        normalise: Whether objectives are divided by their range over the population.
+        normalize: Whether objectives are divided by their range over the population.
         paper: Whether what is not given is the paper's.
         seed: Seed; if None, one is drawn and kept in the study.
 
@@ -81,7 +80,7 @@ class MOEADSampler(HistorySampler):
         self,
         *,
         population_size: int = 20,
-        neighbours: int | None = None,
+        neighbors: int | None = None,
         anywhere: float | None = None,
         everywhere: bool | None = None,
         replaced: int | None = None,
@@ -89,18 +88,18 @@ class MOEADSampler(HistorySampler):
         candidates: int | None = None,
         variation: Variation | None = None,
         decomposition: str | Decomposition = tchebycheff,
-        normalise: bool | None = None,
+        normalize: bool | None = None,
         paper: bool = False,
         seed: int | None = None,
     ) -> None:
         super().__init__(seed=seed)
         self.paper = bool(paper)
         self.population_size = _at_least("population_size", population_size, 4)
-        if neighbours is None:
-            neighbours = max(5, population_size // 4)
-        self.neighbours = min(_at_least("neighbours", neighbours, 2), population_size)
+        if neighbors is None:
+            neighbors = max(5, population_size // 4)
+        self.neighbors = min(_at_least("neighbors", neighbors, 2), population_size)
         if replaced is None:
-            replaced = self.neighbours
+            replaced = self.neighbors
         self.replaced = _at_least("replaced", replaced, 1)
         if start_size is None and paper:
             start_size = population_size
@@ -121,8 +120,8 @@ class MOEADSampler(HistorySampler):
                 else DifferentialVariation()
             )
         self.variation = variation
-        self.decomposition = named_decomposition(decomposition)
-        self.normalise = not paper if normalise is None else normalise
+        self.decomposition = get_decomposition(decomposition)
+        self.normalize = not paper if normalize is None else normalize
 
     def propose(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
         """A point of the Latin hypercube, or a child for the subproblem whose turn it is."""
@@ -162,24 +161,26 @@ class MOEADSampler(HistorySampler):
             members=everyone,
             front=front,
         )
-        judge = self.kept("judge", lambda: Judge(self._weights(history), self.decomposition))
+        judge = self.kept(
+            "judge", lambda: ExpectedGain(self._weights(history), self.decomposition)
+        )
         for k in judge.order(rng, history, children, front).tolist():
             mask = None if children.masks is None else children.masks[k]
             parents = tuple(int(history.numbers[i]) for i in children.parents[k] if i >= 0)
             operator = "differential" if parents else "anywhere"
             made = Proposal(children.rows[k], mask, operator, parents, {_OWN: own})
-            if not history.has_tried(made.row, made.mask):
+            if not history.contains(made.row, made.mask):
                 return made
         return None
 
     def _first(
         self, history: History, rng: np.random.Generator, number: int, own: int
     ) -> Proposal:
-        made, operator = Start()(rng, history, number)
+        made = RandomDesign()(rng, history, number)
         row = made.row
         if number < self._start(history):
             planned = self._design(history)[number]
-            if not history.is_known(history.space.decode(planned)):
+            if not history.contains_params(history.space.decode(planned)):
                 row = planned
         return Proposal(row, made.mask, operator, memory={_OWN: own})
 
@@ -199,18 +200,18 @@ class MOEADSampler(HistorySampler):
         return self.kept(f"design {space.distributions!r}", make)
 
     def _members(self, history: History) -> tuple[Array, Array]:
-        """The member of each subproblem, and the neighbourhoods."""
+        """The member of each subproblem, and the neighborhoods."""
 
         def make() -> tuple[Subproblems, Array]:
             weights = self._weights(history)
-            places = neighbourhoods(weights, self.neighbours)
+            places = neighborhoods(weights, self.neighbors)
             return (
                 Subproblems(
                     weights,
                     places,
                     self.decomposition,
                     most=self.replaced,
-                    normalise=self.normalise,
+                    normalize=self.normalize,
                 ),
                 places,
             )

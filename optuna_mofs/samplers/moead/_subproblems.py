@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.history._history import unchanged
+from optuna_mofs.history._history import n_unchanged
 
 #: The lattice from which weights are chosen holds at least this many times their number ...
 _FINE = 8
@@ -52,12 +52,12 @@ def simplex_points(count: int, m: int) -> Array:
     return points
 
 
-def neighbourhoods(weights: Array, size: int) -> Array:
+def neighborhoods(weights: Array, size: int) -> Array:
     """Positions of the nearest weight vectors of each, itself first (algorithm 1, step 2).
 
     Args:
         weights: Vectors × objectives.
-        size: Neighbours of each, itself among them.
+        size: Neighbors of each, itself among them.
     """
     count = len(weights)
     apart = ((weights[:, None] - weights) ** 2).sum(axis=2)
@@ -106,11 +106,11 @@ def augmented_tchebycheff(losses: Array, weights: Array) -> Array:
     return total
 
 
-def named_decomposition(decomposition: str | Decomposition) -> Decomposition:
+def get_decomposition(decomposition: str | Decomposition) -> Decomposition:
     """A decomposition by its name, or the user's own function as it is.
 
     Example:
-        >>> named_decomposition("tchebycheff") is tchebycheff
+        >>> get_decomposition("tchebycheff") is tchebycheff
         True
     """
     if callable(decomposition):
@@ -144,32 +144,32 @@ class _State:
 class Subproblems:
     """Steps 9 and 10 of algorithm 1 over the finished trials in order of their number.
 
-    Each trial competes for its own subproblem and the neighbours of that; one that belongs to
+    Each trial competes for its own subproblem and the neighbors of that; one that belongs to
     none (it was queued or added from outside) competes for all. An empty place takes anyone. The
     state is a function of the history alone, so it survives whatever happens to a process.
 
     Args:
         weights: Subproblems × objectives.
-        neighbours: Subproblems × the places for which a trial competes, its own first.
+        neighbors: Subproblems × the places for which a trial competes, its own first.
         decomposition: Losses and weights in, one number a subproblem out.
         most: Places that one trial may take.
-        normalise: Whether objectives are divided by their range over the members.
+        normalize: Whether objectives are divided by their range over the members.
     """
 
     def __init__(
         self,
         weights: Array,
-        neighbours: Array,
+        neighbors: Array,
         decomposition: Decomposition,
         *,
         most: int,
-        normalise: bool,
+        normalize: bool,
     ) -> None:
         self._weights = weights
-        self._neighbours = neighbours
+        self._neighbors = neighbors
         self._decomposition = decomposition
         self._most = most
-        self._normalise = normalise
+        self._normalize = normalize
         self._numbers = np.zeros(0, dtype=np.int64)
         #: State after each number of trials; the oldest are dropped.
         self._states: list[tuple[int, _State]] = []
@@ -181,7 +181,7 @@ class Subproblems:
 
         Args:
             numbers: Trial numbers, ascending.
-            values: Trials × objectives, minimised.
+            values: Trials × objectives, minimized.
             violations: Total constraint violation of each.
             belongs: The subproblem for which each was made, None for none.
         """
@@ -202,7 +202,7 @@ class Subproblems:
         # What a trial that breaks a constraint reaches is not within reach.
         ideal = np.minimum(state.ideal, values[i]) if violations[i] <= 0 else state.ideal
         count = len(self._weights)
-        places = np.arange(count) if own is None else self._neighbours[own % count]
+        places = np.arange(count) if own is None else self._neighbors[own % count]
         held = state.members[places]
         there = held >= 0
         gain = np.full(len(places), np.inf)
@@ -226,14 +226,14 @@ class Subproblems:
         return _State(members, ideal)
 
     def _ranges(self, state: _State, values: Array, ideal: Array) -> Array:
-        if not self._normalise:
+        if not self._normalize:
             return np.ones(len(ideal))
         held = state.members[state.members >= 0]
         span = values[held].max(axis=0) - ideal
         return np.where(span > 0, span, 1.0)
 
     def _forget_changed(self, numbers: Array) -> None:
-        stable = unchanged(self._numbers, numbers)
+        stable = n_unchanged(self._numbers, numbers)
         while self._states and self._states[-1][0] > stable:
             self._states.pop()
         self._numbers = numbers.copy()

@@ -1,120 +1,180 @@
-"""The population at any moment, replayed over the completed trials, and the choice of parents."""
+"""The population, replayed over the completed trials, and the selection of parents."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import moocore
 import numpy as np
 
 from optuna_mofs._typing import Array
+from optuna_mofs._validation import check_probability
+from optuna_mofs.features._codec import pack
 from optuna_mofs.fronts._dominance import pareto_ranks
-from optuna_mofs.history._history import History, unchanged
+from optuna_mofs.history._history import History, HistoryFollower
 
-#: Generations kept for late trials; a later one replays the history.
-_KEPT = 200
+#: Generations kept for late trials; an even later trial replays the whole history.
+_MAX_GENERATIONS = 200
 
 
-class Population:
+class Generation(NamedTuple):
+    """A population after some completed trials."""
+
+    #: Number of completed trials so far.
+    n_trials: int
+    #: Positions in the history.
+    members: Array
+    ranks: Array
+    crowding: Array
+
+
+class Population(HistoryFollower):
     """Survivors of mu + lambda selection, replayed over the history.
 
-    Generation 0 holds the best of the ``first`` finished trials; each further ``offspring`` of
-    them compete with the population of the generation before. Nothing waits for a slow trial:
-    finished trials fill the generations, whichever they are. The last generations are kept, so
-    that a late trial with a low number changes only what came after it.
+    Generation 0 holds the best of the first ``n_startup_trials`` trials; each further
+    ``n_offspring`` trials compete with the population before them. Nothing waits for a slow
+    trial: completed trials fill the generations in order of their numbers.
 
     Args:
-        mu: Size of the population after ``n`` finished trials.
-        offspring: Trials of a generation.
-        first: Trials of generation 0.
-        normalise: Whether crowding distances are normalised.
-        unique: Whether points of equal values come last.
+        population_size: Size of the population after ``n`` completed trials.
+        n_offspring: Trials per generation.
+        n_startup_trials: Trials of generation 0.
+        normalize_crowding: Whether crowding distances are divided by the objectives' ranges.
+        eliminate_duplicates: Whether all but one of the points with equal values come last.
     """
 
     def __init__(
         self,
-        mu: Callable[[int], int],
-        offspring: int,
+        population_size: Callable[[int], int],
+        n_offspring: int,
+        n_startup_trials: int,
         *,
-        first: int,
-        normalise: bool = True,
-        unique: bool = True,
+        normalize_crowding: bool = True,
+        eliminate_duplicates: bool = True,
     ) -> None:
-        self._mu = mu
-        self._offspring = offspring
-        self._first = first
-        self._options = {"normalise": normalise, "unique": unique}
-        self._numbers = np.zeros(0, dtype=np.int64)
-        self._generations: list[tuple[int, Array, Array, Array]] = []
+        super().__init__()
+        self._population_size = population_size
+        self._n_offspring = n_offspring
+        self._n_startup_trials = n_startup_trials
+        self._normalize = normalize_crowding
+        self._unique = eliminate_duplicates
+        self._generations = [_EMPTY]
 
-    def of(self, numbers: Array, values: Array, violations: Array) -> tuple[Array, Array, Array]:
-        """Positions in the history, ranks and crowding distances of the current population."""
-        self._forget_changed(numbers)
-        if not self._generations:
-            self._generations.append((0, *_nobody()))
-        done, members, _, _ = self._generations[-1]
-        while done < len(numbers):
-            step = self._offspring if done else self._first
-            if done + step > len(numbers):
+    @property
+    def current(self) -> Generation:
+        """The latest generation."""
+        return self._generations[-1]
+
+    def rewind(self, n_trials: int) -> None:
+        """Forget the generations after the first ``n_trials`` trials."""
+        self._generations = [g for g in self._generations if g.n_trials <= n_trials] or [_EMPTY]
+
+    def advance(self, history: History) -> None:
+        """Add all generations that are complete."""
+        done, members = self.current.n_trials, self.current.members
+        while True:
+            step = self._n_offspring if done else self._n_startup_trials
+            if done + step > len(history):
                 break
             pool = np.concatenate([members, np.arange(done, done + step)])
             done += step
             best, ranks, crowding = survivors(
-                values[pool], violations[pool], self._mu(done), **self._options
+                history.values[pool],
+                history.violations[pool],
+                self._population_size(done),
+                normalize=self._normalize,
+                unique=self._unique,
             )
             members = pool[best]
-            self._generations.append((done, members, ranks, crowding))
-        del self._generations[:-_KEPT]
-        return self._generations[-1][1:]
-
-    def _forget_changed(self, numbers: Array) -> None:
-        stable = unchanged(self._numbers, numbers)
-        while self._generations and self._generations[-1][0] > stable:
-            self._generations.pop()
-        self._numbers = numbers.copy()
+            self._generations.append(Generation(done, members, ranks, crowding))
+        del self._generations[:-_MAX_GENERATIONS]
 
 
-def _nobody() -> tuple[Array, Array, Array]:
-    return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
+_EMPTY = Generation(0, np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 
-#: Draws the position of a parent in the history, given the generator.
-Draw = Callable[[np.random.Generator], int]
-#: Prepares a draw from (history, members, their ranks, their crowding distances).
-ParentSelection = Callable[[History, Array, Array, Array], Draw]
+class TriedMasks(HistoryFollower):
+    """The masks of the completed trials."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._masks: set[bytes] = set()
+        self._n_trials = 0
+
+    def rewind(self, n_trials: int) -> None:
+        """Read all trials again; a mask may be that of several."""
+        self._masks, self._n_trials = set(), 0
+
+    def advance(self, history: History) -> None:
+        """Add the masks of new trials."""
+        self._masks.update(row.tobytes() for row in history.packed[self._n_trials :])
+        self._n_trials = len(history)
+
+    def is_wasteful(self, mask: Array, parent: Array | None, *, has_fixed: bool) -> bool:
+        """Return whether evaluating a mask is likely to tell nothing new.
+
+        A mask that was tried is worth another trial only on purpose: if it is the parent's and
+        only the hyperparameters change. An empty set has no hyperparameters to change.
+
+        Args:
+            mask: Over the free features.
+            parent: The parent's mask, if there is a parent.
+            has_fixed: Whether some features are always selected.
+        """
+        if pack(mask) not in self._masks:
+            return False
+        empty = not has_fixed and not mask.any()
+        return empty or parent is None or not np.array_equal(mask, parent)
 
 
-def tournament_parents(history: History, members: Array, ranks: Array, crowding: Array) -> Draw:
-    """Binary tournament on rank and crowding, as in NSGA-II."""
-    return lambda rng: int(members[binary_tournament(rng, ranks, crowding)])
+#: Function of a generator that returns the position of a parent in the history.
+DrawParent = Callable[[np.random.Generator], int]
+#: Function of (history, generation) that returns a :data:`DrawParent`.
+ParentSelection = Callable[[History, Generation], DrawParent]
 
 
 @dataclass(frozen=True)
-class HypervolumeParents:
-    """Members of the front by their share of the hypervolume, mixed with tournaments.
+class TournamentSelection:
+    """Binary tournament on rank and crowding, as in NSGA-II."""
 
-    A better child of a parent that holds much of the hypervolume gains much; crowding, which
-    treats all stretches of the front alike, cannot see that.
+    def __call__(self, history: History, generation: Generation) -> DrawParent:
+        """Return a function that draws a parent."""
+        _, members, ranks, crowding = generation
+        return lambda rng: int(members[binary_tournament(rng, ranks, crowding)])
+
+
+@dataclass(frozen=True)
+class HypervolumeSelection:
+    """Members of the front by their hypervolume contribution, mixed with tournaments.
+
+    A better child of a parent with a large contribution gains much; crowding, which treats all
+    parts of the front alike, cannot see that.
 
     Args:
-        share: Probability of drawing by hypervolume rather than by tournament.
-        even: Part of the hypervolume draw that is spread evenly over the front.
+        prob: Probability of drawing by hypervolume instead of by tournament.
+        uniform: Part of the hypervolume draw that is spread evenly over the front.
     """
 
-    share: float = 0.5
-    even: float = 0.2
+    prob: float = 0.5
+    uniform: float = 0.2
 
-    def __call__(self, history: History, members: Array, ranks: Array, crowding: Array) -> Draw:
-        """Prepare a draw."""
+    def __post_init__(self) -> None:
+        check_probability("prob", self.prob)
+        check_probability("uniform", self.uniform)
+
+    def __call__(self, history: History, generation: Generation) -> DrawParent:
+        """Return a function that draws a parent."""
+        _, members, ranks, crowding = generation
         front = members[ranks == ranks.min()]
         parts = _hypervolume_shares(history.values[front], history.reference())
-        edges = np.cumsum((1 - self.even) * parts + self.even / len(front))
+        edges = np.cumsum((1 - self.uniform) * parts + self.uniform / len(front))
 
         def draw(rng: np.random.Generator) -> int:
-            if rng.random() < self.share:
-                place = int(np.searchsorted(edges, rng.random() * edges[-1], side="right"))
-                return int(front[min(place, len(front) - 1)])
+            if rng.random() < self.prob:
+                i = int(np.searchsorted(edges, rng.random() * edges[-1], side="right"))
+                return int(front[min(i, len(front) - 1)])
             return int(members[binary_tournament(rng, ranks, crowding)])
 
         return draw
@@ -123,20 +183,20 @@ class HypervolumeParents:
 def _hypervolume_shares(values: Array, reference: Array) -> Array:
     even = np.full(len(values), 1 / len(values))
     if len(values) == 1 or values.shape[1] > 4:
-        # Beyond four objectives exact contributions cost more than they tell.
+        # Beyond four objectives exact contributions cost more than they are worth.
         return even
     parts: Array = moocore.hv_contributions(np.minimum(values, reference), ref=reference)
     total = parts.sum()
     return parts / total if np.isfinite(total) and total > 0 else even
 
 
-def crowding_distances(values: Array, ranks: Array, *, normalise: bool = True) -> Array:
-    """Crowding distance of each point within its rank.
+def crowding_distances(values: Array, ranks: Array, *, normalize: bool = True) -> Array:
+    """Return the crowding distance of each point within its rank.
 
     Args:
         values: Points × objectives.
         ranks: Pareto rank of each point.
-        normalise: Divide by the range of each objective (the paper's code did not).
+        normalize: Divide by the range of each objective (the paper's code did not).
     """
     count = len(values)
     distance = np.zeros(count)
@@ -152,7 +212,7 @@ def crowding_distances(values: Array, ranks: Array, *, normalise: bool = True) -
             rank_of = np.cumsum(first) - 1
         gap[:] = np.inf
         gap[1:-1] = sorted_values[2:] - sorted_values[:-2]
-        if normalise:
+        if normalize:
             span = (sorted_values[last] - sorted_values[first])[rank_of]
             gap = np.divide(gap, span, out=np.zeros(count), where=span > 0)
         gap[~inner] = np.inf
@@ -165,18 +225,18 @@ def survivors(
     violations: Array,
     count: int,
     *,
-    normalise: bool = True,
+    normalize: bool = True,
     unique: bool = False,
 ) -> tuple[Array, Array, Array]:
-    """The best ``count`` points, by rank then crowding.
+    """Return the best ``count`` points, by rank, then by crowding.
 
     Args:
-        values: Points × objectives, minimised.
+        values: Points × objectives, minimized.
         violations: Total violation of each point.
         count: How many may stay.
-        normalise: Whether crowding distances are divided by ranges.
-        unique: Whether of points with equal values all but the first come last, so that they do
-            not fill the population with one place of the front.
+        normalize: Whether crowding distances are divided by ranges.
+        unique: Whether all but the first of the points with equal values come last, so that they
+            do not fill the population with one point of the front.
 
     Returns:
         Their positions (ascending), and rank and crowding distance of each of them.
@@ -184,13 +244,13 @@ def survivors(
     ranks = pareto_ranks(values, violations)
     if unique:
         ranks[_repeats(values, violations)] += len(values)
-    crowding = crowding_distances(values, ranks, normalise=normalise)
+    crowding = crowding_distances(values, ranks, normalize=normalize)
     best = np.sort(np.lexsort((-crowding, ranks))[:count])
     return best, ranks[best], crowding[best]
 
 
 def _repeats(values: Array, violations: Array) -> Array:
-    """Which points have the values of an earlier point."""
+    """Return which points have the values of an earlier point."""
     columns = np.column_stack([values, violations])
     order = np.lexsort(columns.T)  # stable: of equal points the earlier comes first
     again = np.zeros(len(values), dtype=bool)
@@ -199,7 +259,7 @@ def _repeats(values: Array, violations: Array) -> Array:
 
 
 def binary_tournament(rng: np.random.Generator, ranks: Array, crowding: Array) -> int:
-    """The better of two random points: lower rank, then larger crowding distance."""
+    """Return the better of two random points: lower rank, then larger crowding distance."""
     a, b = rng.integers(len(ranks), size=2)
     if (ranks[a], -crowding[a]) <= (ranks[b], -crowding[b]):
         return int(a)

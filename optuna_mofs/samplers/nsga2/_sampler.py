@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.features._mask_sampling import (
-    MaskStart,
-    bernoulli_start,
-    ensemble_start,
-    geometric_start,
-    uniform_start,
-)
-from optuna_mofs.history._duplicates import TriedMasks
-from optuna_mofs.history._history import History
+from optuna_mofs._validation import check_int
 from optuna_mofs.samplers._base import HistorySampler
-from optuna_mofs.samplers._context import Proposal
+from optuna_mofs.samplers._context import Proposal, ProposalContext
+from optuna_mofs.samplers._initial_design import RandomDesign
 from optuna_mofs.samplers._mask_operators import (
     BitFlip,
     FilterEnsembleMutation,
@@ -25,53 +19,78 @@ from optuna_mofs.samplers._mask_operators import (
     MaskMutation,
 )
 from optuna_mofs.samplers.nsga2._population import (
-    Draw,
-    HypervolumeParents,
+    DrawParent,
+    HypervolumeSelection,
     ParentSelection,
     Population,
-    tournament_parents,
+    TournamentSelection,
+    TriedMasks,
 )
 from optuna_mofs.samplers.nsga2._variation import (
     Configuration,
     MixedVariation,
     PaperVariation,
-    Start,
     Variation,
 )
 
-#: Children made until one has a mask worth a trial.
-_ATTEMPTS = 10
-#: Population size after n finished trials: a tenth of them, within these bounds.
-_SMALLEST, _LARGEST = 20, 80
+#: Children made until one has a mask that is worth a trial.
+_MAX_CHILDREN = 10
+#: Population size after n completed trials: a tenth of n, within these bounds.
+_MIN_POPULATION, _MAX_POPULATION = 20, 80
+
+
+@dataclass(frozen=True)
+class NSGA2Settings:
+    """Further settings of :class:`FilterEnsembleNSGA2Sampler`.
+
+    Args:
+        n_offspring: Completed trials per generation (lambda).
+        initial_design: Makes the first configurations.
+        parent_selection: Selects parents from the population, for example
+            :class:`TournamentSelection`.
+        variation: Makes a child of two parents.
+        eliminate_duplicates: Whether all but one of the trials with equal values come last in the
+            population.
+        allow_repeated_masks: Whether a mask that was tried may come up again by chance. If not,
+            it is tried again only with other hyperparameters than its parent's, and an empty mask
+            never.
+        normalize_crowding: Whether crowding distances are divided by the objectives' ranges.
+    """
+
+    n_offspring: int = 1
+    initial_design: RandomDesign = field(default_factory=RandomDesign)
+    parent_selection: ParentSelection = field(default_factory=HypervolumeSelection)
+    variation: Variation = field(default_factory=MixedVariation)
+    eliminate_duplicates: bool = True
+    allow_repeated_masks: bool = False
+    normalize_crowding: bool = True
+
+    def __post_init__(self) -> None:
+        check_int("n_offspring", self.n_offspring, 1)
+
+
+_DEFAULTS = NSGA2Settings()
 
 
 class FilterEnsembleNSGA2Sampler(HistorySampler):
-    """NSGA-II whose masks start and change as an ensemble of filters advises.
+    """NSGA-II whose masks are initialized and mutated by an ensemble of filters.
 
     Binder, Moosbauer, Thomas, Bischl (2020): multi-objective hyperparameter tuning and feature
-    selection using filter ensembles, section 4.3. With ``variant="GA-MO-FE"`` it is the paper's
-    algorithm. The default keeps its representation and operators and changes what measurements on
-    several data sets advised (``docs/benchmarks/nsga2.md``): a steady state instead of
-    generations, a population that grows with the number of trials, parents drawn by their share of
-    the hypervolume, small steps beside large ones, and no trials wasted on masks that were tried.
+    selection using filter ensembles, section 4.3; :meth:`from_paper` is the paper's algorithm.
+    The default keeps its representation and operators and changes what measurements on several
+    data sets advised (``docs/benchmarks/nsga2.md``): a steady state instead of generations, a
+    population that grows with the number of trials, parents drawn by their hypervolume
+    contribution, small steps beside large ones, and no trials wasted on masks that were tried.
 
-    It needs no arguments: what it must know of the features an objective of this package (or
-    :func:`optuna_mofs.suggest_features`) writes into the study. Any other objective works too.
+    It needs no arguments: an objective of this package (or :func:`optuna_mofs.suggest_features`)
+    writes what it must know about the features into the study. Any other objective works too.
 
     Args:
-        variant: 1 to 6, ``"GA-MO"`` or ``"GA-MO-FE"``: the paper's variants (Table 5); None for
-            the default. The arguments below override its settings.
-        n_trials: Number of trials planned, if known: a small budget gets a shorter start.
         population_size: Size of the population (mu). By default it grows from 20 to 80.
-        offspring_size: Finished trials that make a generation (lambda).
-        start_size: Finished trials before the first child.
-        start: Makes the first configurations.
-        parents: Draws parents from the population.
-        variation: Makes a child of two parents.
-        unique: Whether of trials with equal values all but one come last in the population.
-        repeat_masks: Whether a mask that was tried may come up again by chance. If not, it is
-            tried again only with other hyperparameters than its parent's, and an empty one never.
-        normalise_crowding: Whether crowding distances are divided by the objectives' ranges.
+        n_startup_trials: Completed trials before the first child; by default 40, or a third of a
+            small ``n_trials``.
+        n_trials: Number of trials planned, if known.
+        settings: Further settings.
         seed: Seed; if None, one is drawn and kept in the study.
 
     Example:
@@ -92,140 +111,133 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
     def __init__(
         self,
         *,
-        variant: int | str | None = None,
-        n_trials: int | None = None,
         population_size: int | None = None,
-        offspring_size: int | None = None,
-        start_size: int | None = None,
-        start: Start | None = None,
-        parents: ParentSelection | None = None,
-        variation: Variation | None = None,
-        unique: bool | None = None,
-        repeat_masks: bool | None = None,
-        normalise_crowding: bool = True,
+        n_startup_trials: int | None = None,
+        n_trials: int | None = None,
+        settings: NSGA2Settings = _DEFAULTS,
         seed: int | None = None,
     ) -> None:
         super().__init__(seed=seed)
-        preset: dict[str, Any] = {} if variant is None else paper_settings(variant)
-        self.variant = variant
-        self.n_trials = _positive("n_trials", n_trials, least=1)
-        _positive("population_size", population_size, least=2)
-        _positive("offspring_size", offspring_size, least=1)
-        _positive("start_size", start_size, least=2)
-        self.population_size = population_size or preset.get("population_size")
-        self.offspring_size = offspring_size or preset.get("offspring_size", 1)
-        self.start_size = start_size or preset.get("start_size") or _start_size(n_trials)
-        self.start = start or preset.get("start") or Start()
-        self.parents = parents or preset.get("parents") or HypervolumeParents()
-        self.variation = variation or preset.get("variation") or MixedVariation()
-        self.unique = preset.get("unique", True) if unique is None else unique
-        self.repeat_masks = (
-            preset.get("repeat_masks", False) if repeat_masks is None else repeat_masks
-        )
-        self.normalise_crowding = normalise_crowding
+        if population_size is not None:
+            check_int("population_size", population_size, 2)
+        if n_startup_trials is not None:
+            check_int("n_startup_trials", n_startup_trials, 2)
+        if n_trials is not None:
+            check_int("n_trials", n_trials, 1)
+        self.population_size = population_size
+        self.n_startup_trials = n_startup_trials
+        self.n_trials = n_trials
+        self.settings = settings
 
-    def propose(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
-        """A first configuration, or a child of two members of the population."""
-        draw = None if len(history) < self.start_size else self._draw(history)
-        tried = self.kept("tried", TriedMasks)
-        tried.update(history)
-        for _ in range(_ATTEMPTS):
+    @classmethod
+    def from_paper(
+        cls,
+        variant: int | str = "GA-MO-FE",
+        *,
+        population_size: int = 80,
+        n_startup_trials: int | None = None,
+        seed: int | None = None,
+    ) -> Self:
+        """Return the algorithm of Binder et al. (2020), section 4.3.
+
+        Args:
+            variant: 1 to 6 (Table 5), ``"GA-MO"`` (5) or ``"GA-MO-FE"`` (6).
+            population_size: Size of the population (mu).
+            n_startup_trials: Trials before the first child; by default the population size.
+            seed: Seed.
+
+        Example:
+            >>> FilterEnsembleNSGA2Sampler.from_paper("GA-MO").settings.n_offspring
+            15
+        """
+        number = _NAMES.get(variant, variant) if isinstance(variant, str) else variant
+        if number not in _TABLE_5:
+            raise ValueError(f"variant must be one of {[*_TABLE_5, *_NAMES]}, got {variant!r}.")
+        mask_sampler, mutation = _TABLE_5[int(number)]
+        settings = NSGA2Settings(
+            n_offspring=15,
+            initial_design=RandomDesign((mask_sampler,)),
+            parent_selection=TournamentSelection(),
+            variation=PaperVariation(mask_mutation=mutation),
+            eliminate_duplicates=False,
+            allow_repeated_masks=True,
+        )
+        if n_startup_trials is None:
+            n_startup_trials = population_size
+        return cls(
+            population_size=population_size,
+            n_startup_trials=n_startup_trials,
+            settings=settings,
+            seed=seed,
+        )
+
+    def propose(self, ctx: ProposalContext) -> Proposal:
+        """Return an initial configuration, or a child of two members of the population."""
+        history, settings = ctx.history, self.settings
+        draw = None if len(history) < self._n_startup_trials() else self._parents(ctx)
+        tried = ctx.study_cache("tried masks", TriedMasks)
+        tried.follow(history)
+        for _ in range(_MAX_CHILDREN):
+            parent: Array | None = None
             if draw is None:
-                proposal, parent = self._first(history, rng, number), None
+                proposal = settings.initial_design(ctx.rng, history, ctx.trial_number)
             else:
-                proposal, parent = self._child(history, rng, draw)
-            if history.table is None or proposal.mask is None or self.repeat_masks:
+                proposal, parent = self._child(ctx, draw)
+            if history.table is None or proposal.mask is None or settings.allow_repeated_masks:
                 break
-            fixed = len(history.table.fixed) > 0
-            if not tried.wastes(proposal.mask, parent, anything_fixed=fixed):
+            has_fixed = len(history.table.fixed) > 0
+            if not tried.is_wasteful(proposal.mask, parent, has_fixed=has_fixed):
                 break
         return proposal
 
-    def _first(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
-        made, operator = self.start(rng, history, number)
-        return Proposal(made.row, made.mask, operator, memory=made.memory())
-
-    def _child(
-        self, history: History, rng: np.random.Generator, draw: Draw
-    ) -> tuple[Proposal, Array | None]:
+    def _child(self, ctx: ProposalContext, draw: DrawParent) -> tuple[Proposal, Array | None]:
+        """Return a child and the mask of its first parent."""
+        history, rng = ctx.history, ctx.rng
         a, b = draw(rng), draw(rng)
-        first = Configuration.of(history, a)
-        child, operator, crossed = self.variation(
-            rng, history, first, Configuration.of(history, b)
+        first, second = Configuration.of_trial(history, a), Configuration.of_trial(history, b)
+        child, operator, crossed = self.settings.variation(rng, history, first, second)
+        note = replace(
+            child.note,
+            operator=operator,
+            parents=tuple(history.numbers[[a, b] if crossed else [a]].tolist()),
+            filter_weights=tuple(child.raw.tolist()),
         )
-        numbers = history.numbers
-        parents = (int(numbers[a]), int(numbers[b])) if crossed else (int(numbers[a]),)
-        made = Proposal(child.row, child.mask, operator, parents, child.memory())
-        return made, first.mask
+        return Proposal(child.row, child.mask, note), first.mask
 
-    def _draw(self, history: History) -> Draw:
-        population = self.kept(
+    def _parents(self, ctx: ProposalContext) -> DrawParent:
+        settings = self.settings
+        population = ctx.study_cache(
             "population",
             lambda: Population(
-                self._mu,
-                self.offspring_size,
-                first=self.start_size,
-                normalise=self.normalise_crowding,
-                unique=self.unique,
+                self._population_size,
+                settings.n_offspring,
+                self._n_startup_trials(),
+                normalize_crowding=settings.normalize_crowding,
+                eliminate_duplicates=settings.eliminate_duplicates,
             ),
         )
-        members = population.of(history.numbers, history.values, history.violations)
-        return self.parents(history, *members)
+        population.follow(ctx.history)
+        return settings.parent_selection(ctx.history, population.current)
 
-    def _mu(self, finished: int) -> int:
+    def _population_size(self, n_completed: int) -> int:
         if self.population_size is not None:
             return self.population_size
-        return min(_LARGEST, max(_SMALLEST, finished // 10))
+        return min(_MAX_POPULATION, max(_MIN_POPULATION, n_completed // 10))
+
+    def _n_startup_trials(self) -> int:
+        if self.n_startup_trials is not None:
+            return self.n_startup_trials
+        return 40 if self.n_trials is None else int(np.clip(self.n_trials // 3, 8, 40))
 
 
-def _start_size(n_trials: int | None) -> int:
-    # A third of a small budget; 40 otherwise.
-    return 40 if n_trials is None else int(np.clip(n_trials // 3, 8, 40))
-
-
-def _positive(name: str, value: int | None, *, least: int) -> int | None:
-    if value is not None and value < least:
-        raise ValueError(f"{name} must be at least {least}, but is {value}.")
-    return value
-
-
-#: Start of masks and mutation of masks of each variant. Flipping a bit with probability 0.1 is
-#: erasing it with 0.2 and drawing it anew (section 4.3.3), so that 3 and 4 erase as much.
-_TABLE_5: dict[int, tuple[MaskStart, MaskMutation]] = {
-    1: (bernoulli_start, BitFlip()),
-    2: (uniform_start, BitFlip()),
-    3: (geometric_start, BitFlip()),
-    4: (geometric_start, HammingPreserving()),
-    5: (ensemble_start, HammingPreserving()),
-    6: (ensemble_start, FilterEnsembleMutation()),
+#: Mask sampler and mask mutation of each variant. Flipping a bit with probability 0.1 is the same
+#: as erasing it with 0.2 and drawing it again (section 4.3.3), so that 3 and 4 erase as much.
+_TABLE_5: dict[int, tuple[str, MaskMutation]] = {
+    1: ("bernoulli", BitFlip()),
+    2: ("uniform", BitFlip()),
+    3: ("geometric", BitFlip()),
+    4: ("geometric", HammingPreserving()),
+    5: ("ensemble", HammingPreserving()),
+    6: ("ensemble", FilterEnsembleMutation()),
 }
-
 _NAMES = {"GA-MO": 5, "GA-MO-FE": 6}
-
-
-def paper_settings(variant: int | str) -> dict[str, Any]:
-    """Settings of the sampler that make it the paper's algorithm.
-
-    Args:
-        variant: 1 to 6 (Table 5), ``"GA-MO"`` (5) or ``"GA-MO-FE"`` (6).
-
-    Example:
-        >>> paper_settings("GA-MO-FE")["population_size"]
-        80
-    """
-    number = _NAMES.get(variant, variant) if isinstance(variant, str) else variant
-    if number not in _TABLE_5:
-        raise ValueError(
-            f"variant must be one of {[*_TABLE_5, *_NAMES]} or None, but is {variant!r}."
-        )
-    start, mutation = _TABLE_5[int(number)]
-    return {
-        "population_size": 80,
-        "offspring_size": 15,
-        "start_size": 80,
-        "start": Start(masks=(start,)),
-        "parents": tournament_parents,
-        "variation": PaperVariation(mask_mutation=mutation),
-        "unique": False,
-        "repeat_masks": True,
-    }

@@ -2,7 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from optuna_mofs.samplers.ghga._chains import NO_CHAIN, Chain, Trail, Try, left_out_in_turn
+from optuna_mofs.samplers.ghga._chains import (
+    NO_CHAIN,
+    Chain,
+    ChainLog,
+    EliminationStep,
+    left_out_in_turn,
+)
 
 
 def step(chain: int, master: int, left_out: int, *, first: int = 3, budget: int = 5) -> dict:
@@ -16,7 +22,9 @@ def step(chain: int, master: int, left_out: int, *, first: int = 3, budget: int 
 
 
 def chain_of(masters: dict[int, int], first: int = 3) -> Chain:
-    return Chain(first, 9, tries={trial: Try(m, (trial,)) for trial, m in masters.items()})
+    return Chain(
+        first, 9, tries={trial: EliminationStep(m, (trial,)) for trial, m in masters.items()}
+    )
 
 
 def test_a_chain_goes_on_from_the_deepest_advance() -> None:
@@ -30,7 +38,7 @@ def test_a_chain_goes_on_from_the_deepest_advance() -> None:
 def test_a_late_advance_does_not_take_it_back() -> None:
     chain = chain_of({11: 3, 12: 11})
     assert chain.current(lambda trial, master: True) == 12
-    chain.tries[10] = Try(3, (0,))  # a slow worker's, as good as 11 but no deeper
+    chain.tries[10] = EliminationStep(3, (0,))  # a slow worker's, as good as 11 but no deeper
     assert chain.current(lambda trial, master: True) == 12
 
 
@@ -55,20 +63,27 @@ def test_where_all_steps_are_known_the_best_is_taken() -> None:
 
 
 def test_features_whose_absence_failed_are_suspected() -> None:
-    chain = Chain(3, 9, tries={10: Try(3, (0, 1, 2, 3)), 11: Try(3, (4,))})
+    chain = Chain(3, 9, tries={10: EliminationStep(3, (0, 1, 2, 3)), 11: EliminationStep(3, (4,))})
     found = chain.suspicion(np.ones(6, dtype=bool), lambda trial, master: trial == 11)
     np.testing.assert_allclose(found, [0.25, 0.25, 0.25, 0.25, 0, 0])
 
 
 def test_a_smaller_failure_explains_a_larger_one() -> None:
-    chain = Chain(3, 9, tries={10: Try(3, (0, 1, 2, 3)), 11: Try(3, (0, 1))})
+    chain = Chain(
+        3, 9, tries={10: EliminationStep(3, (0, 1, 2, 3)), 11: EliminationStep(3, (0, 1))}
+    )
     found = chain.suspicion(np.ones(5, dtype=bool), lambda trial, master: False)
     np.testing.assert_allclose(found, [0.5, 0.5, 0, 0, 0])
 
 
 def test_what_was_left_out_since_is_cleared() -> None:
     # 0 and 1 together failed, 0 alone did not: it was 1.
-    chain = Chain(3, 9, tries={10: Try(3, (0, 1)), 11: Try(3, (0,))}, waiting=[Try(11, (2, 4))])
+    chain = Chain(
+        3,
+        9,
+        tries={10: EliminationStep(3, (0, 1)), 11: EliminationStep(3, (0,))},
+        waiting=[EliminationStep(11, (2, 4))],
+    )
     mask = np.array([False, True, True, True, True])
     found = chain.suspicion(mask, lambda trial, master: trial == 11)
     np.testing.assert_allclose(found, [0, 1, 0.5, 0, 0.5])
@@ -86,7 +101,7 @@ def test_trail_finds_the_latest_chain_whatever_the_order() -> None:
     }
     results = []
     for order in (list(notes), list(reversed(notes))):
-        trail = Trail()
+        trail = ChainLog()
         for number in order:
             trail.add(number, notes[number])
         latest, chain, after, children = trail.now([])
@@ -99,7 +114,7 @@ def test_trail_finds_the_latest_chain_whatever_the_order() -> None:
 
 
 def test_running_trials_count() -> None:
-    trail = Trail()
+    trail = ChainLog()
     trail.add(5, step(5, 3, 1))
     running = [step(5, 3, 2), step(5, 3, 4), {"after": 5}, {}]
     latest, chain, after, children = trail.now(running)
@@ -107,11 +122,11 @@ def test_running_trials_count() -> None:
     assert chain is not None
     assert chain.spent == 3
     assert chain.tried(3) == 3
-    assert chain.waiting == [Try(3, (2,)), Try(3, (4,))]
+    assert chain.waiting == [EliminationStep(3, (2,)), EliminationStep(3, (4,))]
 
 
 def test_a_chain_whose_first_set_runs_has_no_place_to_go_on_from() -> None:
-    trail = Trail()
+    trail = ChainLog()
     assert trail.now([]) == (NO_CHAIN, None, 0, 0)
     latest, chain, _, _ = trail.now([{"chain": 7, "budget": 4}])
     assert (latest, chain) == (7, None)
@@ -124,18 +139,22 @@ def test_a_chain_whose_first_set_runs_has_no_place_to_go_on_from() -> None:
 def test_what_a_trial_remembers_is_what_is_read() -> None:
     probe = Chain(3, 2, against=(4, 6))
     renewed = Chain(9, 7, renewed=True)
-    trail = Trail()
-    trail.add(10, probe.note(10, Try(3, (4,))))
-    trail.add(11, renewed.note(11, Try(9, (0, 1))))
+    trail = ChainLog()
+    trail.add(10, probe.note(10, EliminationStep(3, (4,))))
+    trail.add(11, renewed.note(11, EliminationStep(9, (0, 1))))
     assert trail.probes == {(3, (4, 6))}
     assert trail.renewed == {9}
-    latest, chain, _, _ = trail.now([renewed.note(11, Try(9, (2,)))])
+    latest, chain, _, _ = trail.now([renewed.note(11, EliminationStep(9, (2,)))])
     assert latest == 11
-    assert chain == Chain(9, 7, {11: Try(9, (0, 1))}, [Try(9, (2,))], renewed=True)
+    assert chain == Chain(
+        9, 7, {11: EliminationStep(9, (0, 1))}, [EliminationStep(9, (2,))], renewed=True
+    )
 
 
 def test_a_probe_that_has_only_just_begun() -> None:
-    _, chain, _, _ = Trail().now([Chain(3, 2, against=(4, 6)).note(10, Try(3, (4,)))])
+    _, chain, _, _ = ChainLog().now(
+        [Chain(3, 2, against=(4, 6)).note(10, EliminationStep(3, (4,)))]
+    )
     assert chain is not None
     assert (chain.against, chain.renewed, chain.spent) == ((4, 6), False, 1)
 

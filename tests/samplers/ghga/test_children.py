@@ -5,7 +5,11 @@ import pytest
 
 from optuna_mofs import FeatureTable
 from optuna_mofs.samplers.ghga._archive import Archive
-from optuna_mofs.samplers.ghga._children import FilterColumns, FilteredChildren, filtered_start
+from optuna_mofs.samplers.ghga._children import (
+    FilterColumns,
+    FilteredChildren,
+    sample_filtered_mask,
+)
 from optuna_mofs.samplers.ghga._guides import ForestGuide
 
 P = 40
@@ -22,15 +26,20 @@ def test_single_filters_take_turns(table: FeatureTable) -> None:
     rng = np.random.default_rng(0)
     for number, best in ((1, 0), (3, -1), (5, 0)):
         for _ in range(10):
-            mask = filtered_start(number)(rng, table, np.full(2, 0.5))
+            mask = sample_filtered_mask(number)(rng, table, np.full(2, 0.5))
             inside = np.flatnonzero(mask)
             assert mask[best]
             assert np.ptp(inside) == len(inside) - 1
 
 
 def test_other_starts_come_in_turn() -> None:
-    names = [filtered_start(number).__name__ for number in (2, 4, 6, 8)]
-    assert names == ["wide_start", "ensemble_start", "wide_start", "bernoulli_start"]
+    names = [sample_filtered_mask(number).__name__ for number in (2, 4, 6, 8)]
+    assert names == [
+        "sample_wide_mask",
+        "sample_ensemble_mask",
+        "sample_wide_mask",
+        "sample_bernoulli_mask",
+    ]
 
 
 def test_columns_tell_the_best_features_apart(table: FeatureTable) -> None:
@@ -49,7 +58,7 @@ def test_a_guide_learns_which_filter_to_trust(table: FeatureTable) -> None:
     # Ten features that were never tried alone: only the filters can say what they are worth.
     assert table.free_ranks is not None
     rng = np.random.default_rng(0)
-    masks = np.array([filtered_start(2 * k + 1)(rng, table, np.ones(2)) for k in range(40)])
+    masks = np.array([sample_filtered_mask(2 * k + 1)(rng, table, np.ones(2)) for k in range(40)])
     losses = np.exp(-(masks @ table.free_ranks[0]) / np.maximum(1, masks.sum(axis=1)))
     candidates = np.zeros((2, P), dtype=bool)
     candidates[0, [2, 4, 6]] = candidates[1, [33, 35, 37]] = True

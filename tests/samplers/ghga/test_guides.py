@@ -7,7 +7,7 @@ from optuna_mofs.samplers.ghga import _guides as guides
 from optuna_mofs.samplers.ghga._guides import (
     ForestGuide,
     frequency_guide,
-    named_guide,
+    get_guide,
     plain_frequency_guide,
     random_guide,
 )
@@ -113,15 +113,15 @@ def test_random_differs_by_generator() -> None:
 
 
 def test_guides_by_name() -> None:
-    assert named_guide("none", 0.01) is None
-    assert named_guide("forest", 0.25) == ForestGuide(tolerance=0.25)
-    assert named_guide(random_guide, 0.01) is random_guide
-    assert named_guide("forest", 0.25, plain=True) == ForestGuide(
+    assert get_guide("none", 0.01) is None
+    assert get_guide("forest", 0.25) == ForestGuide(tolerance=0.25)
+    assert get_guide(random_guide, 0.01) is random_guide
+    assert get_guide("forest", 0.25, plain=True) == ForestGuide(
         tolerance=0.25, penalty=None, scale="loss", out_of_bag=False
     )
-    assert named_guide("frequency", 0.25, plain=True) is plain_frequency_guide
+    assert get_guide("frequency", 0.25, plain=True) is plain_frequency_guide
     with pytest.raises(ValueError, match=r"'forest', 'frequency', 'none', 'random'.*'svm'"):
-        named_guide("svm", 0.01)
+        get_guide("svm", 0.01)
 
 
 @pytest.mark.parametrize("shape", [(30, 80), (80, 30), (40, 40)])

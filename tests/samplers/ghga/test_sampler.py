@@ -13,8 +13,8 @@ from optuna.trial import Trial
 
 from optuna_mofs import FeatureTable, GHGASampler, optima, suggest_features
 from optuna_mofs._optuna import frozen_attr
-from optuna_mofs.features._mask_sampling import wide_start
-from optuna_mofs.history._history import PROPOSAL
+from optuna_mofs.features._mask_sampling import sample_wide_mask
+from optuna_mofs.study._trial_note import NOTE
 
 P = 16
 #: Two sets of three features that explain everything, and share one feature.
@@ -41,7 +41,7 @@ def run(n_trials: int, objective=objective, **options: Any) -> Study:
 
 
 def notes(study: Study) -> list[dict[str, Any]]:
-    return [frozen_attr(t, PROPOSAL) for t in study.trials[1:]]
+    return [frozen_attr(t, NOTE) for t in study.trials[1:]]
 
 
 @pytest.mark.parametrize("guide", ["forest", "frequency", "random"])
@@ -57,7 +57,7 @@ def test_the_papers_own_steps() -> None:
     assert len(steps) > 20
     assert all(len(note["left_out"]) == 1 for note in steps)
     assert {n["operator"] for n in notes(study)} <= {
-        "bernoulli_start",
+        "sample_bernoulli_mask",
         "crossover",
         "mutation",
         "elimination",
@@ -120,10 +120,10 @@ def test_own_guide() -> None:
 
     study = run(70, guide=last_first, variant="paper", seed=0)
     sets = [_mask(study, trial).tobytes() for trial in study.trials]
-    steps = [t for t in study.trials[28:] if "chain" in frozen_attr(t, PROPOSAL)]
+    steps = [t for t in study.trials[28:] if "chain" in frozen_attr(t, NOTE)]
     assert len(steps) > 10
     for trial in steps:
-        note = frozen_attr(trial, PROPOSAL)
+        note = frozen_attr(trial, NOTE)
         mask = _mask(study, study.trials[note["master"]])
         inside = np.flatnonzero(mask)
         # Later features come first, unless the set without them is known.
@@ -138,7 +138,7 @@ def test_workers_share_an_elimination_in_the_guides_order() -> None:
     asked = [study.ask() for _ in range(4)]
     for trial in asked:
         suggest_features(trial, P, form="packed")
-    found = [frozen_attr(study.trials[t.number], PROPOSAL) for t in asked]
+    found = [frozen_attr(study.trials[t.number], NOTE) for t in asked]
     assert [note["operator"] for note in found] == ["elimination"] * 4
     assert len({note["chain"] for note in found}) == 1
     assert len({note["master"] for note in found}) == 1
@@ -187,14 +187,14 @@ def test_hyperparameters_are_tuned_along() -> None:
     study = run(300, tuned, guide="random", seed=0)
     best = optima(study, 0.01)[0]
     assert abs(np.log10(best.params["C"]) - 1.3) < 0.4
-    tuning = [t for t in study.trials[1:] if frozen_attr(t, PROPOSAL)["operator"] == "tuning"]
+    tuning = [t for t in study.trials[1:] if frozen_attr(t, NOTE)["operator"] == "tuning"]
     assert tuning
     for trial in tuning:
-        parent = study.trials[frozen_attr(trial, PROPOSAL)["parents"][0]]
+        parent = study.trials[frozen_attr(trial, NOTE)["parents"][0]]
         np.testing.assert_array_equal(_mask(study, trial), _mask(study, parent))
     # A step of an elimination changes the features alone.
     for trial in study.trials[1:]:
-        note = frozen_attr(trial, PROPOSAL)
+        note = frozen_attr(trial, NOTE)
         if note["operator"] == "elimination":
             master = _mask(study, study.trials[note["master"]])
             assert (_mask(study, trial) <= master).all()
@@ -249,18 +249,18 @@ def test_a_small_budget_leaves_most_to_phase_2(
         return float(mask[:3].sum()), float(mask.sum())
 
     study.optimize(objective, n_trials=start + 2 * phase + 1)
-    operators = [frozen_attr(trial, PROPOSAL)["operator"] for trial in study.trials]
+    operators = [frozen_attr(trial, NOTE)["operator"] for trial in study.trials]
     assert set(operators[start : start + 2 * phase]) <= {"crossover", "mutation"}
-    assert operators[start - 1] == "bernoulli_start"
+    assert operators[start - 1] == "sample_bernoulli_mask"
     assert operators[-1] in ("elimination", "probe")
 
 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({}, ["single_start", "wide_start", "single_start", "ensemble_start"]),
-        ({"variant": "paper"}, ["bernoulli_start"] * 4),
-        ({"start": wide_start}, ["wide_start"] * 4),
+        ({}, ["single_start", "sample_wide_mask", "single_start", "sample_ensemble_mask"]),
+        ({"variant": "paper"}, ["sample_bernoulli_mask"] * 4),
+        ({"start": sample_wide_mask}, ["sample_wide_mask"] * 4),
     ],
 )
 def test_the_start_follows_the_filters(options: dict[str, Any], expected: list[str]) -> None:
@@ -274,10 +274,13 @@ def test_the_start_follows_the_filters(options: dict[str, Any], expected: list[s
         return float(mask.mean()), float(mask.sum())
 
     study.optimize(objective, n_trials=5)
-    notes = [frozen_attr(trial, PROPOSAL) for trial in study.trials]
+    notes = [frozen_attr(trial, NOTE) for trial in study.trials]
     assert [note["operator"] for note in notes] == ["all", *expected]
     for note, trial in zip(notes, study.trials):
-        if note["operator"] in ("single_start", "wide_start"):  # the best by rank: the last ones
+        if note["operator"] in (
+            "single_start",
+            "sample_wide_mask",
+        ):  # the best by rank: the last ones
             mask = _mask(study, trial)
             assert mask[-mask.sum() :].all()
 

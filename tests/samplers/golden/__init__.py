@@ -38,9 +38,7 @@ N_TRIALS = 60
 
 SAMPLERS: dict[str, Callable[[], BaseSampler]] = {
     "nsga2": lambda: FilterEnsembleNSGA2Sampler(seed=1),
-    "nsga2_from_paper": lambda: FilterEnsembleNSGA2Sampler(
-        variant="GA-MO-FE", population_size=20, start_size=20, seed=1
-    ),
+    "nsga2_from_paper": lambda: FilterEnsembleNSGA2Sampler.from_paper(population_size=20, seed=1),
     "moead": lambda: MOEADSampler(seed=1),
     "moead_from_paper": lambda: MOEADSampler(paper=True, seed=1),
     "lexiflow": lambda: LexiFlowSampler(seed=1),

@@ -7,13 +7,13 @@ import pytest
 from optuna_mofs import LexicographicPreference, LexiFlowSampler
 from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.fronts._lexicographic import LexicographicOrder
-from optuna_mofs.history._history import PROPOSAL, History
 from optuna_mofs.samplers._gaussian_process import Points
 from optuna_mofs.samplers.lexiflow import _acquisition as guide
 from optuna_mofs.samplers.lexiflow import _acquisition as promise
 from optuna_mofs.samplers.lexiflow._acquisition import draw_candidates, random_directions
-from optuna_mofs.samplers.lexiflow._directions import Places
+from optuna_mofs.samplers.lexiflow._directions import EuclideanSpace
 from optuna_mofs.study._description import StudyDescription
+from optuna_mofs.study._trial_note import NOTE, History
 from optuna_mofs.testing.problems import PROBLEMS, make_study, mixed
 
 
@@ -101,7 +101,7 @@ def test_steps_stay_near_their_trial_and_others_go_anywhere(problem):
     study.optimize(PROBLEMS[problem], n_trials=12)
     history = History(StudyDescription.read(study))
     history.update(study)
-    places = Places.of(history)
+    places = EuclideanSpace.of(history)
     rng = np.random.default_rng(0)
     drawn = draw_candidates(rng, history, places, 300, (3, 5), (0.01, 0.02), sparse=0.5, start={})
     assert set(drawn.bases.tolist()) == {-1, 3, 5}
@@ -128,7 +128,7 @@ LOSS_FIRST = LexicographicPreference(tolerances={0: 0.1})
 
 
 def notes(study):
-    return [frozen_attr(t, PROPOSAL) or {} for t in study.trials]
+    return [frozen_attr(t, NOTE) or {} for t in study.trials]
 
 
 @pytest.mark.parametrize("problem", ["mixed", "packed"])

@@ -14,11 +14,10 @@ from sklearn.svm import SVC
 from optuna_mofs import FeatureSelectionObjective, LexicographicPreference, LexiFlowSampler
 from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.features import FeatureTable, FilterEnsembleFeatures
-from optuna_mofs.history._history import PROPOSAL, History
-from optuna_mofs.history._search_space import ParameterSpace
+from optuna_mofs.history._search_space import SearchSpace
 from optuna_mofs.samplers.lexiflow._directions import (
     HEIGHT,
-    Places,
+    EuclideanSpace,
     design_row,
     first_row,
     flip_near_boundary,
@@ -26,11 +25,12 @@ from optuna_mofs.samplers.lexiflow._directions import (
     restart_row,
 )
 from optuna_mofs.study._description import StudyDescription
+from optuna_mofs.study._trial_note import NOTE, History
 from optuna_mofs.testing.problems import PROBLEMS, make_study, mixed
 
 quick = settings(deadline=None, max_examples=60)
 
-SPACE = ParameterSpace(
+SPACE = SearchSpace(
     {
         "C": FloatDistribution(0.01, 100, log=True),
         "part": FloatDistribution(0, 1, step=0.25),
@@ -46,7 +46,7 @@ units = st.lists(st.floats(0, 0.999), min_size=5, max_size=5).map(np.array)
 @quick
 @given(units)
 def test_a_row_and_its_place_mean_the_same(unit):
-    places = Places(SPACE)
+    places = EuclideanSpace(SPACE)
     row = SPACE.from_unit(unit[None])[0]
     assert SPACE.decode(places.row(places.place(row))) == SPACE.decode(row)
     assert places.dimension == 4 + 3
@@ -55,7 +55,7 @@ def test_a_row_and_its_place_mean_the_same(unit):
 @quick
 @given(units, st.lists(st.floats(-3, 3), min_size=7, max_size=7).map(np.array))
 def test_every_step_ends_inside_the_space(unit, step):
-    places = Places(SPACE)
+    places = EuclideanSpace(SPACE)
     place = places.inside(places.place(SPACE.from_unit(unit[None])[0]) + step)
     row = places.row(place)
     assert ((row >= 0) & (row <= np.where(SPACE.categorical, SPACE.cells - 1, 1))).all()
@@ -68,7 +68,7 @@ def test_every_step_ends_inside_the_space(unit, step):
 
 
 def test_a_small_step_keeps_a_category_and_opposite_steps_leave_it_for_different_ones():
-    places = Places(ParameterSpace({"kind": CategoricalDistribution(["a", "b", "c"])}))
+    places = EuclideanSpace(SearchSpace({"kind": CategoricalDistribution(["a", "b", "c"])}))
     here = places.place(np.array([0.0]))
     assert here.tolist() == [HEIGHT, 0, 0]
     u = np.array([0.0, 1.0, -1.0])
@@ -77,8 +77,8 @@ def test_a_small_step_keeps_a_category_and_opposite_steps_leave_it_for_different
 
 
 def test_steps_smaller_than_a_cell_add_up():
-    space = ParameterSpace({"depth": IntDistribution(1, 4), "kind": CategoricalDistribution("ab")})
-    places = Places(space)
+    space = SearchSpace({"depth": IntDistribution(1, 4), "kind": CategoricalDistribution("ab")})
+    places = EuclideanSpace(space)
     params, noted = {"depth": 1, "kind": "a"}, None
     for _ in range(4):
         here = places.remembered(space.encode(params), noted)
@@ -89,8 +89,8 @@ def test_steps_smaller_than_a_cell_add_up():
 
 @pytest.mark.parametrize("noted", [None, [0.5], [0.1, HEIGHT, 0.0]])
 def test_a_note_that_no_longer_fits_is_not_followed(noted):
-    space = ParameterSpace({"depth": IntDistribution(1, 4), "kind": CategoricalDistribution("ab")})
-    places = Places(space)
+    space = SearchSpace({"depth": IntDistribution(1, 4), "kind": CategoricalDistribution("ab")})
+    places = EuclideanSpace(space)
     row = space.encode({"depth": 3, "kind": "b"})
     np.testing.assert_array_equal(places.remembered(row, noted), places.place(row))
 
@@ -101,7 +101,7 @@ def test_a_fraction_of_features_is_walked_by_factors():
     )
     chosen = FilterEnsembleFeatures().bind(table)
     history = History(StudyDescription(table, chosen, {"C": FloatDistribution(0, 1)}))
-    places = Places.of(history)
+    places = EuclideanSpace.of(history)
     j = history.space.names.index("fraction")
     counts = []
     for place in (0.0, 1 / 3, 2 / 3, 1.0):
@@ -117,7 +117,7 @@ def test_a_fraction_of_features_is_walked_by_factors():
 
 def test_several_rows_at_once_are_as_one_by_one():
     units = np.random.default_rng(0).random((6, 5))
-    places = Places(SPACE, {1: 40})
+    places = EuclideanSpace(SPACE, {1: 40})
     rows = places.from_unit(units)
     np.testing.assert_array_equal(rows, [places.from_unit(u) for u in units])
     there = places.place(rows)
@@ -129,8 +129,8 @@ def test_several_rows_at_once_are_as_one_by_one():
 
 
 def test_half_of_the_fractions_are_drawn_evenly_on_request():
-    space = ParameterSpace({"fraction": FloatDistribution(0, 1)})
-    places = Places(space, {0: 100})
+    space = SearchSpace({"fraction": FloatDistribution(0, 1)})
+    places = EuclideanSpace(space, {0: 100})
     units = np.linspace(0.0005, 0.9995, 1000)[:, None]
     few, wide = places.from_unit(units), places.from_unit(units, wide=True)
     assert np.mean(few > 0.5) == pytest.approx(0.15, abs=0.01)
@@ -258,13 +258,13 @@ START_SPACE = {
 }
 
 
-def places() -> Places:
-    return Places(ParameterSpace(START_SPACE))
+def places() -> EuclideanSpace:
+    return EuclideanSpace(SearchSpace(START_SPACE))
 
 
 def test_the_first_row_is_the_users_point() -> None:
     rng = np.random.default_rng(0)
-    space = ParameterSpace(START_SPACE)
+    space = SearchSpace(START_SPACE)
     found = space.decode(first_row(rng, places(), {"C": 10.0, "elsewhere": 3}))
     assert found["C"] == pytest.approx(10)
     kernels = {space.decode(first_row(rng, places(), {}))["kernel"] for _ in range(30)}
@@ -306,7 +306,7 @@ LOSS_FIRST = LexicographicPreference(tolerances={0: 0.1})
 
 
 def notes(study):
-    return [frozen_attr(t, PROPOSAL) or {} for t in study.trials]
+    return [frozen_attr(t, NOTE) or {} for t in study.trials]
 
 
 def flat(trial):

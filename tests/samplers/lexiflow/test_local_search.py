@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optuna_mofs.fronts._lexicographic import LexicographicOrder
-from optuna_mofs.samplers.lexiflow._local_search import Rules, Threads
+from optuna_mofs.samplers.lexiflow._local_search import LocalSearchReplay, Rules
 
 quick = settings(deadline=None, max_examples=60)
 ORDER = LexicographicOrder.of(2, tolerances=[1.0, 0.0]).after_violations()
@@ -26,7 +26,7 @@ def step(incumbent, sign, *, thread=0, opposite=None):
 
 def after(trials, *, threads=None, rules=RULES):
     """The stand after trials given as (number, values, note)."""
-    threads = threads or Threads(ORDER, rules)
+    threads = threads or LocalSearchReplay(ORDER, rules)
     numbers = np.array([t[0] for t in trials], dtype=np.int64)
     points = np.array([(0.0, *t[1]) for t in trials]).reshape(len(trials), 3)
     return threads.after(numbers, points, [t[2] for t in trials])
@@ -137,7 +137,7 @@ def test_trials_that_are_no_direction_do_not_count_as_failures():
 
 
 def test_feasible_first():
-    threads = Threads(ORDER, RULES)
+    threads = LocalSearchReplay(ORDER, RULES)
     points = np.array([[1.0, 0, 0], [0.0, 9, 9], [0.0, 5, 5], [3.0, 0, 0]])
     stand = threads.after(np.arange(4), points, [start()] * 4)
     assert stand.incumbent == 2
@@ -170,7 +170,7 @@ def test_the_order_of_telling_does_not_matter(events, random):
     ]
     told = trials.copy()
     random.shuffle(told)
-    threads = Threads(ORDER, RULES)
+    threads = LocalSearchReplay(ORDER, RULES)
     for k in range(1, len(told) + 1):
         stand = after(sorted(told[:k], key=lambda t: t[0]), threads=threads)
     assert stand == after(trials)

@@ -8,15 +8,15 @@ from optuna.trial import TrialState
 
 from optuna_mofs import LexicographicPreference, LexiFlowSampler
 from optuna_mofs._optuna import frozen_attr
-from optuna_mofs.history._history import PROPOSAL
 from optuna_mofs.study._description import StudyDescription
+from optuna_mofs.study._trial_note import NOTE
 from optuna_mofs.testing.problems import make_study, mixed
 
 LOSS_FIRST = LexicographicPreference(tolerances={0: 0.1})
 
 
 def notes(study):
-    return [frozen_attr(t, PROPOSAL) or {} for t in study.trials]
+    return [frozen_attr(t, NOTE) or {} for t in study.trials]
 
 
 def bowl(trial):

@@ -15,10 +15,10 @@ from optuna_mofs import (
     ParEGOSampler,
 )
 from optuna_mofs.features import Representation
-from optuna_mofs.samplers._encoding import Warp
+from optuna_mofs.samplers._encoding import InputWarping
 from optuna_mofs.samplers.model_based._candidates import _first_new
 from optuna_mofs.samplers.model_based._search import Candidates
-from optuna_mofs.samplers.model_based._training_data import Seen, View
+from optuna_mofs.samplers.model_based._training_data import EncodedBatch, TrainingData
 from optuna_mofs.study._feature_sets import selected_mask
 
 
@@ -54,17 +54,17 @@ class FakeView:
     numbers = np.array([7, 8])
 
     def __init__(self) -> None:
-        self.warp = Warp(["x"], None)
+        self.warp = InputWarping(["x"], None)
 
-    def is_known(self, row: np.ndarray, mask: np.ndarray | None) -> bool:
+    def contains_params(self, row: np.ndarray, mask: np.ndarray | None) -> bool:
         return bool(row[0] < 0.3)
 
     def spent(self, rows: np.ndarray, masks: np.ndarray | None) -> np.ndarray:
         found: np.ndarray = rows[:, 0] < 0.6
         return found
 
-    def candidates(self, rows: np.ndarray) -> Seen:
-        return Seen(rows, rows)
+    def candidates(self, rows: np.ndarray) -> EncodedBatch:
+        return EncodedBatch(rows, rows)
 
 
 def chosen(*places: float) -> Any:
@@ -73,7 +73,7 @@ def chosen(*places: float) -> Any:
     found = Candidates(
         rows, rows[:, 0], np.array([1] * len(rows)), np.array(["focus"] * len(rows))
     )
-    return _first_new(cast(View, FakeView()), found, np.array([1, 0]))
+    return _first_new(cast(TrainingData, FakeView()), found, np.array([1, 0]))
 
 
 @pytest.mark.parametrize(

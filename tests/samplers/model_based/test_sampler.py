@@ -20,13 +20,13 @@ from optuna_mofs import (
     suggest_features,
 )
 from optuna_mofs._optuna import frozen_attr
-from optuna_mofs.history._history import PROPOSAL, History
 from optuna_mofs.samplers._context import Proposal
 from optuna_mofs.samplers.model_based import InfillSearch
+from optuna_mofs.study._trial_note import NOTE, History
 from optuna_mofs.testing.problems import PROBLEMS, make_study
 
 BOTH = [ParEGOSampler, SMSEGOSampler]
-FAST = InfillSearch(points=60, neighbours=15)
+FAST = InfillSearch(points=60, neighbors=15)
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +35,7 @@ def _quiet() -> None:
 
 
 def notes(study: optuna.Study) -> list[dict[str, Any]]:
-    return [frozen_attr(trial, PROPOSAL) or {} for trial in study.trials]
+    return [frozen_attr(trial, NOTE) or {} for trial in study.trials]
 
 
 def plane(trial: Trial) -> tuple[float, float]:

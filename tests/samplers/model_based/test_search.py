@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 from optuna_mofs import FeatureTable
-from optuna_mofs.history._search_space import Activity, ParameterSpace
-from optuna_mofs.samplers._encoding import SHOWN_BITS, MaskView
+from optuna_mofs.history._search_space import ConditionalParameters, SearchSpace
+from optuna_mofs.samplers._encoding import SHOWN_BITS, MaskSummary
 from optuna_mofs.samplers.model_based._search import (
     Candidates,
     InfillSearch,
     MaskSearch,
-    neighbours,
+    neighbors,
 )
 
 
@@ -43,7 +43,7 @@ def test_joined_candidates_keep_their_masks() -> None:
         np.testing.assert_array_equal(both.mask(k), mask)
 
 
-SPACE = ParameterSpace(
+SPACE = SearchSpace(
     {
         "kind": CategoricalDistribution(["a", "b", "c", "d"]),
         "n": IntDistribution(1, 9),
@@ -58,7 +58,7 @@ def score(rows: np.ndarray) -> np.ndarray:
 
 
 def search(seed: int = 0, **options: int) -> Candidates:
-    activity = Activity(SPACE, np.empty((0, 4)))
+    activity = ConditionalParameters(SPACE, np.empty((0, 4)))
     rng = np.random.default_rng(seed)
     return InfillSearch(**options)(rng, SPACE, activity, score, SPACE.sample(rng, 3))
 
@@ -83,7 +83,7 @@ def test_focus_and_local_each_do_their_part() -> None:
 
 def test_only_active_parameters() -> None:
     rows = np.array([[0, 0.5, 0.3, np.nan], [1, 0.5, 0.3, 0.1], [2, 0.5, 0.2, np.nan]])
-    activity = Activity(SPACE, rows)
+    activity = ConditionalParameters(SPACE, rows)
     found = InfillSearch()(np.random.default_rng(0), SPACE, activity, lambda r: r[:, 2], rows).rows
     assert np.isnan(found[found[:, 0] == 0, 3]).all()
     assert not np.isnan(found[found[:, 0] == 1]).any()
@@ -91,11 +91,11 @@ def test_only_active_parameters() -> None:
 
 @settings(deadline=None, max_examples=20)
 @given(st.integers(0, 999), st.sampled_from([0.01, 0.3]))
-def test_neighbours_are_legal_and_near(seed: int, step: float) -> None:
+def test_neighbors_are_legal_and_near(seed: int, step: float) -> None:
     rng = np.random.default_rng(seed)
     rows = SPACE.sample(rng, 5)
     rows[0, 3] = np.nan
-    near = neighbours(rng, SPACE, rows, 40, step)
+    near = neighbors(rng, SPACE, rows, 40, step)
     assert near.shape == (5, 40, 4)
     assert not np.isnan(near).any()
     assert set(np.unique(near[:, :, 0])) <= {0, 1, 2, 3}
@@ -121,12 +121,12 @@ def table(p: int, *, ranked: bool = True) -> FeatureTable:
 
 
 def test_columns_by_hand() -> None:
-    view = MaskView(table(5))
+    view = MaskSummary(table(5))
     masks = np.array([[True, True, False, False, False], [False] * 5])
     found = view(masks)
     assert found[0, 0] == np.float32(0.4)
     np.testing.assert_allclose(found[0, 2:4], [0.875, 0.125])  # mean ranks
-    np.testing.assert_allclose(found[0, 4:6], [1.0, 0.0])  # favourites of each filter
+    np.testing.assert_allclose(found[0, 4:6], [1.0, 0.0])  # favorites of each filter
     np.testing.assert_array_equal(found[:, 6:], masks)
     np.testing.assert_allclose(found[1, :4], [0, 0, 0.5, 0.5])
 
@@ -134,7 +134,7 @@ def test_columns_by_hand() -> None:
 @pytest.mark.parametrize("ranked", [True, False])
 def test_width_does_not_grow_with_features(ranked: bool) -> None:
     widths = {
-        MaskView(table(p, ranked=ranked))(np.zeros((3, p), dtype=bool)).shape[1]
+        MaskSummary(table(p, ranked=ranked))(np.zeros((3, p), dtype=bool)).shape[1]
         for p in (100, 1000, 5000)
     }
     assert len(widths) == 1

@@ -10,7 +10,7 @@ from sklearn.linear_model import BayesianRidge, LinearRegression
 from optuna_mofs.samplers.model_based import Kriging
 from optuna_mofs.samplers.model_based._surrogates import (
     Surrogate,
-    surrogate_factory,
+    get_surrogate,
     takes_kriging,
 )
 
@@ -20,7 +20,7 @@ def smooth(X: np.ndarray) -> np.ndarray:
 
 
 def made(what: object, seed: int = 0) -> Surrogate:
-    return surrogate_factory(what)(np.random.default_rng(seed))
+    return get_surrogate(what)(np.random.default_rng(seed))
 
 
 RANDOM = np.random.default_rng(0)
@@ -76,7 +76,7 @@ class Recorder:
 
 def test_inactive_numbers_lie_outside_for_all_models_but_kriging() -> None:
     model = Recorder()
-    outside = surrogate_factory(lambda: model)(np.random.default_rng(0))
+    outside = get_surrogate(lambda: model)(np.random.default_rng(0))
     seen = np.array([[0.2, 0.3, np.nan], [0.6, 0.3, np.nan], [np.nan, np.nan, np.nan]])
     outside.fit(seen, np.zeros(3))
     assert np.isclose(model.fitted[2, 0], 0.6 + 2 * 0.4)  # max + 2 (max - min), section II b
@@ -90,7 +90,7 @@ def test_inactive_numbers_lie_outside_for_all_models_but_kriging() -> None:
 @pytest.mark.parametrize("what", ["gp", 3, LinearRegression()], ids=str)
 def test_what_is_no_surrogate_is_refused(what: object) -> None:
     with pytest.raises(ValueError, match="surrogate"):
-        surrogate_factory(what)
+        get_surrogate(what)
 
 
 def test_return_std_is_enough() -> None:

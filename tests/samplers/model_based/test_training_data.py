@@ -17,7 +17,11 @@ from sklearn.naive_bayes import GaussianNB
 from optuna_mofs import FeatureSelectionObjective, FilterEnsembleNSGA2Sampler, ParEGOSampler
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers.model_based import _training_data as module
-from optuna_mofs.samplers.model_based._training_data import ExactObjectives, View, objective_scales
+from optuna_mofs.samplers.model_based._training_data import (
+    KnownObjectives,
+    TrainingData,
+    objective_scales,
+)
 from optuna_mofs.study._description import StudyDescription
 
 
@@ -25,7 +29,7 @@ def kept(key: str, make: Callable[[], Any]) -> Any:
     return make()
 
 
-def view_of(features: str) -> View:
+def view_of(features: str) -> TrainingData:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     X, y = make_classification(60, 40, n_informative=4, random_state=0)
     objective = FeatureSelectionObjective(
@@ -35,7 +39,7 @@ def view_of(features: str) -> View:
     study.optimize(objective, n_trials=9)
     history = History(StudyDescription.read(study))
     history.update(study)
-    return View(history, kept)
+    return TrainingData(history, kept)
 
 
 @pytest.mark.parametrize("features", ["mask", "filter_ensemble", "single_filter"])
@@ -56,7 +60,7 @@ def test_candidates_look_like_trials(features: str) -> None:
     np.testing.assert_allclose(seen.X, view.seen.X)
     np.testing.assert_allclose(seen.exact, view.seen.exact)
     for i in range(9):
-        known = view.is_known(view.rows[i], None if masks is None else masks[i])
+        known = view.contains_params(view.rows[i], None if masks is None else masks[i])
         # There and back a fraction may lose its last bit.
         assert known or features != "mask"
 
@@ -76,7 +80,7 @@ def test_what_was_never_negative_is_not_promised_to_be() -> None:
         study.tell(trial, [x, x - 1, x])
     history = History()
     history.update(study)
-    floor = View(history, kept).floor
+    floor = TrainingData(history, kept).floor
     assert floor[0] == 0.0  # the best value, 0, is 0 on the scale too
     assert np.isneginf(floor[1:]).all()
 
@@ -97,7 +101,7 @@ SIZES = np.array([1, 7, 3, 3, 12])
 @given(st.floats(-5, 5), st.sampled_from([-2.0, 1 / 60, 1.0]), st.integers(0, 60))
 def test_a_line_is_found_and_continued(start: float, slope: float, size: int) -> None:
     rough = np.array([0.3, 0.1, 0.4, 0.5, 0.2])
-    exact = ExactObjectives(np.column_stack([rough, start + slope * SIZES]), SIZES)
+    exact = KnownObjectives(np.column_stack([rough, start + slope * SIZES]), SIZES)
     assert exact.unknown == [0]
     found = exact(np.array([size]))
     assert np.isnan(found[0, 0])
@@ -110,16 +114,16 @@ def test_one_trial_off_the_line_is_enough(values: np.ndarray) -> None:
     values = values.copy()
     values[:, 1] = SIZES / 60
     values[2, 1] += 0.001  # same size as the next trial
-    assert 1 in ExactObjectives(values, SIZES).unknown
+    assert 1 in KnownObjectives(values, SIZES).unknown
 
 
 def test_two_sizes_make_no_line() -> None:
     sizes = np.array([1, 2, 2, 1])
-    assert ExactObjectives(sizes[:, None] / 10, sizes).unknown == [0]
+    assert KnownObjectives(sizes[:, None] / 10, sizes).unknown == [0]
 
 
 def test_a_constant_is_no_line() -> None:
-    assert ExactObjectives(np.ones((5, 1)), SIZES).unknown == [0]
+    assert KnownObjectives(np.ones((5, 1)), SIZES).unknown == [0]
 
 
 SPACE: dict[str, BaseDistribution] = {
@@ -147,7 +151,7 @@ def scales_of(study: optuna.Study, kept: dict[str, Any]) -> dict[int, np.ndarray
     def keep(key: str, make: Callable[[], Any]) -> Any:
         return kept.setdefault(key, make())
 
-    return objective_scales(View(history, keep), keep)
+    return objective_scales(TrainingData(history, keep), keep)
 
 
 @pytest.fixture

@@ -6,10 +6,9 @@ import pytest
 
 from optuna_mofs import MOEADSampler
 from optuna_mofs._optuna import frozen_attr
-from optuna_mofs.history._history import PROPOSAL, History
 from optuna_mofs.samplers._gaussian_process import Points, normal_scores
 from optuna_mofs.samplers.moead._acquisition import (
-    Judge,
+    ExpectedGain,
     drawn_values,
     expected_gain,
     feasible_values,
@@ -20,6 +19,7 @@ from optuna_mofs.samplers.moead._acquisition import (
 )
 from optuna_mofs.samplers.moead._offspring import DifferentialVariation, draw_children
 from optuna_mofs.samplers.moead._subproblems import simplex_points, tchebycheff
+from optuna_mofs.study._trial_note import NOTE, History
 
 
 def test_the_range_ends_at_the_worst_sensible_value_but_not_far_beyond_the_front():
@@ -127,7 +127,7 @@ def test_children_of_the_better_branch_come_first():
         front=everyone,
     )
     front = np.flatnonzero(history.values[:, 1] <= 1)
-    order = Judge(simplex_points(8, 2), tchebycheff).order(rng, history, children, front)
+    order = ExpectedGain(simplex_points(8, 2), tchebycheff).order(rng, history, children, front)
     kind = children.rows[order, history.space.names.index("kind")]
     assert (kind[:5] == 0).all()
     assert kind[-5:].mean() > 0.5
@@ -158,4 +158,4 @@ def test_only_trials_that_break_constraints_leave_nothing_to_model():
         return x, -x
 
     study.optimize(never, n_trials=8)
-    assert frozen_attr(study.trials[-1], PROPOSAL)["operator"] == "differential"
+    assert frozen_attr(study.trials[-1], NOTE)["operator"] == "differential"

@@ -10,8 +10,8 @@ from optuna.samplers import RandomSampler
 from optuna_mofs import MOEADSampler, pareto_front
 from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.fronts import hypervolume
-from optuna_mofs.history._history import PROPOSAL
 from optuna_mofs.samplers.moead._offspring import DifferentialVariation
+from optuna_mofs.study._trial_note import NOTE
 from optuna_mofs.testing.problems import conditional, make_study, packed
 
 
@@ -41,7 +41,7 @@ def test_it_searches_better_than_chance():
 def test_each_trial_says_its_subproblem_operator_and_parents():
     study = make_study("conditional", sampler=MOEADSampler(seed=0, population_size=6))
     study.optimize(conditional, n_trials=20)
-    notes = [frozen_attr(trial, PROPOSAL) for trial in study.trials[1:]]
+    notes = [frozen_attr(trial, NOTE) for trial in study.trials[1:]]
     assert [note["subproblem"] for note in notes] == [n % 6 for n in range(1, 20)]
     made_of = {"differential": 3, "anywhere": 0}
     assert all(len(note["parents"]) == made_of[note["operator"]] for note in notes[-10:])
@@ -71,7 +71,7 @@ def test_masks_are_searched():
 
 def test_the_paper_is_reachable():
     sampler = MOEADSampler(paper=True)
-    assert sampler.normalise is False
+    assert sampler.normalize is False
     assert sampler.candidates == 1
     assert sampler.anywhere == 0.0
     assert sampler.variation == DifferentialVariation(
@@ -83,7 +83,7 @@ def test_the_paper_is_reachable():
     ("options", "message"),
     [
         ({"population_size": 3}, "population_size.*at least 4.*3"),
-        ({"neighbours": 1}, "neighbours.*at least 2.*1"),
+        ({"neighbors": 1}, "neighbors.*at least 2.*1"),
         ({"replaced": 0}, "replaced.*0"),
         ({"start_size": 2.5}, "start_size.*2.5"),
         ({"candidates": 0}, "candidates.*at least 1.*0"),

@@ -9,7 +9,7 @@ from optuna_mofs import MOEADSampler
 from optuna_mofs.samplers.moead._subproblems import (
     Subproblems,
     augmented_tchebycheff,
-    neighbourhoods,
+    neighborhoods,
     simplex_points,
     tchebycheff,
 )
@@ -38,15 +38,15 @@ def test_three_objectives_are_covered_evenly():
     assert apart.min() > 0.1  # an even spread has about 0.24
 
 
-def test_neighbours_are_the_nearest_itself_first():
-    places = neighbourhoods(simplex_points(6, 2), 3)
+def test_neighbors_are_the_nearest_itself_first():
+    places = neighborhoods(simplex_points(6, 2), 3)
     assert places[:, 0].tolist() == list(range(6))
     assert set(places[2]) == {1, 2, 3}
     assert set(places[0]) == {0, 1, 2}
 
 
-def test_neighbours_of_equal_weights_hold_oneself():
-    assert neighbourhoods(simplex_points(5, 1), 2)[:, 0].tolist() == list(range(5))
+def test_neighbors_of_equal_weights_hold_oneself():
+    assert neighborhoods(simplex_points(5, 1), 2)[:, 0].tolist() == list(range(5))
 
 
 LOSSES = np.array([[0.2, 0.4], [0.1, 0.4]])
@@ -73,9 +73,9 @@ def test_by_name() -> None:
 WEIGHTS = simplex_points(5, 2)
 
 
-def subproblems(most=3, near=3, normalise=True):
-    places = neighbourhoods(WEIGHTS, near)
-    return Subproblems(WEIGHTS, places, tchebycheff, most=most, normalise=normalise)
+def subproblems(most=3, near=3, normalize=True):
+    places = neighborhoods(WEIGHTS, near)
+    return Subproblems(WEIGHTS, places, tchebycheff, most=most, normalize=normalize)
 
 
 def members(values, belongs, violations=None, **options):
@@ -84,7 +84,7 @@ def members(values, belongs, violations=None, **options):
     return subproblems(**options).members(np.arange(len(values)), values, violations, belongs)
 
 
-def test_a_first_trial_takes_its_neighbourhood():
+def test_a_first_trial_takes_its_neighborhood():
     assert members([[1, 1]], [0]).tolist() == [0, 0, 0, -1, -1]
 
 
@@ -109,12 +109,12 @@ def test_less_violation_beats_better_values():
     assert again.tolist() == [0] * 5
 
 
-def test_scales_do_not_matter_where_they_are_normalised():
+def test_scales_do_not_matter_where_they_are_normalized():
     rng = np.random.default_rng(0)
     values, belongs = rng.random((40, 2)), (np.arange(40) % 5).tolist()
     assert members(values, belongs).tolist() == members(values * [1, 1000], belongs).tolist()
-    unscaled = members(values * [1, 1000], belongs, normalise=False)
-    assert unscaled.tolist() != members(values, belongs, normalise=False).tolist()
+    unscaled = members(values * [1, 1000], belongs, normalize=False)
+    assert unscaled.tolist() != members(values, belongs, normalize=False).tolist()
 
 
 @settings(max_examples=30, deadline=None)

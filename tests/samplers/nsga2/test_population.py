@@ -160,7 +160,7 @@ def drawn(selection, history: History, members, ranks, crowding=None, n: int = 3
 
 
 def test_shares_by_hand() -> None:
-    # Each point alone covers the box from itself to where its neighbours, or (4, 4), begin.
+    # Each point alone covers the box from itself to where its neighbors, or (4, 4), begin.
     values = np.array([[0.0, 3.0], [1.0, 1.0], [3.0, 0.0]])
     boxes = [(1 - 0) * (4 - 3), (3 - 1) * (3 - 1), (4 - 3) * (1 - 0)]
     shares = _hypervolume_shares(values, np.array([4.0, 4.0]))
@@ -273,7 +273,7 @@ def test_crowding_by_hand() -> None:
     crowding = crowding_distances(values, ranks)
     assert np.isinf(crowding[[0, 2, 3]]).all()
     assert crowding[1] == 2.0  # the whole range in both objectives
-    assert crowding_distances(values, ranks, normalise=False)[1] == 8.0
+    assert crowding_distances(values, ranks, normalize=False)[1] == 8.0
 
 
 @settings(deadline=None, max_examples=40)

@@ -9,19 +9,19 @@ from optuna.trial import Trial, TrialState
 
 from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.features._mask_sampling import (
-    bernoulli_start,
-    ensemble_start,
-    geometric_start,
-    uniform_start,
+    sample_bernoulli_mask,
+    sample_ensemble_mask,
+    sample_geometric_mask,
+    sample_uniform_mask,
 )
 from optuna_mofs.features._table import FeatureTable
-from optuna_mofs.history._history import PROPOSAL
 from optuna_mofs.samplers import FilterEnsembleNSGA2Sampler
 from optuna_mofs.samplers._mask_operators import BitFlip, FilterEnsembleMutation, HammingPreserving
 from optuna_mofs.samplers.nsga2._population import Population, tournament_parents
 from optuna_mofs.samplers.nsga2._sampler import paper_settings
 from optuna_mofs.samplers.nsga2._variation import PaperVariation
 from optuna_mofs.study._feature_sets import selected_features, suggest_features
+from optuna_mofs.study._trial_note import NOTE
 from optuna_mofs.testing.problems import PROBLEMS, make_study
 
 Sampler = FilterEnsembleNSGA2Sampler
@@ -94,7 +94,7 @@ def test_generations_of_fifteen(variant: str, monkeypatch: pytest.MonkeyPatch) -
         assert len(members) == 80
     assert len({populations[end] for end in ends}) == len(ends)
     for trial in study.trials[80:]:
-        note = frozen_attr(trial, PROPOSAL)
+        note = frozen_attr(trial, NOTE)
         assert 1 <= len(note["parents"]) <= 2
         last = max(end for end in ends if end <= trial.number)
         assert set(note["parents"]) <= set(populations[last])
@@ -103,7 +103,7 @@ def test_generations_of_fifteen(variant: str, monkeypatch: pytest.MonkeyPatch) -
 def test_steady_state_by_default() -> None:
     study = make_study("bits", sampler=Sampler(seed=0, start_size=8))
     study.optimize(PROBLEMS["bits"], n_trials=60)
-    gaps = [t.number - max(frozen_attr(t, PROPOSAL)["parents"]) for t in study.trials[9:]]
+    gaps = [t.number - max(frozen_attr(t, NOTE)["parents"]) for t in study.trials[9:]]
     assert min(gaps) == 1, "the newest trial is a parent at once"
 
 
@@ -126,7 +126,7 @@ def test_golden_seed() -> None:
     assert trial.params["mask"] == GOLDEN["mask"]
     assert trial.params["C"] == pytest.approx(GOLDEN["C"], rel=1e-12)
     assert selected_features(study, trial) == GOLDEN["features"]
-    note = frozen_attr(trial, PROPOSAL)
+    note = frozen_attr(trial, NOTE)
     assert (note["operator"], note["parents"]) == (GOLDEN["operator"], GOLDEN["parents"])
 
 
@@ -146,7 +146,7 @@ def test_feasible_parents_are_preferred(variant: int | None) -> None:
     trials = study.trials
     feasible = {t.number for t in trials if t.params["x"] >= 0.6}
     assert 2 <= len(feasible & set(range(20))) < 18
-    parents = [p for t in trials[40:] for p in frozen_attr(t, PROPOSAL)["parents"]]
+    parents = [p for t in trials[40:] for p in frozen_attr(t, NOTE)["parents"]]
     assert set(parents) <= feasible
     assert len([n for n in feasible if n >= 40]) >= 12
 
@@ -216,15 +216,15 @@ def test_filters_are_followed() -> None:
 @pytest.mark.parametrize(
     ("variant", "start", "mutation"),
     [
-        # Binder et al. (2020), Table 5: initialisation and mutation of the mask.
-        (1, bernoulli_start, BitFlip(0.1)),
-        (2, uniform_start, BitFlip(0.1)),
-        (3, geometric_start, BitFlip(0.1)),
-        (4, geometric_start, HammingPreserving(0.2)),
-        (5, ensemble_start, HammingPreserving(0.2)),
-        (6, ensemble_start, FilterEnsembleMutation(0.1)),
-        ("GA-MO", ensemble_start, HammingPreserving(0.2)),
-        ("GA-MO-FE", ensemble_start, FilterEnsembleMutation(0.1)),
+        # Binder et al. (2020), Table 5: initialization and mutation of the mask.
+        (1, sample_bernoulli_mask, BitFlip(0.1)),
+        (2, sample_uniform_mask, BitFlip(0.1)),
+        (3, sample_geometric_mask, BitFlip(0.1)),
+        (4, sample_geometric_mask, HammingPreserving(0.2)),
+        (5, sample_ensemble_mask, HammingPreserving(0.2)),
+        (6, sample_ensemble_mask, FilterEnsembleMutation(0.1)),
+        ("GA-MO", sample_ensemble_mask, HammingPreserving(0.2)),
+        ("GA-MO-FE", sample_ensemble_mask, FilterEnsembleMutation(0.1)),
     ],
 )
 def test_table_5(variant: int | str, start: Any, mutation: Any) -> None:

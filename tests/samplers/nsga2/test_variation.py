@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from optuna.samplers import RandomSampler
 
-from optuna_mofs.features._mask_sampling import bernoulli_start, geometric_start
+from optuna_mofs.features._mask_sampling import sample_bernoulli_mask, sample_geometric_mask
 from optuna_mofs.features._representation import MaskFeatures, weights_from_raw
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._history import History
@@ -84,10 +84,10 @@ def with_features(table: FeatureTable) -> History:
 
 
 def test_recipes_take_turns_by_number() -> None:
-    start = Start(masks=(bernoulli_start, geometric_start))
+    start = Start(masks=(sample_bernoulli_mask, sample_geometric_mask))
     history = with_features(_table(60))
     names = [start(np.random.default_rng(0), history, number)[1] for number in range(4)]
-    assert names == ["bernoulli_start", "geometric_start"] * 2
+    assert names == ["sample_bernoulli_mask", "sample_geometric_mask"] * 2
     rng = np.random.default_rng(0)
     sizes = [start(rng, history, n)[0].mask.sum() for n in range(40)]  # type: ignore[union-attr]
     assert np.mean(sizes[::2]) > 25

@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optuna_mofs.features._mask_sampling import (
-    bernoulli_start,
-    ensemble_start,
-    geometric_start,
-    prefix_start,
-    uniform_start,
-    wide_start,
+    sample_bernoulli_mask,
+    sample_ensemble_mask,
+    sample_geometric_mask,
+    sample_prefix_mask,
+    sample_uniform_mask,
+    sample_wide_mask,
 )
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.samplers._mask_operators import (
@@ -29,12 +29,12 @@ TABLE = FeatureTable(
 BARE = FeatureTable(names=tuple(f"f{j}" for j in range(P)), mean_size=8.0)
 UP = np.array([1.0, 0.0])
 STARTS = [
-    bernoulli_start,
-    uniform_start,
-    geometric_start,
-    ensemble_start,
-    prefix_start,
-    wide_start,
+    sample_bernoulli_mask,
+    sample_uniform_mask,
+    sample_geometric_mask,
+    sample_ensemble_mask,
+    sample_prefix_mask,
+    sample_wide_mask,
 ]
 MUTATIONS = [BitFlip(), HammingPreserving(), FilterEnsembleMutation()]
 
@@ -53,18 +53,18 @@ def test_starts_give_masks(start, table) -> None:  # type: ignore[no-untyped-def
 
 
 def test_sizes_follow_the_distribution_in_their_name() -> None:
-    assert abs(_sizes(bernoulli_start).mean() - P / 2) < 2
-    assert _sizes(bernoulli_start).std() < 10
-    assert abs(_sizes(uniform_start).mean() - P / 2) < 8
-    assert _sizes(uniform_start).std() > 50
-    assert 7 < _sizes(geometric_start).mean() < 9
+    assert abs(_sizes(sample_bernoulli_mask).mean() - P / 2) < 2
+    assert _sizes(sample_bernoulli_mask).std() < 10
+    assert abs(_sizes(sample_uniform_mask).mean() - P / 2) < 8
+    assert _sizes(sample_uniform_mask).std() > 50
+    assert 7 < _sizes(sample_geometric_mask).mean() < 9
     # Eq. 2 overshoots when one filter decides alone, and is near the size when two disagree.
     even = np.array([0.5, 0.5])
     rng = np.random.default_rng(0)
-    assert 6 < np.mean([ensemble_start(rng, TABLE, even).sum() for _ in range(600)]) < 11
-    assert 12 < _sizes(ensemble_start).mean() < 25
-    assert _sizes(prefix_start).min() == 1
-    wide = _sizes(wide_start)
+    assert 6 < np.mean([sample_ensemble_mask(rng, TABLE, even).sum() for _ in range(600)]) < 11
+    assert 12 < _sizes(sample_ensemble_mask).mean() < 25
+    assert _sizes(sample_prefix_mask).min() == 1
+    wide = _sizes(sample_wide_mask)
     assert wide.min() == 1
     assert wide.max() > 0.9 * P
     assert 0.4 < np.mean(wide <= np.sqrt(P)) < 0.65
@@ -72,9 +72,9 @@ def test_sizes_follow_the_distribution_in_their_name() -> None:
 
 def test_filters_decide_which_features() -> None:
     rng = np.random.default_rng(0)
-    share = np.mean([ensemble_start(rng, TABLE, UP) for _ in range(500)], axis=0)
+    share = np.mean([sample_ensemble_mask(rng, TABLE, UP) for _ in range(500)], axis=0)
     assert share[:20].mean() > 5 * share[-20:].mean()
-    for start in (prefix_start, wide_start):
+    for start in (sample_prefix_mask, sample_wide_mask):
         for _ in range(20):
             mask = start(rng, TABLE, UP)
             assert mask[: mask.sum()].all()

@@ -1,0 +1,73 @@
+"""What a sampler writes on a trial: how the proposal was made and what to remember of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from optuna.trial import FrozenTrial
+
+from optuna_mofs._optuna import frozen_attr
+
+#: Key of the trial attribute that holds the note.
+NOTE = "proposal"
+
+
+@dataclass(frozen=True)
+class TrialNote:
+    """How a trial was proposed. Each sampler has a subclass with what it must remember.
+
+    A note is written on the trial when it is proposed, so that a reopened study continues exactly
+    where it stopped. Every field needs a default, which holds for trials of other samplers.
+    Values must be JSON values; sequences are read back as tuples.
+
+    Args:
+        operator: What made the proposal, for people and for figures.
+        parents: Numbers of the trials it was made from.
+        filter_weights: Raw weights in [0, 1] of the filters that chose the features, if any did;
+            see :func:`~optuna_mofs.features._representation.weights_from_raw`.
+
+    Example:
+        >>> note = TrialNote("crossover", parents=(3, 7))
+        >>> note.to_json()
+        {'operator': 'crossover', 'parents': [3, 7]}
+        >>> TrialNote.from_json(note.to_json()) == note
+        True
+    """
+
+    operator: str = "random"
+    parents: tuple[int, ...] = ()
+    filter_weights: tuple[float, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return operator, parents, and every other field that differs from its default."""
+        found: dict[str, Any] = {"operator": self.operator, "parents": list(self.parents)}
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if field.name not in found and value != field.default:
+                found[field.name] = _plain(value)
+        return found
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any] | None) -> Self:
+        """Return the note, with defaults for what ``data`` lacks; other keys are ignored."""
+        if data is None:
+            return cls()
+        names = [field.name for field in dataclasses.fields(cls)]
+        return cls(**{name: _frozen(data[name]) for name in names if name in data})
+
+
+def trial_note(trial: FrozenTrial) -> TrialNote | None:
+    """Return the note on a trial, or None if no sampler of this package proposed it."""
+    data = frozen_attr(trial, NOTE)
+    return None if data is None else TrialNote.from_json(data)
+
+
+def _plain(value: Any) -> Any:
+    return [_plain(v) for v in value] if isinstance(value, tuple) else value
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(v) for v in value) if isinstance(value, list) else value

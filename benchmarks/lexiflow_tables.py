@@ -41,7 +41,7 @@ class TableObjective:
         ranks: Of the features by each filter, 1 for the best.
     """
 
-    metric_names = ("error", "count")
+    metric_names = ("error", "n_features")
 
     def __init__(self, errors: np.ndarray, sizes: np.ndarray, ranks: np.ndarray) -> None:
         self.errors, self.sizes = errors, sizes
@@ -59,7 +59,7 @@ class TableObjective:
         study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
         measures = (
             MeasureDescription("error", worst=1.0),
-            MeasureDescription("count", worst=float(self.sizes[-1])),
+            MeasureDescription("n_features", worst=float(self.sizes[-1])),
         )
         StudyDescription(self.table, self.features, self.space, measures).write(study)
         study.set_metric_names(list(self.metric_names))

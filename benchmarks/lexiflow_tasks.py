@@ -108,7 +108,7 @@ def _fair(X: Any, y: Any, sensitive: Any, quick: bool) -> Task:
         X.to_numpy(),
         y.astype(int),
         space=space,
-        features=None,
+        representation=None,
         measures=["geometric_mean_loss", disparity(sensitive)],
         cv=2,
     )
@@ -129,12 +129,12 @@ def prostata(folder: Path | None, quick: bool) -> Task:
         data["X"][:, columns],
         data["y"],
         space=space,
-        features=SingleFilterFeatures(ranks="fold"),
+        representation=SingleFilterFeatures(ranks="fold"),
         filters=FILTERS,
-        measures=["error", "count", "instability"],
+        measures=["error", "n_features", "instability"],
         cv=2,
     )
-    return Task(objective, {"error": 0.01}, {"count": 500.0})
+    return Task(objective, {"error": 0.01}, {"n_features": 500.0})
 
 
 # ---- (c) validation error, then features; and the test error ------------------------------------
@@ -149,9 +149,9 @@ def _forest_task(X: Any, y: Any, *, rows: int, trees: int, test: bool = True) ->
         X[train],
         y[train],
         space=space,
-        features=SingleFilterFeatures(ranks="all"),
+        representation=SingleFilterFeatures(ranks="all"),
         filters=FILTERS,
-        measures=["error", "count"],
+        measures=["error", "n_features"],
         cv=2,
     )
     held = order[len(train) :]
@@ -247,7 +247,7 @@ def fashion(folder: Path | None, quick: bool) -> Task:
             "learning_rate_init": FloatDistribution(1e-5, 1e-1, log=True),
             "alpha": FloatDistribution(1e-6, 1, log=True),
         },
-        features=None,
+        representation=None,
         measures=["error", "parameter_count"],
         cv=[split],
     )

@@ -48,7 +48,7 @@ SAMPLERS: dict[str, Callable[[int], Any]] = {
 }
 #: What is minimized: losses of cross-validation, or the paper's training error and VC dimension.
 MEASURES: dict[str, Callable[[], list[Any]]] = {
-    "losses": lambda: ["error", "brier", "log_loss", "auc_loss"],
+    "losses": lambda: ["error", "brier_loss", "log_loss", "auc_loss"],
     "paper": lambda: [
         "training_error",
         vc_dimension_measure(sizes=(10, 40, 160), repeats=1, per_octave=2),

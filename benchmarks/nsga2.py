@@ -78,7 +78,7 @@ def objective(folder: str, task: str, rows: int, form: str) -> FeatureSelectionO
     }[form]()
     filters = [*DEFAULT_FILTERS, constant] if form == "mask, constant" else DEFAULT_FILTERS
     made = FeatureSelectionObjective(
-        estimator, X, y, space=space, features=features, filters=filters
+        estimator, X, y, space=space, representation=features, filters=filters
     )
     if form in ("bits", "ensemble"):
         made.ranking = objective(folder, task, rows, "mask").ranking
@@ -99,7 +99,7 @@ METHODS: dict[str, tuple[str, Callable[[FeatureSelectionObjective, int, int], An
     "TPESampler, bits": ("bits", lambda o, seed, n: TPESampler(seed=seed)),
     "NSGAIISampler, geometric start": (
         "bits",
-        lambda o, seed, n: GeometricNSGAIISampler(o.table, seed=seed),
+        lambda o, seed, n: GeometricNSGAIISampler(o.ranked_table, seed=seed),
     ),
     "pymoo NSGA-II, geometric start": ("bits", lambda o, seed, n: None),
     "TPESampler, filter ensemble": ("ensemble", lambda o, seed, n: TPESampler(seed=seed)),
@@ -129,7 +129,7 @@ def run(job: Job) -> tuple[Job, list[float]]:
         if method.startswith("pymoo"):
             from benchmarks.peers.pymoo_nsga2 import run_pymoo
 
-            run_pymoo(made, study, mask_objective.table.start_size, n_trials, seed)
+            run_pymoo(made, study, mask_objective.ranked_table.initial_size, n_trials, seed)
         else:
             study.optimize(made, n_trials=n_trials)
     trials = study.get_trials(deepcopy=False)[:n_trials]

@@ -59,7 +59,7 @@ def table(p: int) -> FeatureTable:
     rng = np.random.default_rng(0)
     ranks = np.array([rng.permutation(p) / (p - 1) for _ in range(5)])
     names = tuple(f"f{j}" for j in range(p))
-    return FeatureTable(names, filters=tuple("abcde"), ranks=ranks, mean_size=8.0)
+    return FeatureTable(names, filters=tuple("abcde"), ranks=ranks, expected_n_features=8.0)
 
 
 def get_measure(p: int, form: str, sampler: BaseSampler, marks: list[int]) -> list[float]:

@@ -28,11 +28,11 @@ objective = FeatureSelectionObjective(
     X,
     y,
     space=spaces.knn(prefix="kneighborsclassifier__"),
-    features=FilterEnsembleFeatures(ranks="fold"),
-    measures=["error", "count", "instability"],
+    representation=FilterEnsembleFeatures(ranks="fold"),
+    measures=["error", "n_features", "instability"],
 )
 wanted = LexicographicPreference(
-    ["error", "count", "instability"], tolerances={"error": 0.01}, goals={"count": 5}
+    ["error", "n_features", "instability"], tolerances={"error": 0.01}, goals={"n_features": 5}
 )
 study = objective.create_study(sampler=LexiFlowSampler(wanted, seed=0))
 study.optimize(

@@ -84,7 +84,7 @@ def test_descriptions_longer_than_a_column_and_names_of_all_alphabets(url):
     # MySQL's TEXT holds 64 KB; these names alone are several times that.
     names = tuple(f"Größe «{j}» λ 基因 🧬" for j in range(p))
     ranks = np.arange(p)[None, ::-1] / (p - 1)
-    table = FeatureTable(names, filters=("auc",), ranks=ranks, mean_size=9)
+    table = FeatureTable(names, filters=("auc",), ranks=ranks, expected_n_features=9)
 
     def objective(trial):
         mask = suggest_features(trial, table)

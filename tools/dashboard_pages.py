@@ -83,7 +83,7 @@ def wide_study(*, p: int = WIDE, n_trials: int = 150) -> Study:
     # One filter that is right about the useful ones more often than not.
     ranks = np.argsort(np.argsort(worth + rng.random(p) * 0.05)) / (p - 1)
     names = tuple(f"probe {j:05}" for j in range(p))
-    table = FeatureTable(names, filters=("auc",), ranks=ranks[None, :], mean_size=15)
+    table = FeatureTable(names, filters=("auc",), ranks=ranks[None, :], expected_n_features=15)
 
     def objective(trial: optuna.Trial) -> tuple[float, float]:
         mask = suggest_features(trial, table)

@@ -37,7 +37,7 @@ class GeometricNSGAIISampler(NSGAIISampler):
         if trial.number < self._size and param_name in self._table.names:
             p = len(self._table)
             rng = np.random.default_rng([self._start_seed, trial.number])
-            mask = subset_of_size(rng, geometric_size(rng, self._table.start_size, p), p)
+            mask = subset_of_size(rng, geometric_size(rng, self._table.initial_size, p), p)
             return bool(mask[self._table.names.index(param_name)])
         return super().sample_independent(study, trial, param_name, param_distribution)
 
@@ -49,5 +49,5 @@ class RandomGeometricSampler(HistorySampler):
         """A random configuration."""
         assert history.table is not None
         p = len(history.table.free)
-        mask = subset_of_size(rng, geometric_size(rng, history.table.start_size, p), p)
+        mask = subset_of_size(rng, geometric_size(rng, history.table.initial_size, p), p)
         return Proposal(history.space.sample(rng)[0], mask)

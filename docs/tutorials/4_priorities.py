@@ -24,12 +24,12 @@ X, y = make_classification(
 )
 estimator, space = spaces.get_learner("decision_tree", random_state=0)
 objective = FeatureSelectionObjective(
-    estimator, X, y, space=space, measures=["error", "count", "model_size"]
+    estimator, X, y, space=space, measures=["error", "n_features", "model_size"]
 )
 preference = LexicographicPreference(
-    priorities=["error", "count", "model_size"],
+    priorities=["error", "n_features", "model_size"],
     tolerances={"error": 0.01},
-    goals={"count": 10},
+    goals={"n_features": 10},
 )
 
 # %%

@@ -21,7 +21,7 @@ objective = ModelTypeObjective(
     {name: spaces.get_learner(name) for name in ("logistic_regression", "svm", "decision_tree")},
     X_train,
     y_train,
-    features="mask",
+    representation="mask",
     measures=["error", "fraction"],
     cv=3,
 )
@@ -39,7 +39,7 @@ print(f"the knee: {single.score(X_test, y_test):.3f}")
 # %%
 # The whole front as one classifier. Each member sees its own columns; those near the ideal point
 # weigh more. ``strategy="diverse"`` keeps only members that differ in what they get right. Where
-# nothing but the prediction counts, search with losses only (``measures=["error", "brier",
+# nothing but the prediction counts, search with losses only (``measures=["error", "brier_loss",
 # "log_loss", "auc_loss"]``): then every member of the front is good at something.
 
 for strategy in ("knee", "weighted", "diverse"):

@@ -294,7 +294,7 @@ def add_search_options(parser: Any) -> None:
         nargs="+",
         metavar="NAME",
         default=_ABSENT,
-        help="what is minimized, such as error, fraction, cost, count, fnr, instability "
+        help="what is minimized, such as error, fraction, cost, n_features, fnr, instability "
         "(default: error and fraction, or cost with --cost)",
     )
     group = parser.add_argument_group("features")

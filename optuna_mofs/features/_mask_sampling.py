@@ -68,7 +68,7 @@ def subset_of_size(rng: np.random.Generator, size: int, p: int) -> Array:
 def ensemble_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
     """Filter-ensemble initialization (section 4.3.2): a size, then bits by eq. 2."""
     p = len(table.free)
-    size = geometric_size(rng, table.start_size, p)
+    size = geometric_size(rng, table.initial_size, p)
     assert table.free_ranks is not None
     probability = ensemble_probability(weights @ table.free_ranks, size, p)
     mask: Array = rng.random(p) < cost_adjusted(probability, table.free_costs)
@@ -86,7 +86,7 @@ def mask_from_seed(table: FeatureTable, seed: int) -> Array:
     rng = np.random.default_rng(seed)
     p = len(table.free)
     if table.ranks is None:
-        return subset_of_size(rng, geometric_size(rng, table.start_size, p), p)
+        return subset_of_size(rng, geometric_size(rng, table.initial_size, p), p)
     return ensemble_mask(rng, table, simplex_weights(rng, len(table.filters)))
 
 
@@ -109,7 +109,7 @@ def sample_uniform_mask(rng: np.random.Generator, table: FeatureTable, weights: 
 def sample_geometric_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
     """A truncated geometric size, then a subset of that size (variants 3 and 4)."""
     p = len(table.free)
-    return subset_of_size(rng, geometric_size(rng, table.start_size, p), p)
+    return subset_of_size(rng, geometric_size(rng, table.initial_size, p), p)
 
 
 def sample_ensemble_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
@@ -126,7 +126,7 @@ def sample_prefix_mask(rng: np.random.Generator, table: FeatureTable, weights: A
     hard to beat, and a wrapper can only leave it for something better.
     """
     p = len(table.free)
-    return best_of_size(rng, table, weights, max(1, geometric_size(rng, table.start_size, p)))
+    return best_of_size(rng, table, weights, max(1, geometric_size(rng, table.initial_size, p)))
 
 
 def sample_wide_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:

@@ -35,7 +35,7 @@ class Ranking:
         layout: Its features, without ranks.
         filters: Filters by name or as functions; empty for none.
         random_state: Seed of the random filters.
-        mean_size: Size prior; None to estimate it from the data.
+        expected_n_features: Size prior; None to estimate it from the data.
         n_jobs: Threads or processes of the filters that can use several.
         similar: Whether to find out which features say nearly the same.
     """
@@ -46,7 +46,7 @@ class Ranking:
         layout: FeatureTable,
         filters: Sequence[Any],
         random_state: int,
-        mean_size: float | None = None,
+        expected_n_features: float | None = None,
         n_jobs: int | None = None,
         similar: bool = False,
     ) -> None:
@@ -54,7 +54,7 @@ class Ranking:
         self.filters = filters
         names = tuple(name for name, _ in resolve_filters(filters)) if filters else ()
         #: The features and the names of the filters, before these have looked at the data.
-        self.unranked = replace(layout, filters=names, mean_size=mean_size)
+        self.unranked = replace(layout, filters=names, expected_n_features=expected_n_features)
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.similar = similar
@@ -66,7 +66,7 @@ class Ranking:
         table = self.unranked
         if len(table.free) == 0:
             return table
-        size = table.mean_size
+        size = table.expected_n_features
         if size is None:
             size = mean_tree_size(
                 self.data.X,
@@ -77,7 +77,7 @@ class Ranking:
             )
         if table.filters:
             table = self.of_rows(np.arange(self.data.shape[0]))
-        return replace(table, mean_size=size)
+        return replace(table, expected_n_features=size)
 
     def of_rows(self, rows: Array) -> FeatureTable:
         """The features with ranks and similarity from some rows only."""
@@ -97,7 +97,7 @@ class Ranking:
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
-        ranks = ensemble.fit(X, y, groups=columns).ranks_
+        ranks = ensemble.fit(X, y, feature_groups=columns).ranks_
         similar = None
         if self.similar:
             similar = Similarity(*nearest_features(FilterData(X, y), columns))
@@ -113,8 +113,8 @@ def feature_table(
     feature_names: Sequence[str] | None = None,
     feature_groups: Mapping[str, Sequence[str]] | None = None,
     fixed_features: Sequence[str] = (),
-    costs: Sequence[float] | Mapping[str, float] | None = None,
-    mean_size: float | None = None,
+    feature_costs: Sequence[float] | Mapping[str, float] | None = None,
+    expected_n_features: float | None = None,
     random_state: int = 0,
 ) -> FeatureTable:
     """Look at the data once, for :func:`optuna_mofs.suggest_features` in your own objective.
@@ -130,8 +130,8 @@ def feature_table(
         feature_names: Names of the columns if X has none.
         feature_groups: Columns that are one feature (name of the feature to column names).
         fixed_features: Names of features that are always in.
-        costs: Cost of each feature, as a sequence or by name (1 for those not named).
-        mean_size: Expected number of features at the start of a search; by default that of
+        feature_costs: Cost of each feature, as a sequence or by name (1 for those not named).
+        expected_n_features: Expected number of features at the start of a search; by default that of
             decision trees on the data.
         random_state: Seed of the filters.
 
@@ -147,9 +147,9 @@ def feature_table(
     decided = detect_task(y) if task == "auto" else task
     data = Dataset(X, y, classification=decided == "classification", feature_names=feature_names)
     layout = feature_layout(
-        data.column_names, groups=feature_groups, fixed=fixed_features, costs=costs
+        data.column_names, groups=feature_groups, fixed=fixed_features, costs=feature_costs
     )
-    return Ranking(data, layout, filters, random_state, mean_size).table
+    return Ranking(data, layout, filters, random_state, expected_n_features).table
 
 
 #: Rows × columns × trees that the automatic number of subsets may spend: about a second.

@@ -36,7 +36,7 @@ class FeatureTable:
         ranks: Filter ranks in [0, 1], filters × features, 1 the most relevant; None if unknown. A
             study keeps them to half a step of an equidistant ranking, which is what
             :class:`~optuna_mofs.FilterEnsemble` gives.
-        mean_size: Expected number of chosen free features at the start of a search (the geometric
+        expected_n_features: Expected number of chosen free features at the start of a search (the geometric
             prior of Binder et al. 2020, section 4.3.1); None for a default of about ``sqrt(p)``.
         similar: Which features say nearly the same; None if unknown.
 
@@ -52,7 +52,7 @@ class FeatureTable:
     fixed: tuple[int, ...] = ()
     filters: tuple[str, ...] = ()
     ranks: Array | None = field(default=None, repr=False)
-    mean_size: float | None = None
+    expected_n_features: float | None = None
     similar: Similarity | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -77,8 +77,10 @@ class FeatureTable:
             self._set("costs", _checked_costs(self.costs, self.names))
         if self.ranks is not None:
             self._set("ranks", _checked_ranks(self.ranks, (len(self.filters), p)))
-        if self.mean_size is not None and not 0 < self.mean_size < np.inf:
-            raise ValueError(f"mean_size must be above 0 and finite, but is {self.mean_size}.")
+        if self.expected_n_features is not None and not 0 < self.expected_n_features < np.inf:
+            raise ValueError(
+                f"expected_n_features must be above 0 and finite, but is {self.expected_n_features}."
+            )
         if self.similar is not None and len(self.similar.others) != p:
             raise ValueError(
                 f"similar must have a row for each of the {p} features, "
@@ -112,9 +114,13 @@ class FeatureTable:
         return None if self.costs is None else self.costs[self.free]
 
     @property
-    def start_size(self) -> float:
+    def initial_size(self) -> float:
         """Expected number of free features at the start of a search."""
-        return float(np.sqrt(len(self.free))) if self.mean_size is None else self.mean_size
+        return (
+            float(np.sqrt(len(self.free)))
+            if self.expected_n_features is None
+            else self.expected_n_features
+        )
 
     def full_mask(self, mask: Array) -> Array:
         """Turn a mask over the free features into one over all features."""
@@ -177,7 +183,7 @@ class FeatureTable:
             "fixed": list(self.fixed),
             "filters": list(self.filters),
             "ranks": None if self.ranks is None else _pack_ranks(self.ranks),
-            "mean_size": self.mean_size,
+            "expected_n_features": self.expected_n_features,
             "similar": None if self.similar is None else self.similar.to_json(),
         }
 
@@ -193,7 +199,7 @@ class FeatureTable:
             fixed=tuple(data["fixed"]),
             filters=filters,
             ranks=None if data["ranks"] is None else _unpack_ranks(data["ranks"], shape),
-            mean_size=data["mean_size"],
+            expected_n_features=data["expected_n_features"],
             similar=None if data.get("similar") is None else Similarity.from_json(data["similar"]),
         )
 

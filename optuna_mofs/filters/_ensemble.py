@@ -68,7 +68,7 @@ class FilterEnsemble(BaseEstimator):  # type: ignore[misc]
 
     Attributes:
         names_: Names of the M filters.
-        scores_: Scores, M × p. With ``groups``, p is the number of groups.
+        scores_: Scores, M × p. With ``feature_groups``, p is the number of groups.
         ranks_: Ranks, M × p; 1 is the most relevant feature.
         features_: Names of the p features: columns of a DataFrame, else ``x0``, ``x1``, …
         n_features_in_: Number of columns of ``X``.
@@ -102,13 +102,15 @@ class FilterEnsemble(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, groups: Sequence[ArrayLike] | None = None) -> FilterEnsemble:
+    def fit(
+        self, X: Any, y: Any, feature_groups: Sequence[ArrayLike] | None = None
+    ) -> FilterEnsemble:
         """Score and rank all features.
 
         Args:
             X: Samples × columns: array, DataFrame or sparse matrix.
             y: Labels or numbers, one per sample.
-            groups: Columns that count as one feature, for example a one-hot encoded category: one
+            feature_groups: Columns that count as one feature, for example a one-hot encoded category: one
                 sequence of column numbers per feature. A feature scores, in each filter, like the
                 best of its columns. Columns in no group are left out.
         """
@@ -120,7 +122,7 @@ class FilterEnsemble(BaseEstimator):  # type: ignore[misc]
             X, y, task=self.task, bins=self.bins, random_state=seed, n_jobs=self.n_jobs
         )
         p = data.n_features
-        columns = None if groups is None else _check_groups(groups, p)
+        columns = None if feature_groups is None else _check_groups(feature_groups, p)
         scores = np.empty((len(resolved), p))
         for row, (name, function) in enumerate(resolved):
             result = function(data) if shares_data(function) else function(X, y)
@@ -197,17 +199,21 @@ def _check_scores(name: str, result: Any, p: int) -> Floats:
 def _check_groups(groups: Sequence[ArrayLike], p: int) -> list[NDArray[np.int64]]:
     columns = [np.atleast_1d(np.asarray(group)) for group in groups]
     if not columns:
-        raise ValueError("groups is empty; give one sequence of column numbers per feature")
+        raise ValueError(
+            "feature_groups is empty; give one sequence of column numbers per feature"
+        )
     for k, group in enumerate(columns):
         if group.ndim != 1 or len(group) == 0 or group.dtype.kind not in "iu":
             raise ValueError(
-                f"groups[{k}] must hold at least one column number, got {groups[k]!r}"
+                f"feature_groups[{k}] must hold at least one column number, got {groups[k]!r}"
             )
     every = np.concatenate(columns)
     if every.min() < 0 or every.max() >= p:
-        raise ValueError(f"groups hold columns {every.min()} to {every.max()}, X has 0 to {p - 1}")
+        raise ValueError(
+            f"feature_groups hold columns {every.min()} to {every.max()}, X has 0 to {p - 1}"
+        )
     if len(np.unique(every)) < len(every):
-        raise ValueError("groups must not share columns, nor hold a column twice")
+        raise ValueError("feature_groups must not share columns, nor hold a column twice")
     return [group.astype(np.int64) for group in columns]
 
 

@@ -63,7 +63,7 @@ def _total_cost(table: FeatureTable) -> float:
 
 
 FRACTION = Measure("fraction", whole=_fraction, worst=1.0)
-COUNT = Measure("count", whole=_count, worst=_number_of_features)
+N_FEATURES = Measure("n_features", whole=_count, worst=_number_of_features)
 COST = Measure("cost", whole=_cost, worst=_total_cost)
 INSTABILITY = Measure("instability", whole=_instability, worst=1.0)
 #: Attributes in which scikit-learn's linear models and networks keep what they learned.

@@ -8,9 +8,9 @@ from optuna_mofs._validation import did_you_mean
 from optuna_mofs.measures._base import Fold, Measure
 from optuna_mofs.measures._complexity import (
     COST,
-    COUNT,
     FRACTION,
     INSTABILITY,
+    N_FEATURES,
     model_size,
     parameter_count,
     prediction_time,
@@ -31,7 +31,7 @@ from optuna_mofs.measures._vc_dimension import vc_dimension_measure
 _MEASURES: dict[str, Callable[[object], Measure]] = {
     "error": error_measure,
     "training_error": training_error_measure,
-    "brier": lambda _: Measure("brier", fold=brier_loss, worst=1.0),
+    "brier_loss": lambda _: Measure("brier_loss", fold=brier_loss, worst=1.0),
     # A little above minus the logarithm of the least probability that counts.
     "log_loss": lambda _: Measure("log_loss", fold=log_loss, worst=4.7),
     "auc_loss": lambda _: Measure("auc_loss", fold=auc_loss, worst=1.0),
@@ -45,15 +45,15 @@ _MEASURES: dict[str, Callable[[object], Measure]] = {
     "prediction_time": lambda _: prediction_time(),
     "vc_dimension": lambda _: vc_dimension_measure(),
     "fraction": lambda _: FRACTION,
-    "count": lambda _: COUNT,
+    "n_features": lambda _: N_FEATURES,
     "cost": lambda _: COST,
     "instability": lambda _: INSTABILITY,
 }
 
-_ALIASES = {"false_negative_rate": "fnr", "false_positive_rate": "fpr", "n_features": "count"}
+_ALIASES = {"false_negative_rate": "fnr", "false_positive_rate": "fpr"}
 #: Measures that only make sense for classifiers.
 CLASSIFIER_ONLY = frozenset(
-    {"auc_loss", "brier", "fnr", "fpr", "geometric_mean_loss", "log_loss", "vc_dimension"}
+    {"auc_loss", "brier_loss", "fnr", "fpr", "geometric_mean_loss", "log_loss", "vc_dimension"}
 )
 
 

@@ -259,7 +259,7 @@ class MaskSummary:
         p = len(table.free)
         ranks = np.zeros((0, p)) if table.free_ranks is None else table.free_ranks
         self._ranks = np.ascontiguousarray(ranks.T, dtype=np.float32)
-        favorites = max(1, min(p, round(table.start_size)))
+        favorites = max(1, min(p, round(table.initial_size)))
         best = np.argsort(-ranks, axis=1, kind="stable")[:, :favorites]
         liked = np.zeros((p, len(ranks)), dtype=np.float32)
         for i, places in enumerate(best):

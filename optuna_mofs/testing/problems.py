@@ -65,7 +65,7 @@ def _table(p: int) -> FeatureTable:
         names=tuple(f"f{j}" for j in range(p)),
         filters=("good", "poor"),
         ranks=half_steps,
-        mean_size=3.0,
+        expected_n_features=3.0,
         fixed=(p - 1,),
     )
 

@@ -98,10 +98,10 @@ def test_costs_fixed_features_and_measures(folder: Path) -> None:
 
 
 def test_measures_and_preferences_reach_the_search() -> None:
-    options = ["--measures", "error", "count", "fnr", "--sampler", "lexiflow"]
-    wanted = ["--tolerance", "error=0.02", "count=10%", "--goal", "fnr=0.1"]
+    options = ["--measures", "error", "n_features", "fnr", "--sampler", "lexiflow"]
+    wanted = ["--tolerance", "error=0.02", "n_features=10%", "--goal", "fnr=0.1"]
     assert main([*NEW, *options, *wanted, "--trials", "2", "--quiet"]) == 0
-    assert _study().metric_names == ["error", "count", "fnr"]
+    assert _study().metric_names == ["error", "n_features", "fnr"]
 
 
 def test_regression_with_words_and_weights(folder: Path) -> None:

@@ -94,7 +94,7 @@ def test_only_free_features_are_suggested():
 def test_a_bare_integer_always_means_the_same_set(integer, p, ranked):
     ranks = rank_scores(np.random.default_rng(p).normal(size=(3, p)))
     options = {"filters": ("a", "b", "c"), "ranks": ranks} if ranked else {}
-    table = FeatureTable(names(p), mean_size=9, **options)
+    table = FeatureTable(names(p), expected_n_features=9, **options)
     mask = MaskCodec(table, form="packed").decode({"mask": integer})
     assert mask.shape == (p,)
     # Another object, and a table that came back from a storage.

@@ -143,7 +143,7 @@ def test_subsets_are_uniform():
 
 
 def test_bare_integers_draw_geometric_sizes_without_ranks():
-    table = FeatureTable(tuple(f"x{j}" for j in range(60)), mean_size=4)
+    table = FeatureTable(tuple(f"x{j}" for j in range(60)), expected_n_features=4)
     sizes = [mask_from_seed(table, s).sum() for s in range(2000)]
     assert np.mean(sizes) == pytest.approx(4, rel=0.1)
 
@@ -152,7 +152,7 @@ def test_bare_integers_prefer_what_filters_prefer():
     p = 60
     ranks = rank_scores(np.tile(np.arange(p), (2, 1)))
     table = FeatureTable(
-        tuple(f"x{j}" for j in range(p)), filters=("a", "b"), ranks=ranks, mean_size=4
+        tuple(f"x{j}" for j in range(p)), filters=("a", "b"), ranks=ranks, expected_n_features=4
     )
     often = np.mean([mask_from_seed(table, s) for s in range(800)], axis=0)
     assert often[-10:].mean() > 5 * often[:30].mean()
@@ -160,7 +160,7 @@ def test_bare_integers_prefer_what_filters_prefer():
 
 def test_bare_integers_avoid_dear_features():
     p = 30
-    options = {"filters": ("a",), "ranks": np.full((1, p), 0.5), "mean_size": 6}
+    options = {"filters": ("a",), "ranks": np.full((1, p), 0.5), "expected_n_features": 6}
     names = tuple(f"x{j}" for j in range(p))
     costs = np.where(np.arange(p) < 15, 1.0, 9.0)
     table = FeatureTable(names, costs=costs, **options)
@@ -172,7 +172,11 @@ def test_only_free_features_are_drawn():
     p = 20
     ranks = rank_scores(np.arange(p)[None])
     table = FeatureTable(
-        tuple(f"x{j}" for j in range(p)), fixed=(19, 18), filters=("a",), ranks=ranks, mean_size=2
+        tuple(f"x{j}" for j in range(p)),
+        fixed=(19, 18),
+        filters=("a",),
+        ranks=ranks,
+        expected_n_features=2,
     )
     mask = ensemble_mask(np.random.default_rng(0), table, np.ones(1))
     assert mask.shape == (18,)

@@ -27,9 +27,9 @@ def fits(monkeypatch):
     counted = []
     original = FilterEnsemble.fit
 
-    def counting(self, X, y, groups=None):
+    def counting(self, X, y, feature_groups=None):
         counted.append(len(y))
-        return original(self, X, y, groups=groups)
+        return original(self, X, y, feature_groups=feature_groups)
 
     monkeypatch.setattr(FilterEnsemble, "fit", counting)
     return counted
@@ -96,8 +96,13 @@ def test_ranks_and_prior_are_those_of_the_data():
     assert table.filters == ("anova_f", "random_forest")
     assert table.names == tuple(f"x{j}" for j in range(6))
     expected = mean_tree_size(TABLES_X, TABLES_Y, classification=True, random_state=3)
-    assert table.mean_size == expected
-    assert feature_table(TABLES_X, TABLES_Y, filters=["anova_f"], mean_size=2.5).mean_size == 2.5
+    assert table.expected_n_features == expected
+    assert (
+        feature_table(
+            TABLES_X, TABLES_Y, filters=["anova_f"], expected_n_features=2.5
+        ).expected_n_features
+        == 2.5
+    )
 
 
 def test_default_filters_are_the_papers_five():
@@ -108,7 +113,7 @@ def test_without_filters():
     table = feature_table(TABLES_X, TABLES_Y, filters=())
     assert table.ranks is None
     assert table.filters == ()
-    assert table.mean_size >= 1
+    assert table.expected_n_features >= 1
 
 
 @pytest.mark.parametrize(
@@ -132,7 +137,7 @@ def test_groups_costs_and_fixed_features():
         filters=["anova_f"],
         feature_groups={"city": ["city=1", "city=2"]},
         fixed_features=["age"],
-        costs={"city": 4},
+        feature_costs={"city": 4},
     )
     assert table.names == ("age", "city", "pay", "u", "v")
     assert table.column_sets == ((0,), (1, 2), (3,), (4,), (5,))
@@ -170,10 +175,10 @@ def test_layout_without_data():
             {"feature_groups": {"g": ["x1", "x2"]}, "fixed_features": ["x2"]},
             r"'x2' is in the group 'g', .* fixed_features=\['g'\]",
         ),
-        ({"costs": [1, 2]}, "6 features"),
-        ({"costs": {"x9": 1}}, "no feature 'x9'"),
-        ({"costs": {"x1": -1}}, "'x1' costs -1"),
-        ({"mean_size": -1}, "mean_size must be above 0"),
+        ({"feature_costs": [1, 2]}, "6 features"),
+        ({"feature_costs": {"x9": 1}}, "no feature 'x9'"),
+        ({"feature_costs": {"x1": -1}}, "'x1' costs -1"),
+        ({"expected_n_features": -1}, "expected_n_features must be"),
         ({"feature_names": ["a"]}, "6 columns"),
         ({"feature_groups": {"g": ["x7"]}}, "names no column 'x7'"),
     ],

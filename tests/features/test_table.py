@@ -30,7 +30,7 @@ def tables(draw):
         filters=filters,
         # Few different scores: ties give half-steps.
         ranks=rank_scores(rng.integers(0, p, (len(filters), p))) if ranked else None,
-        mean_size=draw(st.none() | st.floats(0.1, 100)),
+        expected_n_features=draw(st.none() | st.floats(0.1, 100)),
     )
 
 
@@ -38,7 +38,7 @@ def tables(draw):
 @given(tables())
 def test_json_round_trip(table):
     back = FeatureTable.from_json(json.loads(json.dumps(table.to_json())))
-    for name in ("names", "columns", "fixed", "filters", "mean_size"):
+    for name in ("names", "columns", "fixed", "filters", "expected_n_features"):
         assert getattr(back, name) == getattr(table, name)
     for name in ("costs", "ranks"):
         before, after = getattr(table, name), getattr(back, name)
@@ -95,9 +95,9 @@ def test_ten_thousand_ranks_are_stored_small_and_exactly():
         ({"filters": ("auc",), "ranks": np.zeros((2, 3))}, r"\(1, 3\), but has \(2, 3\)"),
         ({"filters": ("auc",), "ranks": [[0, 0.5, 1.5]]}, "rank_scores"),
         ({"filters": ("auc",), "ranks": [[0, np.nan, 1]]}, r"\[0, 1\]"),
-        ({"mean_size": 0}, "above 0"),
-        ({"mean_size": np.nan}, "above 0"),
-        ({"mean_size": np.inf}, "finite"),
+        ({"expected_n_features": 0}, "above 0"),
+        ({"expected_n_features": np.nan}, "above 0"),
+        ({"expected_n_features": np.inf}, "finite"),
     ],
 )
 def test_bad_tables_are_refused(options, message):
@@ -114,8 +114,8 @@ def test_an_unknown_feature_is_named_with_the_nearest():
 
 
 def test_the_start_size_is_the_root_of_p_unless_given():
-    assert FeatureTable(tuple(f"x{j}" for j in range(100))).start_size == 10
-    assert FeatureTable(("a",), mean_size=3.5).start_size == 3.5
+    assert FeatureTable(tuple(f"x{j}" for j in range(100))).initial_size == 10
+    assert FeatureTable(("a",), expected_n_features=3.5).initial_size == 3.5
 
 
 def test_groups_stand_where_their_first_column_stood():

@@ -143,7 +143,7 @@ def test_own_function_gets_what_the_user_gave(cancer):
 def test_groups_score_by_their_best_column(cancer):
     X, y = cancer
     groups = [[2], [0, 1, 5], np.array([10, 9])]
-    ensemble = FilterEnsemble(FAST).fit(X, y, groups=groups)
+    ensemble = FilterEnsemble(FAST).fit(X, y, feature_groups=groups)
     single = FilterEnsemble(FAST).fit(X, y)
     assert ensemble.ranks_.shape == (3, 3)
     for k, group in enumerate(groups):
@@ -157,7 +157,7 @@ def test_groups_of_a_one_hot_code_are_named_by_it():
     rng = np.random.default_rng(0)
     color = rng.choice(["red", "blue", "green"], 60)
     frame = pd.get_dummies(pd.DataFrame({"size": rng.normal(size=60), "color": color}))
-    ensemble = FilterEnsemble(FAST).fit(frame, color == "red", groups=[[0], [1, 2, 3]])
+    ensemble = FilterEnsemble(FAST).fit(frame, color == "red", feature_groups=[[0], [1, 2, 3]])
     assert ensemble.to_frame().index.tolist() == ["color", "size"]
 
 
@@ -166,15 +166,15 @@ def test_nan_of_one_column_does_not_spoil_its_group(cancer):
     scores = np.arange(30.0)
     scores[3] = np.nan
     ensemble = FilterEnsemble([("own", lambda features, target: scores)])
-    assert ensemble.fit(X, y, groups=[[3, 4], [5]]).scores_.tolist() == [[4.0, 5.0]]
+    assert ensemble.fit(X, y, feature_groups=[[3, 4], [5]]).scores_.tolist() == [[4.0, 5.0]]
 
 
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
         ([], "empty"),
-        ([[]], r"groups\[0\]"),
-        ([[0.5]], r"groups\[0\]"),
+        ([[]], r"feature_groups\[0\]"),
+        ([[0.5]], r"feature_groups\[0\]"),
         ([[0], [30]], "0 to 29"),
         ([[-1]], "0 to 29"),
         ([[0, 1], [1]], "share"),
@@ -182,7 +182,7 @@ def test_nan_of_one_column_does_not_spoil_its_group(cancer):
 )
 def test_bad_groups_are_refused(cancer, groups, message):
     with pytest.raises(ValueError, match=message):
-        FilterEnsemble(FAST).fit(*cancer, groups=groups)
+        FilterEnsemble(FAST).fit(*cancer, feature_groups=groups)
 
 
 def test_refit_on_an_array_forgets_the_names(cancer):

@@ -176,10 +176,12 @@ def test_names_of_the_objectives_measures():
     from sklearn.naive_bayes import GaussianNB
 
     X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2
-    objective = FeatureSelectionObjective(GaussianNB(), X, y, measures=["error", "count"], cv=2)
+    objective = FeatureSelectionObjective(
+        GaussianNB(), X, y, measures=["error", "n_features"], cv=2
+    )
     study = objective.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     study.optimize(objective, n_trials=4)
-    fewest = LexicographicPreference(["count"]).best(study)
+    fewest = LexicographicPreference(["n_features"]).best(study)
     assert fewest.values[1] == min(t.values[1] for t in study.trials)
 
 

@@ -33,7 +33,7 @@ def evaluation(mask, *, costs=None, fold_masks=None, columns=None, X=None):
 def test_fraction_count_and_cost():
     found = evaluation([True, False, True, False], costs=[1, 2, 4, 8])
     assert get_measure("fraction").whole(found) == 0.5
-    assert get_measure("count").whole(found) == 2.0
+    assert get_measure("n_features").whole(found) == 2.0
     assert get_measure("cost").whole(found) == 5.0
     without = evaluation([True, False, True, True])
     assert get_measure("cost").whole(without) == 3.0
@@ -42,7 +42,7 @@ def test_fraction_count_and_cost():
 def test_worst_values_are_those_of_all_features():
     table = FeatureTable(("a", "b", "c"), costs=[1, 2, 4])
     assert get_measure("fraction").worst_of(table) == 1.0
-    assert get_measure("count").worst_of(table) == 3.0
+    assert get_measure("n_features").worst_of(table) == 3.0
     assert get_measure("cost").worst_of(table) == 7.0
     assert get_measure("instability").worst_of(table) == 1.0
 
@@ -60,8 +60,8 @@ def nogueira(masks):
     for f in range(p):
         share = sum(mask[f] for mask in masks) / m
         total += m / (m - 1) * share * (1 - share)
-    mean_size = sum(sum(mask) for mask in masks) / m
-    return 1 - (total / p) / (mean_size / p * (1 - mean_size / p))
+    expected_n_features = sum(sum(mask) for mask in masks) / m
+    return 1 - (total / p) / (expected_n_features / p * (1 - expected_n_features / p))
 
 
 def test_instability_by_hand():

@@ -159,7 +159,8 @@ def test_predictions_are_made_once():
 
 
 @pytest.mark.parametrize(
-    "name", ["error", "training_error", "fnr", "fpr", "fraction", "count", "cost", "instability"]
+    "name",
+    ["error", "training_error", "fnr", "fpr", "fraction", "n_features", "cost", "instability"],
 )
 def test_measures_travel_to_other_processes(name):
     assert pickle.loads(pickle.dumps(get_measure(name, get_scorer("accuracy")))).name == name
@@ -250,7 +251,7 @@ def test_the_area_of_several_classes_is_their_mean_and_a_lone_class_says_nothing
 
 def test_it_is_a_measure_by_name_and_takes_machines_without_probabilities():
     X, y = load_iris(return_X_y=True)
-    objective = FeatureSelectionObjective(SVC(), X, y, measures=["brier", "count"], cv=3)
+    objective = FeatureSelectionObjective(SVC(), X, y, measures=["brier_loss", "n_features"], cv=3)
     study = objective.create_study()
     study.optimize(objective, n_trials=2)
     assert all(0 < t.values[0] < 1 for t in study.trials)

@@ -10,14 +10,14 @@ from optuna_mofs.measures import Measure, get_measure, measure_names
 def test_every_name_gives_a_measure_of_that_name():
     assert set(measure_names()) == {
         "error",
-        "brier",
+        "brier_loss",
         "log_loss",
         "auc_loss",
         "training_error",
         "fnr",
         "fpr",
         "fraction",
-        "count",
+        "n_features",
         "cost",
         "instability",
         "geometric_mean_loss",
@@ -33,7 +33,7 @@ def test_every_name_gives_a_measure_of_that_name():
 
 @pytest.mark.parametrize(
     ("alias", "name"),
-    [("false_negative_rate", "fnr"), ("false_positive_rate", "fpr"), ("n_features", "count")],
+    [("false_negative_rate", "fnr"), ("false_positive_rate", "fpr")],
 )
 def test_long_names(alias, name):
     assert get_measure(alias).name == name

@@ -209,7 +209,7 @@ def test_nothing_to_make_a_model_of(searched):
 def test_the_fronts_of_each_learner_make_one_model():
     learners = {name: spaces.get_learner(name) for name in ("decision_tree", "knn")}
     objective = ModelTypeObjective(
-        learners, MAKING_X, MAKING_Y, measures=["brier", "model_size"], cv=2
+        learners, MAKING_X, MAKING_Y, measures=["brier_loss", "model_size"], cv=2
     )
     study = objective.create_study(sampler=MOEADSampler(seed=0, population_size=8))
     study.optimize(objective, n_trials=16)

@@ -94,7 +94,7 @@ def test_nothing_is_fitted_for_measures_of_the_set_alone():
         def fit(self, X, y, sample_weight=None):
             raise AssertionError
 
-    values, by_fold = evaluator(("fraction", "count"))(Breaks(), MASK, [MASK] * 3)
+    values, by_fold = evaluator(("fraction", "n_features"))(Breaks(), MASK, [MASK] * 3)
     assert values == [0.6, 3.0]
     assert by_fold == {}
 

@@ -51,7 +51,7 @@ def test_classes_in_every_container(make, labels):
         assert trial.state == TrialState.COMPLETE
         errors = expected_error(found, study, trial)
         assert trial.user_attrs["fold_scores"]["error"] == pytest.approx(errors.tolist())
-        assert trial.user_attrs["fold_spread"] == pytest.approx(errors.std(ddof=1), abs=1e-6)
+        assert trial.user_attrs["fold_std"] == pytest.approx(errors.std(ddof=1), abs=1e-6)
         assert trial.values[0] == pytest.approx(errors.mean())
         assert trial.values[1] == pytest.approx(selected_mask(study, trial).mean())
 
@@ -134,7 +134,7 @@ def test_groups_are_never_split(cv):
     found = objective(
         Watching(),
         marked,
-        features=None,
+        representation=None,
         space={"level": FloatDistribution(0, 1)},
         groups=groups,
         cv=cv,
@@ -158,15 +158,15 @@ def test_time_series_and_listed_splits():
     listed = [(np.arange(0, 89, 2), np.arange(1, 89, 2))]
     study = run(objective(cv=iter(listed)), trials=2)
     assert len(study.trials[0].user_attrs["fold_scores"]["error"]) == 1
-    assert "fold_spread" not in study.trials[0].user_attrs
+    assert "fold_std" not in study.trials[0].user_attrs
 
 
 def test_folds_are_the_same_for_all_trials_unless_redrawn():
     def rows(fold):
         return float(fold.test_rows[0] + fold.test_rows[-1] / 1000)
 
-    fixed = objective(features=None, space=DEPTH, measures=["error", rows])
-    redrawn = objective(features=None, space=DEPTH, measures=["error", rows], redraw_folds=True)
+    fixed = objective(representation=None, space=DEPTH, measures=["error", rows])
+    redrawn = objective(representation=None, space=DEPTH, measures=["error", rows], redraw_folds=True)
     assert len({t.values[1] for t in run(fixed, 6).trials}) == 1
     study = run(redrawn, 6)
     assert len({t.values[1] for t in study.trials}) > 1
@@ -182,7 +182,7 @@ def test_redrawn_folds_evaluate_repeats_again():
         enqueue_features(study, ["x0", "x1"])
     study.optimize(found, n_trials=2)
     assert len(CountingTree.fits) == 6
-    assert "repeat_of" not in study.trials[1].user_attrs
+    assert "duplicate_of" not in study.trials[1].user_attrs
 
 
 # ---- filters and leaks ------------------------------------------------------------------------
@@ -200,14 +200,14 @@ def test_ranks_of_a_fold_see_no_test_rows(features):
     rng = np.random.default_rng(1)
     data = rng.normal(size=(90, 30))
     y = (data[:, 0] + rng.normal(size=90) > 0).astype(int)
-    options = {"filters": ["anova_f", "variance"], "features": features, "cv": 3}
+    options = {"filters": ["anova_f", "variance"], "representation": features, "cv": 3}
     first = objective(GaussianNB(), data, y, **options)
     params = {"fraction": 0.2, "filter": "anova_f", "weight_anova_f": 0.9, "weight_variance": 0.5}
     params["redundancy_penalty"] = 0.9
 
     def masks(found):
         chosen = found.features.bind(found.table)
-        full = found.layout.full_mask(chosen.choose(params))
+        full = found.table.full_mask(chosen.choose(params))
         return full, found._fold_masks(chosen, params, full, found.evaluator.splits)
 
     before, fold_masks = masks(first)
@@ -230,7 +230,7 @@ def test_a_penalty_of_redundancy_where_features_are_alike(alike, open_sqlite, tm
     data = rng.normal(size=(60, 4))
     y = (data[:, 0] > 0).astype(int)
     data = np.hstack([data, data + 0.1 if alike else rng.normal(size=(60, 4))])
-    options = {"features": "filter_ensemble", "filters": ["anova_f", "auc"]}
+    options = {"representation": "filter_ensemble", "filters": ["anova_f", "auc"]}
     first = objective(GaussianNB(), data, y, **options)
     storage = open_sqlite(tmp_path / "study.db")
     study = first.create_study(storage=storage, study_name="a")
@@ -249,7 +249,7 @@ def test_masks_of_folds_are_what_is_fitted_and_instability_sees_them():
     Watching.seen.clear()
     found = objective(
         Watching(),
-        features=FilterEnsembleFeatures(),
+        representation=FilterEnsembleFeatures(),
         filters=["anova_f", "auc"],
         measures=["error", "instability"],
     )
@@ -273,7 +273,7 @@ def test_masks_of_folds_are_what_is_fitted_and_instability_sees_them():
 
 def test_ranks_once_on_all_data_make_one_mask():
     found = objective(
-        GaussianNB(), features=FilterEnsembleFeatures(ranks="all"), measures=["instability"]
+        GaussianNB(), representation=FilterEnsembleFeatures(ranks="all"), measures=["instability"]
     )
     assert {t.values[0] for t in run(found, 5).trials} == {0.0}
 
@@ -316,12 +316,12 @@ def test_costs(as_mapping):
     costs = np.ones(P)
     costs[[2, 7]] = [5, 0.5]
     given = {"x2": 5, "x7": 0.5} if as_mapping else costs.tolist()
-    found = objective(costs=given)
+    found = objective(feature_costs=given)
     assert found.metric_names == ["error", "cost"]
     study = run(found, trials=6)
     for trial in study.trials:
         assert trial.values[1] == pytest.approx(costs[selected_mask(study, trial)].sum())
-    assert found.measures[1].worst_of(found.layout) == pytest.approx(costs.sum())
+    assert found.measures[1].worst_of(found.table) == pytest.approx(costs.sum())
 
 
 def test_columns_of_a_group_switch_as_one():
@@ -333,9 +333,9 @@ def test_columns_of_a_group_switch_as_one():
         feature_names=names,
         feature_groups=groups,
         fixed_features=["v2"],
-        measures=["error", "count"],
+        measures=["error", "n_features"],
     )
-    assert len(found.layout) == P - 3
+    assert len(found.table) == P - 3
     study = found.create_study()
     enqueue_features(study, ["first", "v3"])
     enqueue_features(study, ["last"])
@@ -352,7 +352,7 @@ def test_columns_of_a_group_switch_as_one():
 
 @pytest.mark.parametrize("features", ["mask", "filter_ensemble", "single_filter"])
 def test_fixed_features_are_always_in(features):
-    found = objective(features=features, fixed_features=["x3", "x9"])
+    found = objective(representation=features, fixed_features=["x3", "x9"])
     study = run(found, trials=6)
     for trial in study.trials:
         mask = selected_mask(study, trial)
@@ -394,7 +394,7 @@ def test_a_space_that_is_a_function_of_the_trial():
 
 
 def test_tuning_alone():
-    found = objective(space=DEPTH, features=None)
+    found = objective(space=DEPTH, representation=None)
     study = run(found, trials=3)
     for trial in study.trials:
         assert set(trial.params) == {"max_depth"}
@@ -422,18 +422,18 @@ def test_selecting_alone():
         ({"y": np.where(Y == 0, np.nan, Y)}, "missing values"),
         ({"y": X[:, 0]}, "y is 'continuous'"),
         ({"space": {}}, "space is empty"),
-        ({"space": None, "features": None}, "nothing to search"),
+        ({"space": None, "representation": None}, "nothing to search"),
         ({"space": {"depth": IntDistribution(1, 3)}}, "no parameter of DecisionTreeClassifier"),
         ({"space": lambda trial: {"depth": 3}}, "Invalid parameter 'depth'"),
         ({"filters": ["anova"]}, "Did you mean 'anova_f'"),
-        ({"filters": [], "features": "filter_ensemble"}, "there are none"),
-        ({"features": "masks"}, "features must be one of"),
-        ({"features": MaskFeatures}, "features must be one of"),
+        ({"filters": [], "representation": "filter_ensemble"}, "there are none"),
+        ({"representation": "masks"}, "representation must be one of"),
+        ({"representation": MaskFeatures}, "representation must be one of"),
         ({"fixed_features": ["x13"]}, "no feature 'x13' among 13"),
         ({"fixed_features": "x1"}, r"in a list, \['x1'\]"),
         ({"fixed_features": [f"x{j}" for j in range(P)]}, "nothing to search|are fixed"),
-        ({"costs": [1, 2, 3]}, r"each of the 13 features, but has shape \(3,\)"),
-        ({"costs": {"x1": -1}}, "'x1' costs -1"),
+        ({"feature_costs": [1, 2, 3]}, r"each of the 13 features, but has shape \(3,\)"),
+        ({"feature_costs": {"x1": -1}}, "'x1' costs -1"),
         ({"feature_names": ["a"]}, "13 columns but feature_names has 1"),
         ({"feature_groups": {"g": ["y1"]}}, "names no column 'y1'"),
         ({"measures": []}, "measures is empty"),
@@ -447,7 +447,7 @@ def test_selecting_alone():
         ({"sample_weight": [1, 2]}, "sample_weight must hold"),
         ({"scoring": "acuracy"}, "acuracy"),
         ({"scoring": ["accuracy", "f1"]}, "one scorer"),
-        ({"mean_size": 0}, "mean_size must be above 0"),
+        ({"expected_n_features": 0}, "expected_n_features must be"),
         ({"random_state": None}, "random_state must be an integer"),
         ({"random_state": -1}, "at least 0"),
         ({"n_jobs": 0}, "n_jobs must not be 0"),

@@ -47,9 +47,9 @@ ODD = np.arange(len(MODELS_Y)) % 2 == 1
 
 
 def models_objective(X=MODELS_X, y=MODELS_Y, features="mask", **options):
-    options = {"filters": ["anova_f"], "mean_size": 4, "cv": 3, **options}
+    options = {"filters": ["anova_f"], "expected_n_features": 4, "cv": 3, **options}
     return FeatureSelectionObjective(
-        make_pipeline(StandardScaler(), SVC()), X, y, space=SPACE, features=features, **options
+        make_pipeline(StandardScaler(), SVC()), X, y, space=SPACE, representation=features, **options
     )
 
 
@@ -206,7 +206,7 @@ def test_test_frames_need_the_chosen_columns():
 @pytest.mark.parametrize("form", ["bits", "packed"])
 def test_an_empty_set_is_a_valid_trial(form):
     CountingTree.fits.clear()
-    found = objective(CountingTree(max_depth=2), features=MaskFeatures(form=form))
+    found = objective(CountingTree(max_depth=2), representation=MaskFeatures(form=form))
     study = found.create_study()
     enqueue_features(study, [])
     study.optimize(found, n_trials=1)
@@ -239,7 +239,7 @@ def test_an_empty_set_of_a_regression_is_the_mean():
 @pytest.mark.parametrize("features", [MaskFeatures(form="bits"), MaskFeatures(form="packed")])
 def test_an_exact_repeat_is_answered_from_the_study(features):
     CountingTree.fits.clear()
-    found = objective(CountingTree(), space=DEPTH, features=features)
+    found = objective(CountingTree(), space=DEPTH, representation=features)
     study = found.create_study(sampler=RandomSampler(seed=0))
     for depth in (2, 3, 2):
         enqueue_features(study, ["x0", "x6"], {"max_depth": depth})
@@ -247,23 +247,23 @@ def test_an_exact_repeat_is_answered_from_the_study(features):
     assert len(CountingTree.fits) == 6
     first, second, third = study.trials
     assert third.values == first.values
-    assert third.user_attrs["repeat_of"] == 0
+    assert third.user_attrs["duplicate_of"] == 0
     assert third.user_attrs["fold_scores"] == first.user_attrs["fold_scores"]
-    assert third.user_attrs["fold_spread"] == first.user_attrs["fold_spread"]
+    assert third.user_attrs["fold_std"] == first.user_attrs["fold_std"]
     assert third.user_attrs["n_features"] == 2
-    assert "repeat_of" not in second.user_attrs
+    assert "duplicate_of" not in second.user_attrs
     assert selected_features(study, third) == ["x0", "x6"]
 
 
 def test_repeats_of_queued_parameters_of_a_filter_ensemble():
     CountingTree.fits.clear()
-    found = objective(CountingTree(), features="filter_ensemble")
+    found = objective(CountingTree(), representation="filter_ensemble")
     study = found.create_study()
     for _ in range(2):
         study.enqueue_trial({"fraction": 0.3, "weight_anova_f": 0.5})
     study.optimize(found, n_trials=2)
     assert len(CountingTree.fits) == 3
-    assert study.trials[1].user_attrs["repeat_of"] == 0
+    assert study.trials[1].user_attrs["duplicate_of"] == 0
 
 
 @pytest.mark.filterwarnings("ignore:Choices for a categorical")
@@ -279,16 +279,16 @@ def test_choices_that_a_storage_changes_do_not_stop_the_study(tmp_path, open_sql
             assert isinstance(self.hidden, tuple)
             return super().fit(X, y, sample_weight=sample_weight)
 
-    found = objective(Layers(), features=None, space=shapes)
+    found = objective(Layers(), representation=None, space=shapes)
     study = run(found, trials=4, storage=open_sqlite(tmp_path / "a.db"))
     assert all(t.state == TrialState.COMPLETE for t in study.trials)
     assert isinstance(study.trials[0].params["hidden"], list)
     assert isinstance(found.params_for(study.trials[0])["hidden"], tuple)
-    assert any("repeat_of" in t.user_attrs for t in study.trials)
+    assert any("duplicate_of" in t.user_attrs for t in study.trials)
 
 
 def test_a_failing_estimator_fails_its_trial_with_the_reason_and_the_study_goes_on():
-    found = objective(Breaking(most=3), mean_size=2)
+    found = objective(Breaking(most=3), expected_n_features=2)
     study = found.create_study(sampler=RandomSampler(seed=0))
     enqueue_features(study, ["x1", "x2", "x3", "x4"])
     enqueue_features(study, ["x1"])
@@ -306,15 +306,15 @@ def test_a_failing_estimator_fails_its_trial_with_the_reason_and_the_study_goes_
         logger.removeHandler(handler)
     failed, fine = study.trials
     assert failed.state == TrialState.FAIL
-    assert failed.user_attrs["failure"] == "RuntimeError: cannot take 4 columns"
+    assert failed.user_attrs["failure_reason"] == "RuntimeError: cannot take 4 columns"
     assert failed.user_attrs["features"] == "x1, x2, x3, x4"
     assert any("Trial 0 failed: RuntimeError: cannot take 4 columns" in m for m in messages)
     assert fine.state == TrialState.COMPLETE
-    assert "failure" not in fine.user_attrs
+    assert "failure_reason" not in fine.user_attrs
 
 
 def test_a_budget_is_not_spent_on_failures_alone():
-    found = objective(Breaking(most=0), mean_size=2)
+    found = objective(Breaking(most=0), expected_n_features=2)
     study = found.create_study(sampler=RandomSampler(seed=0))
     enqueue_features(study, [])  # the empty set has no model that could fail
     with pytest.raises(RuntimeError, match=r"10 trials failed .* cannot take \d+ columns"):
@@ -322,7 +322,7 @@ def test_a_budget_is_not_spent_on_failures_alone():
     states = [trial.state for trial in study.trials]
     assert states == [TrialState.COMPLETE, *[TrialState.FAIL] * 10]
     # One success, and failures are single accidents.
-    partly = objective(Breaking(most=1), mean_size=2)
+    partly = objective(Breaking(most=1), expected_n_features=2)
     study = partly.create_study(sampler=RandomSampler(seed=0))
     enqueue_features(study, ["x1"])
     for _ in range(12):
@@ -336,7 +336,7 @@ def test_a_measure_that_is_nan_fails_the_trial_with_its_name():
     study = run(objective(measures=["error", bad]), trials=2)
     for trial in study.trials:
         assert trial.state == TrialState.FAIL
-        assert trial.user_attrs["failure"] == "NaN in bad"
+        assert trial.user_attrs["failure_reason"] == "NaN in bad"
 
 
 def test_a_failed_configuration_is_tried_again():
@@ -346,7 +346,7 @@ def test_a_failed_configuration_is_tried_again():
         enqueue_features(study, ["x1", "x2"])
     study.optimize(found, n_trials=2)
     assert [t.state for t in study.trials] == [TrialState.FAIL] * 2
-    assert "repeat_of" not in study.trials[1].user_attrs
+    assert "duplicate_of" not in study.trials[1].user_attrs
 
 
 def test_pruning_by_a_measure_is_pruning():
@@ -419,14 +419,14 @@ def test_user_attributes_are_readable():
     wide = np.random.default_rng(0).normal(size=(60, 300))
     y = (wide[:, 0] > 0).astype(int)
     names = [f"a_rather_long_feature_name_{j}" for j in range(300)]
-    found = objective(GaussianNB(), wide, y, feature_names=names, mean_size=100)
+    found = objective(GaussianNB(), wide, y, feature_names=names, expected_n_features=100)
     study = run(found, trials=4)
     for trial in study.trials:
         assert set(trial.user_attrs) == {
             "n_features",
             "features",
             "fold_scores",
-            "fold_spread",
+            "fold_std",
         }
         assert len(trial.user_attrs["features"]) < 430
         assert trial.user_attrs["n_features"] == selected_mask(study, trial).sum()
@@ -441,7 +441,7 @@ def test_measures_of_models_and_sets_together():
         "fnr",
         "fpr",
         "fraction",
-        "count",
+        "n_features",
         "cost",
         "instability",
     ]
@@ -450,14 +450,14 @@ def test_measures_of_models_and_sets_together():
     assert study.metric_names == measures
     for trial in study.trials:
         values = dict(zip(measures, trial.values))
-        assert values["count"] == values["cost"] == selected_mask(study, trial).sum()
+        assert values["n_features"] == values["cost"] == selected_mask(study, trial).sum()
         assert values["instability"] == 0
         assert values["training_error"] <= values["error"] + 0.2
         assert set(trial.user_attrs["fold_scores"]) == {"error", "training_error", "fnr", "fpr"}
 
 
 def test_filter_trials_remember_the_mask_of_all_data():
-    found = objective(GaussianNB(), features="single_filter", filters=["anova_f", "variance"])
+    found = objective(GaussianNB(), representation="single_filter", filters=["anova_f", "variance"])
     study = run(found, trials=4)
     ensemble = FilterEnsemble(["anova_f", "variance"], random_state=0).fit(X, Y)
     for trial in study.trials:

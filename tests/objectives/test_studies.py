@@ -33,7 +33,7 @@ SPACE = {"var_smoothing": FloatDistribution(1e-9, 1, log=True)}
 
 
 def objective(X=X, y=Y, **options):
-    options = {"filters": ["anova_f"], "mean_size": 4, "cv": 3, "space": SPACE, **options}
+    options = {"filters": ["anova_f"], "expected_n_features": 4, "cv": 3, "space": SPACE, **options}
     return FeatureSelectionObjective(GaussianNB(), X, y, **options)
 
 
@@ -58,15 +58,15 @@ def test_the_name_of_a_study_that_could_not_be_made_is_free_again():
 
 def test_directions_and_metric_names_are_set():
     best = Measure("accuracy", fold=lambda fold: fold.score(), direction="maximize", worst=0.0)
-    found = objective(measures=["error", best, "count"])
+    found = objective(measures=["error", best, "n_features"])
     assert found.directions == ["minimize", "maximize", "minimize"]
     study = found.create_study()
-    assert study.metric_names == ["error", "accuracy", "count"]
+    assert study.metric_names == ["error", "accuracy", "n_features"]
     described = StudyDescription.read(study)
     assert [(m.name, m.direction, m.worst) for m in described.measures] == [
         ("error", "minimize", 1.0),
         ("accuracy", "maximize", 0.0),
-        ("count", "minimize", 13.0),
+        ("n_features", "minimize", 13.0),
     ]
 
 
@@ -86,13 +86,13 @@ def test_samplers_find_everything_before_the_first_suggestion():
             seen.append(StudyDescription.read(study))
             return {}
 
-    found = objective(costs={"x1": 3})
+    found = objective(feature_costs={"x1": 3})
     study = optuna.create_study(directions=found.directions, sampler=Looks(seed=0))
     study.optimize(found, n_trials=1)
     described = seen[0]
     ensemble = FilterEnsemble(["anova_f"], random_state=0).fit(X, Y)
     np.testing.assert_allclose(described.features.ranks, ensemble.ranks_, atol=1e-12)
-    assert described.features.mean_size == 4
+    assert described.features.expected_n_features == 4
     assert described.features.costs[1] == 3
     assert described.space == SPACE
     assert set(described.distributions) == {f"x{j}" for j in range(13)} | {"var_smoothing"}
@@ -114,7 +114,7 @@ def made(tmp_path_factory, open_sqlite):
     """A database with one study of each representation."""
     storage = open_sqlite(tmp_path_factory.mktemp("studies") / "a.db")
     for name, features in [("mask", "mask"), ("ensemble", "filter_ensemble")]:
-        found = objective(features=features)
+        found = objective(representation=features)
         study = found.create_study(storage=storage, study_name=name, sampler=RandomSampler(seed=0))
         study.optimize(found, n_trials=1)
     return storage
@@ -130,7 +130,7 @@ def test_the_same_objective_goes_on(made):
     before = len(study.trials)
     study.optimize(found, n_trials=1)
     assert len(study.trials) == before + 1
-    reopen(made, objective(features="filter_ensemble"), "ensemble")
+    reopen(made, objective(representation="filter_ensemble"), "ensemble")
     # Other filters only guide the search of masks.
     reopen(made, objective(filters=["variance"]))
 
@@ -142,10 +142,10 @@ def test_the_same_objective_goes_on(made):
         ({"feature_names": [f"y{j}" for j in range(13)]}, "no longer there: 'x0'.*new: 'y0'"),
         ({"feature_groups": {"g": ["x0", "x1"]}}, "12 now, no longer there: 'x0', 'x1', new: 'g'"),
         ({"fixed_features": ["x3"]}, r"fixed features \[\] in the study, \['x3'\] now"),
-        ({"costs": {"x2": 7}, "measures": ["error", "fraction"]}, "'x2' costs 1.0 in the study"),
-        ({"features": "filter_ensemble"}, "feature representation .*filter_ensemble.* now"),
-        ({"features": MaskFeatures(form="packed")}, "'form': 'packed'"),
-        ({"features": None}, "feature representation"),
+        ({"feature_costs": {"x2": 7}, "measures": ["error", "fraction"]}, "'x2' costs 1.0 in the study"),
+        ({"representation": "filter_ensemble"}, "feature representation .*filter_ensemble.* now"),
+        ({"representation": MaskFeatures(form="packed")}, "'form': 'packed'"),
+        ({"representation": None}, "feature representation"),
         (
             {"space": {"var_smoothing": FloatDistribution(1e-5, 1, log=True)}},
             "parameter 'var_smoothing' is FloatDistribution.*1e-09.* in the study",
@@ -156,8 +156,8 @@ def test_the_same_objective_goes_on(made):
         ),
         ({"space": None}, "parameters no longer there: 'var_smoothing'"),
         (
-            {"measures": ["error", "count"]},
-            "'error', minimize 'fraction' in the study, minimize 'error', minimize 'count' now",
+            {"measures": ["error", "n_features"]},
+            "minimize 'fraction' in the study, minimize 'error', minimize 'n_features' now",
         ),
         ({"measures": ["error"]}, r"has directions \['minimize', 'minimize'\]"),
         (
@@ -185,7 +185,7 @@ def test_a_study_that_does_not_fit_is_refused(made, options, message):
 )
 def test_other_filters_of_a_filter_representation_are_refused(made, features, options, message):
     with pytest.raises(ValueError, match=message):
-        reopen(made, objective(features=features, **options), "ensemble")
+        reopen(made, objective(representation=features, **options), "ensemble")
 
 
 def test_a_refused_study_loses_nothing(made):
@@ -215,7 +215,7 @@ def wide(p):
 
 
 def wide_objective(p):
-    return objective(*wide(p), mean_size=5, cv=2)
+    return objective(*wide(p), expected_n_features=5, cv=2)
 
 
 # The new process makes its objectives from these words alone.

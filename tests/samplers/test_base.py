@@ -209,7 +209,7 @@ def test_an_exhausted_space_is_not_searched_again(monkeypatch: pytest.MonkeyPatc
 
 
 def test_large_spaces_are_drawn_from() -> None:
-    table = FeatureTable(names=tuple(f"f{j}" for j in range(2000)), mean_size=5.0)
+    table = FeatureTable(names=tuple(f"f{j}" for j in range(2000)), expected_n_features=5.0)
 
     def objective(trial: Trial) -> float:
         return float(suggest_features(trial, table).sum())

@@ -57,7 +57,7 @@ def study_of(features: str | None) -> tuple[optuna.Study, FeatureSelectionObject
         X,
         y,
         space={"var_smoothing": FloatDistribution(1e-9, 1.0, log=True)},
-        features=features,
+        representation=features,
         filters=["auc", "anova_f"],
         cv=2,
     )
@@ -158,7 +158,7 @@ def described(features: object, p: int = 60) -> StudyDescription:
         tuple(f"f{j}" for j in range(p)),
         filters=("auc",),
         ranks=np.linspace(0, 1, p)[None],
-        mean_size=2.0,
+        expected_n_features=2.0,
     )
     return StudyDescription(features=table, representation=features.bind(table))  # type: ignore[attr-defined]
 

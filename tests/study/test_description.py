@@ -24,7 +24,7 @@ TABLE = FeatureTable(
     fixed=(0,),
     filters=("a", "b"),
     ranks=rank_scores([[1, 2, 3], [3, 3, 1]]),
-    mean_size=1.5,
+    expected_n_features=1.5,
 )
 
 SPACE = {
@@ -78,7 +78,7 @@ def test_written_once_and_read_back_in_any_storage(tmp_path):
     found = StudyDescription.read(again)
     assert found.to_json() == before.to_json()
     # Ranks of the first writer stay.
-    other = replace(TABLE, ranks=rank_scores([[3, 2, 1], [1, 1, 3]]), mean_size=2.0)
+    other = replace(TABLE, ranks=rank_scores([[3, 2, 1], [1, 1, 3]]), expected_n_features=2.0)
     described(table=other).write(again)
     np.testing.assert_allclose(StudyDescription.read(again).features.ranks, TABLE.ranks)
 

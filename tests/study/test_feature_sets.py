@@ -98,7 +98,7 @@ def test_a_table_with_ranks_in_an_own_objective_of_two_values(form):
     study = study_of(objective, trials=8, directions=("minimize", "minimize"))
     described = StudyDescription.read(study)
     np.testing.assert_allclose(described.features.ranks, table.ranks, atol=1e-12)
-    assert described.features.mean_size == table.mean_size
+    assert described.features.expected_n_features == table.expected_n_features
     assert described.representation.to_json()["form"] == form
     assert described.measures == ()
     for trial in study.trials:
@@ -119,7 +119,7 @@ def test_the_description_is_written_once(monkeypatch):
 def test_the_study_goes_by_what_it_stores_from_the_first_trial_on():
     # These ranks are not on the grid that a study stores; the first trial must not use them raw.
     rng = np.random.default_rng(1)
-    table = FeatureTable(NAMES, filters=("a",), ranks=rng.random((1, 40)), mean_size=10)
+    table = FeatureTable(NAMES, filters=("a",), ranks=rng.random((1, 40)), expected_n_features=10)
     study = study_of(size(features=table), trials=30)
     stored = StudyDescription.read(study).representation
     for trial in study.trials:

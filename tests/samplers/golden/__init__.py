@@ -79,7 +79,7 @@ def _description(p: int) -> StudyDescription:
         names=tuple(f"f{j}" for j in range(p)),
         filters=("first", "second", "third"),
         ranks=half_steps,
-        mean_size=4.0,
+        expected_n_features=4.0,
     )
     features = FilterEnsembleFeatures(ranks="all", redundancy_penalty=False)
     return StudyDescription(

@@ -116,7 +116,7 @@ def table(p: int, *, ranked: bool = True) -> FeatureTable:
         tuple(f"f{j}" for j in range(p)),
         filters=("first", "last") if ranked else (),
         ranks=ranks if ranked else None,
-        mean_size=2.0,
+        expected_n_features=2.0,
     )
 
 

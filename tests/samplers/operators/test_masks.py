@@ -24,9 +24,12 @@ from optuna_mofs.samplers._mask_operators import (
 P = 200
 RANKS = np.array([np.arange(P)[::-1] / (P - 1), np.arange(P) / (P - 1)])
 TABLE = FeatureTable(
-    names=tuple(f"f{j}" for j in range(P)), filters=("up", "down"), ranks=RANKS, mean_size=8.0
+    names=tuple(f"f{j}" for j in range(P)),
+    filters=("up", "down"),
+    ranks=RANKS,
+    expected_n_features=8.0,
 )
-BARE = FeatureTable(names=tuple(f"f{j}" for j in range(P)), mean_size=8.0)
+BARE = FeatureTable(names=tuple(f"f{j}" for j in range(P)), expected_n_features=8.0)
 UP = np.array([1.0, 0.0])
 STARTS = [
     sample_bernoulli_mask,
@@ -121,7 +124,7 @@ def test_filter_mutation_prefers_good_features() -> None:
 
 def test_dear_features_are_drawn_less_often() -> None:
     costs = np.where(np.arange(P) % 2 == 0, 1.0, 10.0)
-    table = FeatureTable(names=BARE.names, costs=costs, mean_size=20.0)
+    table = FeatureTable(names=BARE.names, costs=costs, expected_n_features=20.0)
     rng = np.random.default_rng(0)
     mask = np.zeros(P, dtype=bool)
     mask[::4] = True

@@ -42,7 +42,7 @@ def test_nothing_but_broken_trials() -> None:
     assert since_news([np.nan, np.nan], [1, 1], [b"a", b"b"], 0.1) == 2
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(1, 4), st.integers(0, 5)), min_size=1))
 def test_news_is_the_last_first_sight(course: list[tuple[int, int, int]]) -> None:
     losses = [float(loss) for loss, _, _ in course]

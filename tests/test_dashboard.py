@@ -87,7 +87,7 @@ def test_the_note_of_many_features_is_short() -> None:
 def test_the_note_of_tuning_only_names_no_features() -> None:
     X, y = load_wine(return_X_y=True)
     objective = FeatureSelectionObjective(
-        GaussianNB(), X, y, features=None, measures=["error"], space=SMOOTHING
+        GaussianNB(), X, y, representation=None, measures=["error"], space=SMOOTHING
     )
     assert "**Features:**" not in study_note(objective.create_study())
 

@@ -23,7 +23,7 @@ STORAGE = InMemoryStorage()
 STUDY = optuna.create_study(storage=STORAGE)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),

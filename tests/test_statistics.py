@@ -59,7 +59,7 @@ def test_critical_values_of_the_papers_table(k: int, q: float) -> None:
 @given(
     arrays(np.float64, st.tuples(st.integers(3, 9), st.integers(3, 5)), elements=st.integers(0, 5))
 )
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_friedman_agrees_with_scipy(scores: np.ndarray) -> None:
     ranks = stats.rankdata(scores, axis=1)
     if np.ptp(ranks) == 0:
@@ -69,7 +69,7 @@ def test_friedman_agrees_with_scipy(scores: np.ndarray) -> None:
 
 
 @given(arrays(np.float64, (6, 4), elements=st.integers(0, 50)), st.permutations(range(4)))
-@settings(deadline=None, max_examples=6)
+@settings(max_examples=6)
 def test_the_order_of_columns_and_the_direction_do_not_matter(
     scores: np.ndarray, order: list[int]
 ) -> None:

@@ -42,7 +42,7 @@ masks = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=120)
 @given(masks)
 def test_packing_round_trip(mask):
     p = len(mask)
@@ -54,7 +54,7 @@ def test_packing_round_trip(mask):
     assert unpack(pack(mask), p).dtype == bool
 
 
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=120)
 @given(masks, st.sampled_from(["bits", "packed", "auto"]))
 def test_every_mask_comes_back_from_its_suggestions(mask, form):
     table = TABLES.get(len(mask)) or FeatureTable(names(len(mask)))
@@ -89,7 +89,7 @@ def test_only_free_features_are_suggested():
     assert [n for n, chosen in params.items() if chosen] == ["x1"]
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(st.integers(0, LARGEST_ID), st.sampled_from([33, 1000]), st.booleans())
 def test_a_bare_integer_always_means_the_same_set(integer, p, ranked):
     ranks = rank_scores(np.random.default_rng(p).normal(size=(3, p)))
@@ -102,7 +102,7 @@ def test_a_bare_integer_always_means_the_same_set(integer, p, ranked):
     np.testing.assert_array_equal(MaskCodec(again, form="packed").decode({"mask": integer}), mask)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(masks, st.integers(0, LARGEST_ID))
 def test_equal_integers_mean_equal_sets(mask, integer):
     p = len(mask)
@@ -114,7 +114,7 @@ def test_equal_integers_mean_equal_sets(mask, integer):
     np.testing.assert_array_equal(found, mask)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(masks, st.integers(0, LARGEST_ID))
 def test_the_attribute_of_another_integer_is_ignored(mask, integer):
     p = len(mask)

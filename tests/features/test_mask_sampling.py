@@ -36,7 +36,7 @@ def test_sizes_follow_the_truncated_geometric_distribution(mean, p):
     assert stats.chisquare(counts[keep], expected[keep]).pvalue > 0.001
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(
     st.floats(0, 1e12),
     st.integers(0, 20_000),
@@ -59,7 +59,7 @@ scores = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(scores, st.floats(0, 1))
 def test_probabilities_of_equation_2(score, share):
     p = len(score)
@@ -114,7 +114,7 @@ def test_dear_features_are_less_likely_and_equal_costs_change_nothing():
     assert 0.99 < free[0] < 1
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.integers(1, 10), st.integers(0, 2**32))
 def test_weights_lie_on_the_simplex(count, seed):
     weights = simplex_weights(np.random.default_rng(seed), count)

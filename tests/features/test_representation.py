@@ -35,7 +35,7 @@ def ensemble_params(fraction, a, b, penalty=0.0):
     return {"fraction": fraction, "weight_a": a, "weight_b": b, "redundancy_penalty": penalty}
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.integers(1, 200), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.booleans())
 def test_the_top_of_the_aggregate_is_chosen(p, fraction, a, b, ties):
     features = table(p, ties=ties)
@@ -246,7 +246,7 @@ def test_bad_representations_are_refused(make, message):
         make()
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_raw_weights_become_a_point_of_the_simplex(raw):
     weights = weights_from_raw(np.array(raw))

@@ -34,7 +34,7 @@ def tables(draw):
     )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(tables())
 def test_json_round_trip(table):
     back = FeatureTable.from_json(json.loads(json.dumps(table.to_json())))
@@ -50,7 +50,7 @@ def test_json_round_trip(table):
     assert back.to_json() == table.to_json()
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(tables(), st.integers(0, 2**32))
 def test_masks_names_columns_and_costs_agree(table, seed):
     mask = np.random.default_rng(seed).random(len(table.free)) < 0.5

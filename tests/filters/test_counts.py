@@ -10,7 +10,7 @@ from optuna_mofs.filters._counts import PairInformation
 from .textbook import information, pair_information
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.data())
 def test_information_equals_the_textbook(data):
     n = data.draw(st.integers(2, 150))  # past two words of 64 samples

@@ -9,7 +9,7 @@ from scipy.stats import rankdata
 from optuna_mofs.filters._discretize import bin_columns, bin_vector, sort_columns
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     arrays(float, st.tuples(st.integers(1, 4), st.integers(1, 25)), elements=st.integers(-3, 3))
 )
@@ -28,7 +28,7 @@ def test_ranks_ignore_nan():
     np.testing.assert_array_equal(in_order.ranks[0, [0, 2, 3]], [2.0, 0.5, 0.5])
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.integers(2, 8), st.integers(1, 20), st.integers(0, 1000))
 def test_bins_of_distinct_values_differ_by_at_most_one(bins, per_bin, seed):
     n = max(bins * per_bin, 2 * bins + 1)

@@ -19,7 +19,7 @@ def cancer():
     return load_breast_cancer(return_X_y=True, as_frame=True)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.one_of(st.integers(-3, 3), st.sampled_from([np.nan, np.inf, -np.inf, 1e-300])),

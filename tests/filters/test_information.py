@@ -25,7 +25,7 @@ def check_order(name, data, scores, n_steps):
         assert values[order[step]] >= max(values.values()) - 1e-9
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.sampled_from(GREEDY), st.integers(4, 40), st.integers(1, 6), st.integers(0, 10_000))
 def test_greedy_order_is_the_textbooks(name, n, p, seed):
     rng = np.random.default_rng(seed)

@@ -40,7 +40,7 @@ def expected_auc(X, y, classes):
     return total / len(classes)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(5, 40), st.integers(2, 3), st.integers(0, 10_000))
 def test_auc_with_ties(n, n_classes, seed):
     rng = np.random.default_rng(seed)

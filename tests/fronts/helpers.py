@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-quick = settings(deadline=None, max_examples=60)
+quick = settings(max_examples=60)
 
 # Few different values: ties and duplicates are the hard cases.
 coarse = st.integers(0, 6).map(float)

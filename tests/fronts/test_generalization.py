@@ -74,7 +74,7 @@ def test_what_cannot_be_is_refused():
 
 def test_trials_of_equal_parameters_are_fitted_once():
     study = make_study(
-        [(0.1, 0.8), (0.1, 0.8)], names=["error", "fraction"], user_attrs=[{}, {"repeat_of": 0}]
+        [(0.1, 0.8), (0.1, 0.8)], names=["error", "fraction"], user_attrs=[{}, {"duplicate_of": 0}]
     )
     objective = Shifted({0: [0.4, 0.8]})
     outcome = generalization(study, objective, "X", "y", reference=[1, 1])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from optuna_mofs import Optima, enqueue_features, optima, suggest_features
 from optuna_mofs.fronts._optima import optimal_rows, similarities
 
-quick = settings(deadline=None, max_examples=60)
+quick = settings(max_examples=60)
 NAMES = ["a", "b", "c", "d"]
 #: Score of each set that matters; all others have 0.
 SCORES = {("a", "b"): 0.90, ("c", "d"): 0.896, ("a", "c"): 0.85, ("a", "b", "c"): 0.901}

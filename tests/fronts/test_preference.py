@@ -13,7 +13,7 @@ from optuna.trial import create_trial
 from optuna_mofs import FeatureSelectionObjective, LexicographicPreference, pareto_front
 from optuna_mofs.fronts._lexicographic import LexicographicOrder
 
-quick = settings(deadline=None, max_examples=80)
+quick = settings(max_examples=80)
 #: Section 2.1 of the paper; the goal of the loss is printed inf and must be -inf.
 EXAMPLE = {"A": (0.2, 100, 0.1), "B": (0.1, 600, 0.2), "C": (0.13, 500, 0.2), "D": (0.1, 300, 0.5)}
 NAMES = ["loss", "features", "instability"]

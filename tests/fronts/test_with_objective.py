@@ -26,7 +26,14 @@ def wine():
 def run(wine, features, n_trials=12):
     X, _, y, _ = wine
     objective = FeatureSelectionObjective(
-        GaussianNB(), X, y, space=SPACE, features=features, cv=3, filters=["anova_f"], mean_size=4
+        GaussianNB(),
+        X,
+        y,
+        space=SPACE,
+        representation=features,
+        cv=3,
+        filters=["anova_f"],
+        expected_n_features=4,
     )
     study = objective.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
     study.optimize(objective, n_trials=n_trials)
@@ -102,7 +109,7 @@ def test_generalization_is_that_of_the_refitted_models(searched, wine):
 def test_a_front_of_nothing_has_its_columns(wine):
     X, _, y, _ = wine
     objective = FeatureSelectionObjective(
-        GaussianNB(), X, y, features="mask", cv=3, filters=["anova_f"], mean_size=4
+        GaussianNB(), X, y, representation="mask", cv=3, filters=["anova_f"], expected_n_features=4
     )
     frame = pareto_front(objective.create_study()).to_frame()
     assert frame[["error", "n_features", "features"]].shape == (0, 3)

@@ -23,10 +23,11 @@ from optuna_mofs.features._codec import pack, unpack
 from optuna_mofs.features._representation import MaskFeatures
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history import _history as module
+from optuna_mofs.history._history import History, n_unchanged
 from optuna_mofs.study._description import MeasureDescription, StudyDescription
 from optuna_mofs.study._feature_sets import selected_mask, suggest_features
 from optuna_mofs.study._queue import enqueue_features
-from optuna_mofs.study._trial_note import NOTE, History, n_unchanged
+from optuna_mofs.study._trial_note import NOTE, TrialNote
 
 TABLE = FeatureTable(names=tuple(f"f{j}" for j in range(11)), fixed=(2,))
 KIND = CategoricalDistribution(["a", "b", "c"])
@@ -38,10 +39,10 @@ def described(form: str = "bits", **options: Any) -> StudyDescription:
     return StudyDescription(TABLE, MaskFeatures(form=form).bind(TABLE), **options)
 
 
-def read(study: Study, but: int | None = None) -> History:
+def read(study: Study, exclude: int | None = None) -> History:
     """A history from scratch."""
     history = History(StudyDescription.read(study))
-    history.update(study, but=but)
+    history.update(study, exclude=exclude)
     return history
 
 
@@ -72,7 +73,7 @@ def same(one: History, other: History) -> None:
     assert one.space.names == other.space.names
     for name in ("numbers", "values", "rows", "packed", "sizes", "violations"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
-    assert one.notes == other.notes
+    assert one.notes(TrialNote) == other.notes(TrialNote)
     assert len(one) == len(other)
     if len(one):
         np.testing.assert_array_equal(one.reference(), other.reference())
@@ -98,7 +99,7 @@ def _objective(trial: Trial, place: int, form: str | None) -> tuple[float, float
 
 
 @pytest.mark.parametrize("form", [None, "bits", "packed"])
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_incremental_is_from_scratch_in_any_order(form: str | None, data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 9))
@@ -316,7 +317,7 @@ def test_running_and_queued_configurations_are_known() -> None:
     assert history.contains_params(running.params)
     assert history.contains_params({"kind": "b", "x": 0.125})
     assert not history.contains_params({"kind": "c", "x": 0.125})
-    assert not read(study, but=running.number).contains_params(running.params)
+    assert not read(study, exclude=running.number).contains_params(running.params)
 
 
 def test_a_running_trial_is_forgotten_when_it_is_the_asking_one() -> None:
@@ -325,10 +326,10 @@ def test_a_running_trial_is_forgotten_when_it_is_the_asking_one() -> None:
     trials = [study.ask({"x": X}) for _ in range(2)]
     history = History(StudyDescription.read(study))
     for _ in range(2):
-        history.update(study, but=0)
+        history.update(study, exclude=0)
         assert not history.contains_params(trials[0].params)
         assert history.contains_params(trials[1].params)
-        history.update(study, but=1)
+        history.update(study, exclude=1)
         assert history.contains_params(trials[0].params)
         assert not history.contains_params(trials[1].params)
 
@@ -364,13 +365,13 @@ def test_choices_of_any_type() -> None:
     assert known == [True, False, False, True, True, False]
 
 
-def test_tried_counts_different_configurations() -> None:
+def test_n_configurations_counts_different_configurations() -> None:
     study = new_study()
-    assert read(study).tried == 0
+    assert read(study).n_configurations == 0
     for n in (1, 2, 2, 3):
         add(study, {"n": (N, n)})
     add(study, {"n": (N, 4)}, state=TrialState.FAIL)
-    assert read(study).tried == 3
+    assert read(study).n_configurations == 3
 
 
 # ---- cost ---------------------------------------------------------------------------------------
@@ -415,7 +416,7 @@ def test_an_update_looks_only_at_what_is_new(monkeypatch: pytest.MonkeyPatch) ->
     )
     add(study, {"x": (X, 0.123)})
     study.tell(slow, (0, 0))
-    history.update(study, but=stale.number)
+    history.update(study, exclude=stale.number)
     assert calls[0].looked <= 4
     assert len(encoded) == 2
     assert history.numbers[:2].tolist() == [1, 2]

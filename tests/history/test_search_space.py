@@ -51,7 +51,7 @@ def _values(distribution: BaseDistribution) -> list[Any]:
 # ---- values ↔ rows ------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     st.fixed_dictionaries(
         {
@@ -70,7 +70,7 @@ def test_round_trip(params: dict[str, Any]) -> None:
         assert math.isclose(back[name], params[name], rel_tol=1e-12, abs_tol=1e-12), name
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(SEEDS)
 def test_decoded_rows_are_legal(seed: int) -> None:
     # Rows from outside the cube too: what operators overshoot comes back to the bound.
@@ -82,7 +82,7 @@ def test_decoded_rows_are_legal(seed: int) -> None:
             assert distribution._contains(distribution.to_internal_repr(value)), name
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(SEEDS)
 def test_rows_settle_after_one_decoding(seed: int) -> None:
     row = SPACE.sample(np.random.default_rng(seed))[0]
@@ -188,7 +188,7 @@ FLOATS = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(INTS, min_size=1, max_size=4), st.randoms())
 def test_widened_ints_hold_all_values_in_any_order(
     distributions: list[IntDistribution], random: Any
@@ -205,7 +205,7 @@ def test_widened_ints_hold_all_values_in_any_order(
     assert _values(again) == _values(wide)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(FLOATS, min_size=1, max_size=4), st.randoms())
 def test_widened_floats_in_any_order(distributions: list[FloatDistribution], random: Any) -> None:
     def joined(ds: list[FloatDistribution]) -> FloatDistribution:

@@ -48,7 +48,7 @@ def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     counts=st.lists(st.integers(1, 40), min_size=1, max_size=5),
     fraction=st.floats(0.01, 0.99),

@@ -168,7 +168,7 @@ def test_weights_follow_the_definitions(kernel, k, d):
         np.testing.assert_allclose(line, expected, rtol=1e-8, atol=1e-12)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     p=st.one_of(st.floats(1, 2), st.floats(2, 100), st.just(np.inf)),
     d=st.integers(1, 12),
@@ -209,7 +209,7 @@ def test_tree_is_used_only_where_it_is_certain(monkeypatch):
     assert len(unsure) > 40
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     kernel=st.sampled_from(sorted(KERNELS)),
     p=st.sampled_from([1.0, 1.5, 2.0, 3.0, 50.0]),
@@ -268,7 +268,7 @@ def test_bounds_spare_most_powers():
     assert np.isfinite(block).mean() < 0.1
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(p=st.floats(1, 1000), exponent=st.integers(-200, 200), seed=st.integers(0, 1000))
 def test_paired_distances_scale_with_their_unit(p, exponent, seed):
     a = np.random.default_rng(seed).normal(size=(3, 4))

@@ -71,7 +71,7 @@ def test_instability_by_hand():
     assert selection_instability(masks) == pytest.approx(1 - nogueira(masks.tolist()))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.integers(2, 6), st.integers(1, 30), st.integers(0, 2**32))
 def test_instability_against_the_printed_formula(m, p, seed):
     masks = np.random.default_rng(seed).random((m, p)) < 0.4

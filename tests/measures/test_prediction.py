@@ -60,7 +60,7 @@ def fold(truth, said, *, train=None, weight=None):
     )
 
 
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=120)
 @given(
     st.sampled_from([["no", "yes"], [0, 1], ["a", "b", "c"], [2, 3, 5, 7]]),
     st.integers(1, 40),
@@ -210,7 +210,7 @@ def test_classes_that_a_model_never_saw_get_nothing():
     assert shares.sum() == pytest.approx(1)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.floats(-50, 50), min_size=2, max_size=6))
 def test_farther_from_the_boundary_is_more_likely(distances):
     positive = _from_distances(np.sort(distances))[:, 1]
@@ -257,7 +257,7 @@ def test_it_is_a_measure_by_name_and_takes_machines_without_probabilities():
     assert all(0 < t.values[0] < 1 for t in study.trials)
 
 
-quick = settings(deadline=None, max_examples=80)
+quick = settings(max_examples=80)
 labels = st.lists(st.integers(0, 2), min_size=2, max_size=20)
 
 

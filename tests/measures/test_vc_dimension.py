@@ -32,7 +32,7 @@ def quick(estimator, d=5, **options):
     return vc_dimension(estimator, d, **{"sizes": SIZES, "repeats": 3, **options})
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(h=st.floats(1.0, 150.0))
 def test_the_dimension_behind_exact_deviations_is_found(h):
     sizes = np.array(SIZES)

@@ -22,7 +22,7 @@ def test_weights_follow_equation_17():
     assert inverse_distance_weights(losses) == pytest.approx(expected)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 9999), count=st.integers(1, 9), m=st.integers(1, 3))
 def test_weights_sum_to_one_whatever_the_units(seed, count, m):
     losses = np.random.default_rng(seed).random((count, m))

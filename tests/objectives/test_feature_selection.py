@@ -166,7 +166,9 @@ def test_folds_are_the_same_for_all_trials_unless_redrawn():
         return float(fold.test_rows[0] + fold.test_rows[-1] / 1000)
 
     fixed = objective(representation=None, space=DEPTH, measures=["error", rows])
-    redrawn = objective(representation=None, space=DEPTH, measures=["error", rows], redraw_folds=True)
+    redrawn = objective(
+        representation=None, space=DEPTH, measures=["error", rows], redraw_folds=True
+    )
     assert len({t.values[1] for t in run(fixed, 6).trials}) == 1
     study = run(redrawn, 6)
     assert len({t.values[1] for t in study.trials}) > 1
@@ -206,7 +208,7 @@ def test_ranks_of_a_fold_see_no_test_rows(features):
     params["redundancy_penalty"] = 0.9
 
     def masks(found):
-        chosen = found.features.bind(found.table)
+        chosen = found.representation.bind(found.ranked_table)
         full = found.table.full_mask(chosen.choose(params))
         return full, found._fold_masks(chosen, params, full, found.evaluator.splits)
 
@@ -242,7 +244,7 @@ def test_a_penalty_of_redundancy_where_features_are_alike(alike, open_sqlite, tm
     other.optimize(again, n_trials=1)
     assert other.trials[1].params.keys() == study.trials[0].params.keys()
     # Only where it is asked for, correlations are computed and kept.
-    assert (again.table.similar is not None) == alike
+    assert (again.ranked_table.similar is not None) == alike
 
 
 def test_masks_of_folds_are_what_is_fitted_and_instability_sees_them():

@@ -64,7 +64,7 @@ def test_values_equal_those_of_the_learner_alone():
         X,
         Y,
         space=LEARNERS["tree"][1],
-        features=None,
+        representation=None,
         measures=["error", "model_size"],
         cv=3,
     )
@@ -89,7 +89,7 @@ def test_the_papers_measures_fit_all_rows_once():
 
 
 def test_features_may_be_chosen_too():
-    made = objective(features=MaskFeatures(form="bits"), filters=["anova_f"])
+    made = objective(representation=MaskFeatures(form="bits"), filters=["anova_f"])
     study = made.create_study(sampler=MOEADSampler(seed=0, population_size=6))
     study.optimize(made, n_trials=12)
     trial = study.trials[-1]

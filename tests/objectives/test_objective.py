@@ -49,7 +49,12 @@ ODD = np.arange(len(MODELS_Y)) % 2 == 1
 def models_objective(X=MODELS_X, y=MODELS_Y, features="mask", **options):
     options = {"filters": ["anova_f"], "expected_n_features": 4, "cv": 3, **options}
     return FeatureSelectionObjective(
-        make_pipeline(StandardScaler(), SVC()), X, y, space=SPACE, representation=features, **options
+        make_pipeline(StandardScaler(), SVC()),
+        X,
+        y,
+        space=SPACE,
+        representation=features,
+        **options,
     )
 
 
@@ -457,7 +462,9 @@ def test_measures_of_models_and_sets_together():
 
 
 def test_filter_trials_remember_the_mask_of_all_data():
-    found = objective(GaussianNB(), representation="single_filter", filters=["anova_f", "variance"])
+    found = objective(
+        GaussianNB(), representation="single_filter", filters=["anova_f", "variance"]
+    )
     study = run(found, trials=4)
     ensemble = FilterEnsemble(["anova_f", "variance"], random_state=0).fit(X, Y)
     for trial in study.trials:

@@ -33,7 +33,13 @@ SPACE = {"var_smoothing": FloatDistribution(1e-9, 1, log=True)}
 
 
 def objective(X=X, y=Y, **options):
-    options = {"filters": ["anova_f"], "expected_n_features": 4, "cv": 3, "space": SPACE, **options}
+    options = {
+        "filters": ["anova_f"],
+        "expected_n_features": 4,
+        "cv": 3,
+        "space": SPACE,
+        **options,
+    }
     return FeatureSelectionObjective(GaussianNB(), X, y, **options)
 
 
@@ -142,7 +148,10 @@ def test_the_same_objective_goes_on(made):
         ({"feature_names": [f"y{j}" for j in range(13)]}, "no longer there: 'x0'.*new: 'y0'"),
         ({"feature_groups": {"g": ["x0", "x1"]}}, "12 now, no longer there: 'x0', 'x1', new: 'g'"),
         ({"fixed_features": ["x3"]}, r"fixed features \[\] in the study, \['x3'\] now"),
-        ({"feature_costs": {"x2": 7}, "measures": ["error", "fraction"]}, "'x2' costs 1.0 in the study"),
+        (
+            {"feature_costs": {"x2": 7}, "measures": ["error", "fraction"]},
+            "'x2' costs 1.0 in the study",
+        ),
         ({"representation": "filter_ensemble"}, "feature representation .*filter_ensemble.* now"),
         ({"representation": MaskFeatures(form="packed")}, "'form': 'packed'"),
         ({"representation": None}, "feature representation"),

@@ -17,7 +17,7 @@ from optuna_mofs import (
 X, Y = load_wine(return_X_y=True)
 X, Y = X[::2], Y[::2]
 P = X.shape[1]
-FAST = {"filters": ["anova_f"], "mean_size": 3, "cv": 3}
+FAST = {"filters": ["anova_f"], "expected_n_features": 3, "cv": 3}
 TREE = DecisionTreeClassifier(max_depth=3)
 DEPTH = {"max_depth": IntDistribution(1, 5)}
 

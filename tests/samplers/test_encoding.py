@@ -163,7 +163,7 @@ def described(features: object, p: int = 60) -> StudyDescription:
     return StudyDescription(features=table, representation=features.bind(table))  # type: ignore[attr-defined]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(arrays(float, (3, 2), elements=st.floats(0, 1)))
 def test_there_and_back(rows: np.ndarray) -> None:
     warp = InputWarping(["C", "fraction"], described(FilterEnsembleFeatures()))

@@ -1,18 +1,25 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from optuna_mofs.features._representation import MaskFeatures, weights_from_raw
+from optuna_mofs.features._table import FeatureTable
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers._initial_design import (
+    RandomDesign,
     gower_distances,
     latin_hypercube,
     thin,
     thinned_design,
 )
+from optuna_mofs.study._description import StudyDescription
+from optuna_mofs.testing.problems import _table, make_study, mixed
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(1, 40), st.integers(0, 6), st.integers(0, 99))
 def test_one_point_in_each_slice(count: int, d: int, seed: int) -> None:
     design = latin_hypercube(np.random.default_rng(seed), count, d)
@@ -30,7 +37,7 @@ def test_gower_by_hand() -> None:
     np.testing.assert_array_equal(np.diag(found), 0)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(3, 30), st.integers(1, 30), st.integers(0, 99))
 def test_thinning_drops_one_of_the_closest_pair(count: int, keep: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -64,3 +71,72 @@ def test_thinned_design_is_spread_better_than_chance() -> None:
     thinned = thinned_design(rng, sample, np.zeros(3, dtype=bool), 20)
     assert len(thinned) == 20
     assert least(thinned) > 2 * np.mean([least(rng.random((20, 3))) for _ in range(20)])
+
+
+def with_features(table: FeatureTable) -> History:
+    return History(StudyDescription(table, MaskFeatures(form="packed").bind(table)))
+
+
+def test_mask_samplers_take_turns_by_trial_number() -> None:
+    design = RandomDesign(("bernoulli", "geometric"))
+    history = with_features(_table(60))
+    made = [design(np.random.default_rng(0), history, number) for number in range(4)]
+    names = [proposal.note.operator for proposal in made]
+    assert names == ["initial_bernoulli", "initial_geometric"] * 2
+    rng = np.random.default_rng(0)
+    sizes = [design(rng, history, n).mask.sum() for n in range(40)]  # type: ignore[union-attr]
+    assert np.mean(sizes[::2]) > 25
+    assert np.mean(sizes[1::2]) < 8
+
+
+def test_filter_weights_are_uniform_on_the_simplex() -> None:
+    history = with_features(_table(60))
+    rng = np.random.default_rng(0)
+    weights = np.array(
+        [
+            weights_from_raw(np.array(RandomDesign()(rng, history, n).note.filter_weights))
+            for n in range(600)
+        ]
+    )
+    assert weights.sum(axis=1) == pytest.approx(1)
+    # Of two weights each is uniform.
+    assert np.quantile(weights[:, 0], [0.1, 0.5, 0.9]) == pytest.approx([0.1, 0.5, 0.9], abs=0.06)
+
+
+def test_a_random_design_without_filters() -> None:
+    history = with_features(FeatureTable(names=tuple(f"f{j}" for j in range(50))))
+    for number in range(6):
+        made = RandomDesign()(np.random.default_rng(number), history, number)
+        assert made.note.filter_weights == ()
+        assert made.mask is not None
+        assert made.mask.shape == (50,)
+
+
+def test_a_random_design_without_features() -> None:
+    study = make_study("mixed")
+    study.optimize(mixed, n_trials=3)
+    history = History()
+    history.update(study)
+    made = RandomDesign()(np.random.default_rng(0), history, 3)
+    assert made.note.operator == "random"
+    assert made.mask is None
+    assert set(history.space.decode(made.row)) == set(study.trials[0].params)
+
+
+def test_hyperparameters_are_uniform() -> None:
+    study = make_study("mixed")
+    study.optimize(mixed, n_trials=3)
+    history = History()
+    history.update(study)
+    rng = np.random.default_rng(0)
+    rows = np.array([RandomDesign()(rng, history, n).row for n in range(400)])
+    numbers = rows[:, ~history.space.categorical]
+    assert numbers.mean(axis=0) == pytest.approx(np.full(numbers.shape[1], 0.5), abs=0.06)
+    assert numbers.std(axis=0) == pytest.approx(
+        np.full(numbers.shape[1], 1 / np.sqrt(12)), abs=0.03
+    )
+
+
+def test_unknown_mask_samplers_raise() -> None:
+    with pytest.raises(ValueError, match="mask sampler must be one of .*Did you mean 'ensemble'"):
+        RandomDesign(("ensembel",))

@@ -13,7 +13,7 @@ from optuna_mofs.samplers._mask_operators import (
     size_keeping_mutation,
 )
 
-quick = settings(deadline=None, max_examples=40)
+quick = settings(max_examples=40)
 masks = st.lists(st.booleans(), min_size=12, max_size=12).map(np.array)
 
 

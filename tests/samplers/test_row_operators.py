@@ -33,7 +33,7 @@ SPACE = SearchSpace(
 SEEDS = st.integers(0, 10_000)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(SEEDS)
 def test_children_are_in_the_space(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -48,7 +48,7 @@ def test_children_are_in_the_space(seed: int) -> None:
         assert set(SPACE.decode(child)) == set(SPACE.names)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(SEEDS)
 def test_categories_come_from_a_parent(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -125,7 +125,7 @@ DIFFERENTIAL_SPACE = SearchSpace(
 seeds = st.integers(0, 10_000)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=seeds, rounded=st.booleans())
 def test_children_are_valid_rows(seed, rounded):
     rng = np.random.default_rng(seed)
@@ -191,7 +191,7 @@ def test_mutation_is_small_and_rare():
     assert np.median(np.abs(made[:, 2] - 0.5)[changed[:, 2]]) < 0.06
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=seeds)
 def test_masks_take_bits_only_where_the_two_disagree(seed):
     rng = np.random.default_rng(seed)

@@ -25,7 +25,7 @@ def test_maximized_metrics_are_flipped_once_and_back():
     study = make_study([[1.0, 2.0], [3.0, 0.0]], ["maximize", "minimize"])
     points = read_points(study)
     assert points.losses.tolist() == [[-1.0, 2.0], [-3.0, 0.0]]
-    assert points.flip(points.losses).tolist() == [[1.0, 2.0], [3.0, 0.0]]
+    assert points.to_values(points.losses).tolist() == [[1.0, 2.0], [3.0, 0.0]]
     assert not np.signbit(read_points(make_study([[0.0]], ["maximize"])).losses).any()
 
 

@@ -60,7 +60,7 @@ def test_many_features_and_one_trial():
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=40), st.integers(1, 8))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_bins_hold_every_trial_once_in_order_of_size(sizes, most):
     array = np.sort(np.array(sizes))
     parts = size_bins(array, most)

@@ -44,7 +44,7 @@ def test_one_trial():
 
 
 @given(st.lists(st.integers(-9, 9), min_size=1, max_size=20), st.integers(1, 25))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_moving_means(values, window):
     rows = np.array(values, dtype=float)[:, None]
     expected = [np.mean(values[max(0, i + 1 - window) : i + 1]) for i in range(len(values))]

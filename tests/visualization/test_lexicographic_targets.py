@@ -27,7 +27,7 @@ ORDERS = st.builds(
     arrays(np.float64, st.tuples(st.integers(1, 10), st.just(3)), elements=st.integers(0, 6)),
     ORDERS,
 )
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_targets_and_picks_are_those_of_all_trials_so_far(losses, order):
     targets, best = targets_over_time(losses, order)
     for i in range(len(losses)):

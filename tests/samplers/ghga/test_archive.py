@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from optuna_mofs.samplers.ghga._archive import Archive, Dominance
 from optuna_mofs.samplers.ghga._state import dynamic_cost
 
-quick = settings(deadline=None, max_examples=40)
+quick = settings(max_examples=40)
 
 set_lists = st.integers(1, 70).flatmap(
     lambda p: st.lists(
@@ -154,7 +154,7 @@ def test_which_sets_hold_which(masks: list[np.ndarray], cut: int) -> None:
 trials = st.lists(st.tuples(st.integers(0, 15), st.integers(0, 6)), min_size=1, max_size=40)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(trials, st.sampled_from([1, 2, 5]))
 def test_updates_give_what_a_comparison_of_all_sets_gives(
     added: list[tuple[int, int]], at_a_time: int

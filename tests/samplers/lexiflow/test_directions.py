@@ -28,7 +28,7 @@ from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._trial_note import NOTE, History
 from optuna_mofs.testing.problems import PROBLEMS, make_study, mixed
 
-quick = settings(deadline=None, max_examples=60)
+quick = settings(max_examples=60)
 
 SPACE = SearchSpace(
     {
@@ -295,7 +295,13 @@ def test_a_design_has_a_slice_for_each_trial() -> None:
 def test_a_point_that_the_study_cannot_have(start: dict[str, Any], message: str) -> None:
     X, y = load_wine(return_X_y=True)
     objective = FeatureSelectionObjective(
-        SVC(), X, y, space=START_SPACE, features=None, measures=["error", "training_error"], cv=2
+        SVC(),
+        X,
+        y,
+        space=START_SPACE,
+        representation=None,
+        measures=["error", "training_error"],
+        cv=2,
     )
     study = objective.create_study(sampler=LexiFlowSampler(start=start, seed=0))
     with pytest.raises(ValueError, match=message):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from optuna_mofs.fronts._lexicographic import LexicographicOrder
 from optuna_mofs.samplers.lexiflow._local_search import LocalSearchReplay, Rules
 
-quick = settings(deadline=None, max_examples=60)
+quick = settings(max_examples=60)
 ORDER = LexicographicOrder.of(2, tolerances=[1.0, 0.0]).after_violations()
 RULES = Rules(first_step=0.2, least_step=0.05, most_failures=2)
 

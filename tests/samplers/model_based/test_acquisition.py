@@ -121,7 +121,7 @@ def test_trials_of_a_study_look_beyond(sampler: Any, features: str) -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     X, y = make_classification(60, 30, n_informative=4, random_state=0)
     objective = FeatureSelectionObjective(
-        GaussianNB(), X, y, features=features, filters=["auc", "anova_f"], cv=2
+        GaussianNB(), X, y, representation=features, filters=["auc", "anova_f"], cv=2
     )
     for wanted in (True, False):
         study = objective.create_study(sampler=sampler(seed=0, start_size=8, look_beyond=wanted))

@@ -109,7 +109,7 @@ def test_a_study_does_not_try_the_same_feature_alone_again_and_again(
         GaussianNB(),
         X,
         y,
-        features=features,
+        representation=features,
         cv=2,
         filters=["auc", "anova_f"],
         space={"var_smoothing": FloatDistribution(1e-9, 1.0, log=True)},

@@ -47,7 +47,7 @@ def test_violations_come_last() -> None:
     assert scaled[1].max() < scaled[0].min() < scaled[2].min()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(arrays(float, (6, 2), elements=st.floats(-5, 5)), st.integers(0, 50))
 def test_scaling_and_norm_keep_dominance(values: np.ndarray, number: int) -> None:
     scaled = Scale.of(values, np.zeros(6))(values, np.zeros(6))

@@ -178,7 +178,7 @@ def test_among_feature_sets_uncertainty_attracts_more(
     X, y = make_classification(60, 8, random_state=0)
     space = {"var_smoothing": FloatDistribution(1e-9, 1.0, log=True)}
     objective = FeatureSelectionObjective(
-        GaussianNB(), X, y, space=space, features=features, measures=["error"], cv=2
+        GaussianNB(), X, y, space=space, representation=features, measures=["error"], cv=2
     )
     study = objective.create_study(
         sampler=ParEGOSampler(seed=0, start_size=6, search=FAST, **options)
@@ -197,7 +197,7 @@ def test_few_features_have_as_much_room_as_many() -> None:
     X, y = make_classification(80, 63, n_informative=4, random_state=0)
     for features in ("filter_ensemble", "single_filter"):
         objective = FeatureSelectionObjective(
-            GaussianNB(), X, y, features=features, filters=["auc", "anova_f"], cv=2
+            GaussianNB(), X, y, representation=features, filters=["auc", "anova_f"], cv=2
         )
         study = objective.create_study(sampler=ParEGOSampler(seed=0, start_size=20, search=FAST))
         study.optimize(objective, n_trials=24)
@@ -212,7 +212,7 @@ def test_few_features_have_as_much_room_as_many() -> None:
 def test_the_start_has_the_empty_set_once(measures: list[str], empty: int) -> None:
     X, y = make_classification(60, 12, random_state=0)
     objective = FeatureSelectionObjective(
-        GaussianNB(), X, y, features="filter_ensemble", filters=["auc"], cv=2, measures=measures
+        GaussianNB(), X, y, representation="filter_ensemble", filters=["auc"], cv=2, measures=measures
     )
     study = objective.create_study(sampler=ParEGOSampler(seed=0, start_size=8))
     study.optimize(objective, n_trials=8)

@@ -89,7 +89,7 @@ def test_only_active_parameters() -> None:
     assert not np.isnan(found[found[:, 0] == 1]).any()
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.integers(0, 999), st.sampled_from([0.01, 0.3]))
 def test_neighbors_are_legal_and_near(seed: int, step: float) -> None:
     rng = np.random.default_rng(seed)

@@ -17,7 +17,7 @@ def added(points: np.ndarray, front: np.ndarray, reference: np.ndarray) -> np.nd
     )
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(2, 3), st.integers(1, 9), st.integers(0, 10_000))
 def test_gain_is_the_added_hypervolume(m: int, size: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

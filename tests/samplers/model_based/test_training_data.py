@@ -33,7 +33,7 @@ def view_of(features: str) -> TrainingData:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     X, y = make_classification(60, 40, n_informative=4, random_state=0)
     objective = FeatureSelectionObjective(
-        GaussianNB(), X, y, features=features, filters=["auc", "anova_f"], cv=2
+        GaussianNB(), X, y, representation=features, filters=["auc", "anova_f"], cv=2
     )
     study = objective.create_study(sampler=FilterEnsembleNSGA2Sampler(seed=0))
     study.optimize(objective, n_trials=9)
@@ -97,7 +97,7 @@ def test_a_norm_has_room_for_what_matters() -> None:
 SIZES = np.array([1, 7, 3, 3, 12])
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.floats(-5, 5), st.sampled_from([-2.0, 1 / 60, 1.0]), st.integers(0, 60))
 def test_a_line_is_found_and_continued(start: float, slope: float, size: int) -> None:
     rough = np.array([0.3, 0.1, 0.4, 0.5, 0.2])
@@ -108,7 +108,7 @@ def test_a_line_is_found_and_continued(start: float, slope: float, size: int) ->
     np.testing.assert_allclose(found[0, 1], start + slope * size, atol=1e-9)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(arrays(float, (5, 2), elements=st.floats(0, 1)))
 def test_one_trial_off_the_line_is_enough(values: np.ndarray) -> None:
     values = values.copy()

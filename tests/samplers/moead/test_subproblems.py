@@ -15,7 +15,7 @@ from optuna_mofs.samplers.moead._subproblems import (
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(count=st.integers(4, 40), m=st.integers(1, 6))
 def test_weights_are_on_the_simplex_and_differ(count, m):
     weights = simplex_points(count, m)
@@ -117,7 +117,7 @@ def test_scales_do_not_matter_where_they_are_normalized():
     assert unscaled.tolist() != members(values, belongs, normalize=False).tolist()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10_000), cut=st.integers(1, 29), late=st.integers(0, 28))
 def test_the_state_is_a_function_of_the_history(seed, cut, late):
     """Whatever was asked in between, and in whichever order trials came."""

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import optuna
 import pytest
@@ -7,25 +9,46 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from optuna.distributions import FloatDistribution
-from optuna.trial import create_trial
+from optuna.trial import Trial, TrialState, create_trial
 
+from optuna_mofs import FeatureTable, FilterEnsembleNSGA2Sampler, MaskFeatures, suggest_features
 from optuna_mofs.fronts._dominance import pareto_ranks
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers.nsga2 import _population as module
 from optuna_mofs.samplers.nsga2._population import (
-    HypervolumeParents,
+    Generation,
+    HypervolumeSelection,
     Population,
+    TournamentSelection,
+    TriedMasks,
     _hypervolume_shares,
     binary_tournament,
     crowding_distances,
     survivors,
-    tournament_parents,
 )
+from optuna_mofs.samplers.nsga2._sampler import NSGA2Settings
 from optuna_mofs.study._description import MeasureDescription, StudyDescription
 
 
 def growing(done: int) -> int:
     return max(3, done // 4)
+
+
+class Trials:
+    """A history that holds nothing but values and violations."""
+
+    def __init__(self, values: Any, violations: Any, numbers: Any = None) -> None:
+        self.numbers = np.arange(len(values)) if numbers is None else np.asarray(numbers)
+        self.values, self.violations = values, violations
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+def followed(population: Population, values: Any, violations: Any, numbers: Any = None) -> Any:
+    """The generation after these trials."""
+    population.follow(Trials(values, violations, numbers))  # type: ignore[arg-type]
+    return population.current
 
 
 def replayed(values, violations, *, mu, offspring, first):  # type: ignore[no-untyped-def]
@@ -45,58 +68,58 @@ def points(seed: int, count: int):  # type: ignore[no-untyped-def]
     return rng.integers(0, 9, (count, 2)).astype(float), violations
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 999),
     count=st.integers(0, 30),
     offspring=st.sampled_from([1, 4, 15]),
     first=st.sampled_from([2, 10]),
 )
-def test_incremental_is_replay(seed: int, count: int, offspring: int, first: int) -> None:
+def test_following_equals_replaying(seed: int, count: int, offspring: int, first: int) -> None:
     values, violations = points(seed, count)
-    population = Population(growing, offspring, first=first)
+    population = Population(growing, offspring, first)
     for n in range(count + 1):
-        found = population.of(np.arange(n), values[:n], violations[:n])
+        found = followed(population, values[:n], violations[:n])
         expected = replayed(
             values[:n], violations[:n], mu=growing, offspring=offspring, first=first
         )
-        np.testing.assert_array_equal(found[0], expected)
-        assert len(found[1]) == len(found[2]) == len(expected)
+        np.testing.assert_array_equal(found.members, expected)
+        assert len(found.ranks) == len(found.crowding) == len(expected)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(
     seed=st.integers(0, 999),
     order=st.permutations(range(16)),
     offspring=st.sampled_from([1, 5]),
     kept=st.sampled_from([2, 200]),
 )
-def test_late_trials_take_their_place(
+def test_a_late_trial_takes_its_place(
     seed: int, order: list[int], offspring: int, kept: int
 ) -> None:
     values, violations = points(seed, 16)
-    population = Population(growing, offspring, first=4)
-    before = module._KEPT
-    module._KEPT = kept  # also when so late that what is kept does not reach back
+    population = Population(growing, offspring, 4)
+    before = module._MAX_GENERATIONS
+    module._MAX_GENERATIONS = kept  # 2: too few to reach back to a late trial
     try:
-        for told in range(1, 17):
-            numbers = np.sort(order[:told])
-            found = population.of(numbers, values[numbers], violations[numbers])[0]
+        for n_completed in range(1, 17):
+            numbers = np.sort(order[:n_completed])
+            found = followed(population, values[numbers], violations[numbers], numbers).members
             expected = replayed(
                 values[numbers], violations[numbers], mu=growing, offspring=offspring, first=4
             )
             np.testing.assert_array_equal(found, expected)
     finally:
-        module._KEPT = before
+        module._MAX_GENERATIONS = before
 
 
-def test_a_generation_at_a_time() -> None:
+def test_the_population_changes_once_per_generation() -> None:
     values, violations = points(1, 200)
-    population = Population(lambda done: 20, 15, first=80)
+    population = Population(lambda done: 20, 15, 80)
     sizes, changes = [], []
     last: list[int] = []
     for n in range(201):
-        members = population.of(np.arange(n), values[:n], violations[:n])[0].tolist()
+        members = followed(population, values[:n], violations[:n]).members.tolist()
         if members != last:
             changes.append(n)
         sizes.append(len(members))
@@ -108,11 +131,11 @@ def test_a_generation_at_a_time() -> None:
     assert set(sizes[80:]) == {20}
 
 
-def test_it_grows() -> None:
+def test_the_population_grows() -> None:
     values, violations = points(0, 100)
-    population = Population(growing, 1, first=4)
+    population = Population(growing, 1, 4)
     sizes = [
-        len(population.of(np.arange(n), values[:n], violations[:n])[0]) for n in (4, 40, 60, 100)
+        len(followed(population, values[:n], violations[:n]).members) for n in (4, 40, 60, 100)
     ]
     assert sizes == [3, 10, 15, 25]
 
@@ -120,18 +143,18 @@ def test_it_grows() -> None:
 @pytest.mark.parametrize("unique", [True, False])
 def test_points_of_equal_values(unique: bool) -> None:
     values = np.array([[0.0, 1.0]] * 6 + [[2.0, 2.0]])
-    population = Population(lambda done: 3, 1, first=7, unique=unique)
-    members = population.of(np.arange(7), values, np.zeros(7))[0].tolist()
+    population = Population(lambda done: 3, 1, 7, eliminate_duplicates=unique)
+    members = followed(population, values, np.zeros(7)).members.tolist()
     # Equal points come last, even after a dominated one.
     assert (6 in members) == unique
 
 
 def test_feasible_points_survive() -> None:
     values = np.array([[0.0, 0.0], [5.0, 5.0], [6.0, 6.0], [-1.0, -1.0]])
-    population = Population(lambda done: 2, 1, first=4)
-    members, ranks, _ = population.of(np.arange(4), values, np.array([1.0, 0.0, 0.0, 2.0]))
-    assert members.tolist() == [1, 2]
-    assert ranks.tolist() == [0, 1]
+    population = Population(lambda done: 2, 1, 4)
+    found = followed(population, values, np.array([1.0, 0.0, 0.0, 2.0]))
+    assert found.members.tolist() == [1, 2]
+    assert found.ranks.tolist() == [0, 1]
 
 
 X = FloatDistribution(0, 1)
@@ -153,7 +176,7 @@ def history_of(values: list[list[float]], worst: float | None = None) -> History
 def drawn(selection, history: History, members, ranks, crowding=None, n: int = 3000):  # type: ignore[no-untyped-def]
     members, ranks = np.array(members), np.array(ranks)
     crowding = np.zeros(len(members)) if crowding is None else np.array(crowding)
-    draw = selection(history, members, ranks, crowding)
+    draw = selection(history, Generation(len(history), members, ranks, crowding))
     rng = np.random.default_rng(0)
     found = np.array([draw(rng) for _ in range(n)])
     return {int(m): float(np.mean(found == m)) for m in members}
@@ -173,18 +196,18 @@ def test_points_outside_the_reference_have_no_share() -> None:
     np.testing.assert_allclose(shares, [0, 1, 0])
 
 
-def test_all_outside_share_evenly() -> None:
+def test_points_outside_the_reference_have_equal_shares() -> None:
     values = np.array([[5.0, 9.0], [9.0, 5.0]])
     np.testing.assert_allclose(_hypervolume_shares(values, np.array([4.0, 4.0])), [0.5, 0.5])
 
 
-def test_infinite_values_share_evenly_rather_than_nan() -> None:
+def test_infinite_values_have_equal_shares() -> None:
     values = np.array([[-1e300, -1e299], [-1e299, -1e300]])
     np.testing.assert_allclose(_hypervolume_shares(values, np.array([4.0, 4.0])), [0.5, 0.5])
 
 
 @pytest.mark.parametrize("objectives", [5, 7])
-def test_many_objectives_share_evenly(objectives: int) -> None:
+def test_many_objectives_have_equal_shares(objectives: int) -> None:
     values = np.eye(objectives)
     shares = _hypervolume_shares(values, np.full(objectives, 4.0))
     np.testing.assert_allclose(shares, 1 / objectives)
@@ -192,31 +215,31 @@ def test_many_objectives_share_evenly(objectives: int) -> None:
 
 def test_draws_follow_the_shares() -> None:
     history = history_of([[0.0, 3.0], [1.0, 1.0], [3.0, 0.0], [3.5, 3.5]], worst=4.0)
-    found = drawn(HypervolumeParents(share=1.0, even=0.0), history, range(4), [0, 0, 0, 1])
+    found = drawn(HypervolumeSelection(prob=1.0, uniform=0.0), history, range(4), [0, 0, 0, 1])
     assert found == pytest.approx({0: 1 / 6, 1: 4 / 6, 2: 1 / 6, 3: 0}, abs=0.03)
-    found = drawn(HypervolumeParents(share=1.0, even=1.0), history, range(4), [0, 0, 0, 1])
+    found = drawn(HypervolumeSelection(prob=1.0, uniform=1.0), history, range(4), [0, 0, 0, 1])
     assert found == pytest.approx({0: 1 / 3, 1: 1 / 3, 2: 1 / 3, 3: 0}, abs=0.03)
-    half = drawn(HypervolumeParents(share=0.5, even=0.0), history, range(4), [0, 0, 0, 1])
-    assert 0 < half[3] < 0.1, "by tournament dominated ones have their turn"
+    half = drawn(HypervolumeSelection(prob=0.5, uniform=0.0), history, range(4), [0, 0, 0, 1])
+    assert 0 < half[3] < 0.1, "dominated members are drawn by tournament"
 
 
 def test_members_are_positions_in_the_history() -> None:
     history = history_of([[9.0, 9.0]] * 5 + [[0.0, 1.0], [1.0, 0.0]])
-    for selection in (HypervolumeParents(), tournament_parents):
+    for selection in (HypervolumeSelection(), TournamentSelection()):
         found = drawn(selection, history, [5, 6], [0, 0], n=200)
         assert found.keys() == {5, 6}
         assert min(found.values()) > 0.3
 
 
-def test_of_infeasible_members_the_least_violating_are_the_front() -> None:
+def test_the_least_violating_members_are_the_front_if_none_is_feasible() -> None:
     history = history_of([[0.0, 0.0], [5.0, 5.0], [4.0, 6.0]], worst=9.0)
-    found = drawn(HypervolumeParents(share=1.0), history, range(3), [2, 1, 1])
+    found = drawn(HypervolumeSelection(prob=1.0), history, range(3), [2, 1, 1])
     assert found[0] == 0
 
 
 def test_tournament_prefers_rank_then_crowding() -> None:
     history = history_of([[0.0, 0.0]] * 3)
-    found = drawn(tournament_parents, history, range(3), [0, 0, 1], [1.0, 2.0, 9.0])
+    found = drawn(TournamentSelection(), history, range(3), [0, 0, 1], [1.0, 2.0, 9.0])
     # Against itself and the two others: 5/9, 3/9, 1/9.
     assert found == pytest.approx({0: 3 / 9, 1: 5 / 9, 2: 1 / 9}, abs=0.03)
 
@@ -244,7 +267,7 @@ def _ranks_by_peeling(values: np.ndarray) -> np.ndarray:
     return ranks
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(POINTS)
 def test_ranks_are_those_of_peeling(values: np.ndarray) -> None:
     np.testing.assert_array_equal(
@@ -252,7 +275,7 @@ def test_ranks_are_those_of_peeling(values: np.ndarray) -> None:
     )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(POINTS, st.data())
 def test_infeasible_points_come_last_by_violation(values: np.ndarray, data: st.DataObject) -> None:
     violations = np.array(
@@ -276,7 +299,7 @@ def test_crowding_by_hand() -> None:
     assert crowding_distances(values, ranks, normalize=False)[1] == 8.0
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(POINTS, st.integers(1, 30))
 def test_survivors_are_the_best(values: np.ndarray, count: int) -> None:
     best, ranks, crowding = survivors(values, np.zeros(len(values)), count)
@@ -288,9 +311,100 @@ def test_survivors_are_the_best(values: np.ndarray, count: int) -> None:
         assert ranks.max() <= every[lost].min()
 
 
-def test_survival_tournament_prefers_rank_then_crowding() -> None:
+def test_binary_tournament_prefers_rank_then_crowding() -> None:
     rng = np.random.default_rng(0)
     wins = [binary_tournament(rng, np.array([0, 1]), np.array([0.0, 9.0])) for _ in range(200)]
     assert 0.65 < np.mean(np.array(wins) == 0) < 0.85  # loses only against itself
     wins = [binary_tournament(rng, np.array([0, 0]), np.array([0.0, 9.0])) for _ in range(200)]
     assert 0.65 < np.mean(np.array(wins) == 1) < 0.85
+
+
+# ---- masks that were tried -----------------------------------------------------------------------
+
+TABLE = FeatureTable(names=tuple("abcd"))
+DESCRIBED = StudyDescription(TABLE, MaskFeatures().bind(TABLE))
+
+
+def _study(masks: list[str]) -> optuna.Study:
+    study = optuna.create_study(directions=["minimize"] * 2)
+    codec = DESCRIBED.representation.codec  # type: ignore[union-attr]
+    for text in masks:
+        params, _ = codec.encode(_mask(text))
+        study.add_trial(
+            create_trial(
+                state=TrialState.COMPLETE,
+                values=[0.0, 0.0],
+                params={**params, "x": 0.5},
+                distributions={**codec.distributions, "x": FloatDistribution(0, 1)},
+            )
+        )
+    return study
+
+
+def _mask(text: str) -> np.ndarray:
+    return np.array([bit == "1" for bit in text])
+
+
+def _tried(masks: list[str]) -> TriedMasks:
+    history = History(DESCRIBED)
+    history.update(_study(masks))
+    tried = TriedMasks()
+    tried.follow(history)
+    return tried
+
+
+@pytest.mark.parametrize(
+    ("mask", "parent", "fixed", "wasted"),
+    [
+        ("1100", None, False, True),
+        ("1100", "0110", False, True),
+        ("1100", "1100", False, False),  # other hyperparameters for the parent's mask
+        ("1110", "1100", False, False),
+        ("0000", "0000", False, True),  # nothing to tune without features
+        ("0000", "0000", True, False),
+    ],
+)
+def test_masks_that_waste_a_trial(mask: str, parent: str | None, fixed: bool, wasted: bool) -> None:
+    tried = _tried(["1100", "0000", "0110"])
+    before = None if parent is None else _mask(parent)
+    assert tried.is_wasteful(_mask(mask), before, has_fixed=fixed) == wasted
+
+
+def test_masks_of_late_trials_are_added() -> None:
+    study = _study(["1100", "1010"])
+    running = study.ask({"x": FloatDistribution(0, 1)})
+    history, tried = History(DESCRIBED), TriedMasks()
+    study.add_trial(_study(["0001"]).trials[0])
+    history.update(study)
+    tried.follow(history)
+    codec = DESCRIBED.representation.codec  # type: ignore[union-attr]
+    for name, value in codec.encode(_mask("0111"))[0].items():
+        study._storage.set_trial_param(
+            running._trial_id, name, float(value), codec.distributions[name]
+        )
+    study.tell(running, [0.0, 0.0])
+    history.update(study)
+    tried.follow(history)
+    for text in ("1100", "1010", "0001", "0111"):
+        assert tried.is_wasteful(_mask(text), None, has_fixed=False)
+
+
+def test_the_empty_set_is_tried_once() -> None:
+    def objective(trial: Trial) -> tuple[float, float]:
+        mask = suggest_features(trial, 20)
+        C = trial.suggest_float("C", 0.01, 100, log=True)
+        return (1.0 if not mask[:3].any() else 1 / (1 + mask[:3].sum())) + C / 1e3, mask.mean()
+
+    def empty(repeat: bool) -> int:
+        sampler = FilterEnsembleNSGA2Sampler(
+            seed=0,
+            n_startup_trials=15,
+            settings=NSGA2Settings(allow_repeated_masks=repeat),
+        )
+        study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
+        study.optimize(objective, n_trials=60)
+        return sum(t.values[1] == 0 for t in study.trials)
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    assert empty(repeat=False) <= 1
+    assert empty(repeat=True) > 3

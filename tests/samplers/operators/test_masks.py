@@ -84,7 +84,7 @@ def test_filters_decide_which_features() -> None:
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS)
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 1000), size=st.integers(0, P))
 def test_mutations_do_not_change_their_input(mutation, seed: int, size: int) -> None:  # type: ignore[no-untyped-def]
     rng = np.random.default_rng(seed)

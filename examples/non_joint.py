@@ -38,7 +38,7 @@ ensemble = FilterEnsembleFeatures(ranks="all")
 
 def objective(features, measures=("error", "fraction")):
     return FeatureSelectionObjective(
-        svm, X, y, space=space, features=features, measures=measures, cv=3
+        svm, X, y, space=space, representation=features, measures=measures, cv=3
     )
 
 

@@ -118,7 +118,7 @@ def _searches() -> Iterator[Study]:
         100,
     )
     bayes = FeatureSelectionObjective(
-        GaussianNB(), X, y, features=FilterEnsembleFeatures(ranks="all"), cv=3
+        GaussianNB(), X, y, representation=FilterEnsembleFeatures(ranks="all"), cv=3
     )
     yield _run(bayes, "filter ensemble", NSGAIISampler(seed=0, population_size=20), 200)
     X, y = make_classification(

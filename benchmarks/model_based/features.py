@@ -66,7 +66,7 @@ def objective(
         "single": lambda: SingleFilterFeatures(ranks="all"),
     }[form]()
     made = FeatureSelectionObjective(
-        model, X[kept], y[kept], space=space, features=features, cv=folds
+        model, X[kept], y[kept], space=space, representation=features, cv=folds
     )
     if form != "ensemble":
         made.ranking = objective(folder, task, rows, folds, "ensemble").ranking

@@ -23,7 +23,7 @@ from optuna_mofs.history._search_space import SearchSpace
 class _Problem(ElementwiseProblem):  # type: ignore[misc]
     def __init__(self, objective: FeatureSelectionObjective, study: Study) -> None:
         self.objective, self.study = objective, study
-        self.names = objective.layout.names
+        self.names = objective.table.names
         self.space = SearchSpace(objective.space)
         n = len(self.names) + len(self.space)
         super().__init__(n_var=n, n_obj=2, xl=np.zeros(n), xu=np.ones(n))
@@ -69,7 +69,11 @@ class _Mutation(Mutation):  # type: ignore[misc]
 
 
 def run_pymoo(
-    objective: FeatureSelectionObjective, study: Study, mean_size: float, n_trials: int, seed: int
+    objective: FeatureSelectionObjective,
+    study: Study,
+    expected_n_features: float,
+    n_trials: int,
+    seed: int,
 ) -> None:
     """Fill a study (of the bits form) with the trials of pymoo's NSGA-II."""
     problem = _Problem(objective, study)
@@ -77,6 +81,6 @@ def run_pymoo(
     rng = np.random.default_rng(seed)
     start = rng.random((50, problem.n_var))
     for row in start:
-        row[:p] = subset_of_size(rng, geometric_size(rng, mean_size, p), p)
+        row[:p] = subset_of_size(rng, geometric_size(rng, expected_n_features, p), p)
     algorithm = NSGA2(pop_size=50, sampling=start, crossover=_Crossover(p), mutation=_Mutation(p))
     minimize(problem, algorithm, ("n_eval", n_trials), seed=seed, verbose=False)

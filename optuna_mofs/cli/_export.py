@@ -104,7 +104,7 @@ def fitted(objective: FeatureSelectionObjective, table: Table, trial: Any) -> Pi
 
     try:
         estimator = objective.refit(trial).named_steps["estimator"]
-        columns = [table.names[j] for j in objective.layout.columns_of(objective.mask_for(trial))]
+        columns = [table.names[j] for j in objective.table.columns_of(objective.mask_for(trial))]
     except ValueError as error:
         raise CommandError(
             f"The model of trial {trial.number} cannot be fitted: {error}"
@@ -136,7 +136,7 @@ def _check(study: Study, objective: FeatureSelectionObjective) -> None:
         objective.attach(study)
     except ValueError as error:
         mine = None if known is None or known.features is None else known.features.names
-        if mine != objective.layout.names:
+        if mine != objective.table.names:
             raise CommandError(str(error)) from error
         print(f"optuna-mofs: note: not what the study searched. {error}", file=sys.stderr)
 

@@ -195,7 +195,7 @@ def _dismiss(team: list[Any]) -> None:
 
 def failure(trials: list[FrozenTrial]) -> str:
     """Why the last trial that failed did so."""
-    reasons = [trial.user_attrs.get("failure") for trial in trials]
+    reasons = [trial.user_attrs.get("failure_reason") for trial in trials]
     last = [str(reason) for reason in reasons if reason]
     return f"The last one said: {last[-1]}" if last else "None of them said why."
 

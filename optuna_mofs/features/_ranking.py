@@ -131,8 +131,8 @@ def feature_table(
         feature_groups: Columns that are one feature (name of the feature to column names).
         fixed_features: Names of features that are always in.
         feature_costs: Cost of each feature, as a sequence or by name (1 for those not named).
-        expected_n_features: Expected number of features at the start of a search; by default that of
-            decision trees on the data.
+        expected_n_features: Expected number of features at the start of a search; by default
+            that of decision trees on the data.
         random_state: Seed of the filters.
 
     Example:

@@ -324,7 +324,7 @@ def get_representation(what: str | Representation | Mapping[str, Any]) -> Repres
     if not isinstance(kind, str) or kind not in _KINDS:
         classes = ", ".join(f"{cls.__name__}()" for cls in _KINDS.values())
         raise ValueError(
-            f"features must be one of {sorted(_KINDS)}, an object such as {classes}, "
+            f"representation must be one of {sorted(_KINDS)}, an object such as {classes}, "
             f"or None to keep all, but is {what!r}."
         )
     return _KINDS[kind](**options)

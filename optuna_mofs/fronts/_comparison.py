@@ -50,7 +50,7 @@ def shared_reference(studies: Sequence[Study], reference: Reference = None) -> d
         raise ValueError(f"No finished trial in {names}: nothing to compare. Run some trials.")
     if measured:
         losses = np.max([points.reference_losses(reference) for points in measured], axis=0)
-        given = first.flip(losses).tolist()
+        given = first.to_values(losses).tolist()
     return dict(zip(first.metric_names, map(float, given)))
 
 

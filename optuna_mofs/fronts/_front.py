@@ -117,7 +117,7 @@ class Front(Sequence[FrozenTrial]):
     @property
     def values(self) -> NDArray[np.float64]:
         """Values of the metrics, one row a trial."""
-        return self.points.flip(self._losses)
+        return self.points.to_values(self._losses)
 
     @property
     def directions(self) -> tuple[str, ...]:
@@ -128,13 +128,13 @@ class Front(Sequence[FrozenTrial]):
     def ideal(self) -> NDArray[np.float64]:
         """The best value of each metric on the front."""
         self._refuse_empty()
-        return self.points.flip(self._losses.min(axis=0))
+        return self.points.to_values(self._losses.min(axis=0))
 
     @property
     def nadir(self) -> NDArray[np.float64]:
         """The worst value of each metric on the front."""
         self._refuse_empty()
-        return self.points.flip(self._losses.max(axis=0))
+        return self.points.to_values(self._losses.max(axis=0))
 
     def to_frame(self) -> pd.DataFrame:
         """Return the front as a table, one row a trial, indexed by trial number.

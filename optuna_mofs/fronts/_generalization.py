@@ -88,7 +88,7 @@ def generalization(
     rows: dict[int, list[float]] = {}
     for trial in front:
         # The objective marks trials of equal parameters: they are one model, fitted once.
-        same = trial.user_attrs.get("repeat_of")
+        same = trial.user_attrs.get("duplicate_of")
         if same in rows:
             rows[trial.number] = rows[same]
             continue
@@ -107,9 +107,9 @@ def generalization(
         columns[f"{name}_test"] = tested[:, i]
     numbers = pd.Index(list(rows), name="number", dtype="int64")
     return Generalization(
-        hypervolume=hypervolume(points.flip(tested), bound),
-        optimization_hypervolume=hypervolume(points.flip(front.values), bound),
+        hypervolume=hypervolume(points.to_losses(tested), bound),
+        optimization_hypervolume=hypervolume(points.to_losses(front.values), bound),
         frame=pd.DataFrame(columns, index=numbers),
-        reference=dict(zip(front.metric_names, points.flip(bound).tolist())),
+        reference=dict(zip(front.metric_names, points.to_values(bound).tolist())),
         front=front,
     )

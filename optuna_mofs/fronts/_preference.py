@@ -95,7 +95,7 @@ class LexicographicPreference:
         """
         points = _with_feasible(read_points(study))
         order = self._bound(points.metric_names, points.signs)
-        targets = points.flip(order.targets(points.losses[points.feasible]))
+        targets = points.to_values(order.targets(points.losses[points.feasible]))
         return dict(zip(points.metric_names, targets.tolist()))
 
     def best(self, study: Study) -> FrozenTrial:

@@ -277,13 +277,14 @@ def check_names(names: set[str], features: Representation | None, table: Feature
     if len(table.free) == 0:
         raise ValueError(
             f"All {len(table)} features are fixed, so there are none to choose. "
-            "Pass features=None to tune only, or fix fewer."
+            "Pass representation=None to tune only, or fix fewer."
         )
     both = sorted(set(features.bind(table).distributions) & names)
     if both:
         raise ValueError(
             f"{both[0]!r} names a hyperparameter and a suggestion of features. Rename the column "
-            "or the step of the pipeline, or use features=MaskFeatures(form='packed', name=...)."
+            "or the step of the pipeline, or use "
+            "representation=MaskFeatures(form='packed', name=...)."
         )
 
 

@@ -21,11 +21,11 @@ class FeatureSelectionObjective(StudyObjective):
         space: Optuna distributions by parameter name (``"svc__C"`` in a pipeline), or a function
             of the trial that returns parameter values (conditional spaces; it is tried once
             before any trial), or None to select features only.
-        features: ``"mask"``, ``"filter_ensemble"``, ``"single_filter"``, or an object such as
-            :class:`MaskFeatures`; None keeps all features and only tunes.
+        representation: ``"mask"``, ``"filter_ensemble"``, ``"single_filter"``, or an object such
+            as :class:`MaskFeatures`; None keeps all features and only tunes.
         measures: Names (see :func:`optuna_mofs.measures.measure_names`), :class:`Measure` objects
             or functions of a :class:`Fold`. By default the error and the fraction of features, or
-            their cost when ``costs`` are given.
+            their cost when ``feature_costs`` are given.
         cv: Number of folds (shuffled, stratified for classes, ``groups`` kept together), a
             splitter, or an iterable of splits. The folds are drawn once, so that trials are
             comparable.
@@ -33,20 +33,20 @@ class FeatureSelectionObjective(StudyObjective):
         filters: Filters that guide the search or rank the features, by name or as functions.
         groups: Group of each row, never split over training and test fold.
         sample_weight: Weight of each row, for fitting and scoring.
-        costs: Cost of each feature, as a sequence or by name (1 for those not named).
+        feature_costs: Cost of each feature, as a sequence or by name (1 for those not named).
         feature_names: Names of the columns if X has none.
         feature_groups: Columns that are one feature (name of the feature to column names), for
             example the one-hot columns of a category.
         fixed_features: Names of features that are always in.
-        mean_size: Expected number of features at the start of a search; by default that of
-            decision trees on the data (Binder et al. 2020, section 4.3.1).
+        expected_n_features: Expected number of features at the start of a search; by default
+            that of decision trees on the data (Binder et al. 2020, section 4.3.1).
         redraw_folds: Draw new folds for each trial (integer ``cv`` only), as the paper's code did.
         random_state: Seed of folds, filters and of every ``random_state`` of the estimator that is
             None, so that a trial can be repeated.
         n_jobs: Folds fitted at once, and threads of the filters that can use several.
 
     A trial whose estimator fails is a failed trial with the reason in its user attribute
-    ``failure``; the study goes on.
+    ``failure_reason``; the study goes on.
 
     Example:
         >>> from optuna.distributions import FloatDistribution
@@ -71,25 +71,25 @@ class FeatureSelectionObjective(StudyObjective):
         y: Any,
         *,
         space: Space | None = None,
-        features: str | Representation | None = "mask",
+        representation: str | Representation | None = "mask",
         measures: Measures | None = None,
         cv: Any = 5,
         scoring: Any = None,
         filters: Sequence[Any] = DEFAULT_FILTERS,
         groups: Any = None,
         sample_weight: Any = None,
-        costs: Sequence[float] | Mapping[str, float] | None = None,
+        feature_costs: Sequence[float] | Mapping[str, float] | None = None,
         feature_names: Sequence[str] | None = None,
         feature_groups: Mapping[str, Sequence[str]] | None = None,
         fixed_features: Sequence[str] = (),
-        mean_size: float | None = None,
+        expected_n_features: float | None = None,
         redraw_folds: bool = False,
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
         random_state = checked_seed(random_state)
         if measures is None:
-            measures = ("error", "fraction" if costs is None else "cost")
+            measures = ("error", "fraction" if feature_costs is None else "cost")
         learner = OneLearner(estimator, space, random_state)
         self.estimator = learner.estimator
         self.space = space
@@ -97,18 +97,18 @@ class FeatureSelectionObjective(StudyObjective):
             learner,
             X,
             y,
-            features=features,
+            representation=representation,
             measures=measures,
             cv=cv,
             scoring=scoring,
             filters=filters,
             groups=groups,
             sample_weight=sample_weight,
-            costs=costs,
+            feature_costs=feature_costs,
             feature_names=feature_names,
             feature_groups=feature_groups,
             fixed_features=fixed_features,
-            mean_size=mean_size,
+            expected_n_features=expected_n_features,
             redraw_folds=redraw_folds,
             random_state=random_state,
             n_jobs=n_jobs,

@@ -10,7 +10,7 @@ from optuna.trial import FrozenTrial
 
 from optuna_mofs.features._representation import Representation
 from optuna_mofs.filters import DEFAULT_FILTERS
-from optuna_mofs.measures import Measure
+from optuna_mofs.measures import Measure, get_measure
 from optuna_mofs.objectives._estimator_space import LEARNER, SeveralLearners, Space, checked_seed
 from optuna_mofs.objectives._objective import Measures, StudyObjective
 
@@ -32,8 +32,8 @@ class ModelTypeObjective(StudyObjective):
             returns parameter values, or None.
         X: Array, DataFrame or sparse matrix.
         y: Target: classes for classifiers, numbers for regressors.
-        features: How features are chosen too, as in :class:`FeatureSelectionObjective`; None keeps
-            all.
+        representation: How features are chosen too, as in :class:`FeatureSelectionObjective`;
+            None keeps all.
         measures: As in :class:`FeatureSelectionObjective`. By default the paper's, which are the
             training error and the VC dimension; for regressors the error and the model size.
         cv: Folds, as in :class:`FeatureSelectionObjective`. By default five, or, where no measure
@@ -42,11 +42,11 @@ class ModelTypeObjective(StudyObjective):
         filters: Filters that guide the choice of features.
         groups: Group of each row, never split over training and test fold.
         sample_weight: Weight of each row, for fitting and scoring.
-        costs: Cost of each feature.
+        feature_costs: Cost of each feature.
         feature_names: Names of the columns if X has none.
         feature_groups: Columns that are one feature.
         fixed_features: Names of features that are always in.
-        mean_size: Expected number of features at the start of a search.
+        expected_n_features: Expected number of features at the start of a search.
         random_state: Seed of folds, filters and of every ``random_state`` that is None.
         n_jobs: Folds fitted at once.
 
@@ -73,18 +73,18 @@ class ModelTypeObjective(StudyObjective):
         X: Any,
         y: Any,
         *,
-        features: str | Representation | None = None,
+        representation: str | Representation | None = None,
         measures: Measures | None = None,
         cv: Any = None,
         scoring: Any = None,
         filters: Sequence[Any] = DEFAULT_FILTERS,
         groups: Any = None,
         sample_weight: Any = None,
-        costs: Sequence[float] | Mapping[str, float] | None = None,
+        feature_costs: Sequence[float] | Mapping[str, float] | None = None,
         feature_names: Sequence[str] | None = None,
         feature_groups: Mapping[str, Sequence[str]] | None = None,
         fixed_features: Sequence[str] = (),
-        mean_size: float | None = None,
+        expected_n_features: float | None = None,
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -102,18 +102,18 @@ class ModelTypeObjective(StudyObjective):
             several,
             X,
             y,
-            features=features,
+            representation=representation,
             measures=measures,
             cv=cv,
             scoring=scoring,
             filters=filters,
             groups=groups,
             sample_weight=sample_weight,
-            costs=costs,
+            feature_costs=feature_costs,
             feature_names=feature_names,
             feature_groups=feature_groups,
             fixed_features=fixed_features,
-            mean_size=mean_size,
+            expected_n_features=expected_n_features,
             redraw_folds=False,
             random_state=random_state,
             n_jobs=n_jobs,
@@ -133,4 +133,4 @@ def _fits_only(measures: Measures) -> bool:
     """Whether no measure looks at rows that a model was not fitted on."""
     if isinstance(measures, str | Measure) or callable(measures):
         measures = (measures,)
-    return all(m.fold is None or m.name == "training_error" for m in map(measure, measures))
+    return all(m.fold is None or m.name == "training_error" for m in map(get_measure, measures))

@@ -42,8 +42,8 @@ class TrialModels:
     Attributes:
         learners: What is fitted, random states set, and its space.
         data: X and y.
-        layout: The features without ranks.
-        features: How a feature set is suggested, not bound to a table.
+        table: The features without ranks.
+        representation: How a feature set is suggested, not bound to a table.
         ranking: The features with ranks, when needed.
         measures: One a value.
         evaluator: The cross-validation.
@@ -51,14 +51,14 @@ class TrialModels:
 
     learners: Learners
     data: Dataset
-    layout: FeatureTable
-    features: Representation | None
+    table: FeatureTable
+    representation: Representation | None
     ranking: Ranking
     measures: tuple[Measure, ...]
     evaluator: Evaluator
 
     @property
-    def table(self) -> FeatureTable:
+    def ranked_table(self) -> FeatureTable:
         """The features with their filter ranks and the size prior."""
         return self.ranking.table
 
@@ -76,27 +76,27 @@ class TrialModels:
                 f"A trial is needed, such as study.trials[3] or pareto_front(study).knee(), but "
                 f"this is {type(trial).__name__}: {trial!r}."
             )
-        if self.features is None:
-            return self.layout.full_mask(np.zeros(0, dtype=bool))
-        bound = self.features.bind(self.ranking.unranked)
+        if self.representation is None:
+            return self.table.full_mask(np.zeros(0, dtype=bool))
+        bound = self.representation.bind(self.ranking.unranked)
         if frozen_attr(trial, MASK) is None and not bound.is_plain:
             # Only a trial that does not remember its mask needs the filters to find it again.
-            bound = self.features.bind(self.table)
+            bound = self.representation.bind(self.ranked_table)
         mask = trial_mask(bound, trial)
         if mask is None:
             raise ValueError(
                 f"Trial {trial.number} says nothing of its features: it has the parameters "
                 f"{sorted(trial.params)}. Pass a trial of a study of this objective."
             )
-        return self.layout.full_mask(mask)
+        return self.table.full_mask(mask)
 
     def features_for(self, trial: FrozenTrial) -> list[str]:
         """Names of the features that a trial chose."""
-        return self.layout.names_of(self.mask_for(trial))
+        return self.table.names_of(self.mask_for(trial))
 
     def estimator_for(self, trial: FrozenTrial) -> Pipeline:
         """The unfitted pipeline of a trial: the chosen columns, then the configured estimator."""
-        columns = self.layout.columns_of(self.mask_for(trial))
+        columns = self.table.columns_of(self.mask_for(trial))
         frame = hasattr(self.data.X, "iloc")
         select = ColumnSelector(columns=columns.tolist(), by_name=frame)
         if frame:
@@ -135,7 +135,7 @@ class TrialModels:
         # The selector checks the columns of new data and finds those of the model.
         fresh = self.evaluator.on_test_data(
             model.named_steps["estimator"],
-            self.layout.columns_of(self.mask_for(trial)),
+            self.table.columns_of(self.mask_for(trial)),
             model[:-1].transform(X_test),
             plain_target(y_test, X_test.shape[0]),
         )
@@ -163,18 +163,18 @@ class StudyObjective(TrialModels):
         X: Any,
         y: Any,
         *,
-        features: str | Representation | None,
+        representation: str | Representation | None,
         measures: Measures,
         cv: Any,
         scoring: Any,
         filters: Sequence[Any],
         groups: Any,
         sample_weight: Any,
-        costs: Sequence[float] | Mapping[str, float] | None,
+        feature_costs: Sequence[float] | Mapping[str, float] | None,
         feature_names: Sequence[str] | None,
         feature_groups: Mapping[str, Sequence[str]] | None,
         fixed_features: Sequence[str],
-        mean_size: float | None,
+        expected_n_features: float | None,
         redraw_folds: bool,
         random_state: int,
         n_jobs: int | None,
@@ -191,26 +191,28 @@ class StudyObjective(TrialModels):
             sample_weight=sample_weight,
             groups=groups,
         )
-        self.layout = feature_layout(
+        self.table = feature_layout(
             self.data.column_names,
             groups=feature_groups,
             fixed=fixed_features,
-            costs=costs,
-            all_fixed=features is None,
+            costs=feature_costs,
+            all_fixed=representation is None,
         )
-        self.features: Representation | None = None
-        if features is not None:
-            self.features = get_representation(features).resolve(self._median_redundancy)
+        self.representation: Representation | None = None
+        if representation is not None:
+            self.representation = get_representation(representation).resolve(
+                self._median_redundancy
+            )
         self.ranking = Ranking(
             self.data,
-            self.layout,
+            self.table,
             filters,
             self.random_state,
-            mean_size,
+            expected_n_features,
             n_jobs,
-            similar=self.features is not None and self.features.needs_similar,
+            similar=self.representation is not None and self.representation.needs_similar,
         )
-        learners.check(self.features, self.ranking.unranked)
+        learners.check(self.representation, self.ranking.unranked)
         if isinstance(scoring, list | tuple | set | dict):
             raise ValueError(f"scoring must be one scorer or its name, but is {scoring!r}.")
         scorer = check_scoring(learners.estimators[0], scoring)
@@ -227,7 +229,7 @@ class StudyObjective(TrialModels):
         self.redraw_folds = int(cv) if redraw_folds else None
         self.evaluator = Evaluator(
             self.data,
-            self.layout,
+            self.table,
             measures=self.measures,
             scorer=scorer,
             splits=draw_splits(self.data, cv, self.random_state),
@@ -236,7 +238,7 @@ class StudyObjective(TrialModels):
         self.__setstate__({})
 
     def _median_redundancy(self) -> float:
-        return median_redundancy(FilterData(self.data.X, self.data.y), self.layout.columns)
+        return median_redundancy(FilterData(self.data.X, self.data.y), self.table.columns)
 
     def __getstate__(self) -> dict[str, Any]:
         # What belongs to studies of this process stays here; a copy attaches anew.
@@ -289,7 +291,7 @@ class StudyObjective(TrialModels):
             )
         # Filters are the slow part: a study that has their ranks is not asked to wait for them.
         fresh = StudyDescription.read(study) is None
-        self._description(self.table if fresh else self.ranking.unranked).write(study)
+        self._description(self.ranked_table if fresh else self.ranking.unranked).write(study)
         if study.metric_names is None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ExperimentalWarning)
@@ -301,10 +303,12 @@ class StudyObjective(TrialModels):
     def _description(self, table: FeatureTable) -> StudyDescription:
         return StudyDescription(
             features=table,
-            representation=None if self.features is None else self.features.bind(table),
+            representation=None
+            if self.representation is None
+            else self.representation.bind(table),
             space=self.learners.distributions,
             measures=tuple(
-                MeasureDescription(m.name, m.direction, m.worst_of(self.layout))
+                MeasureDescription(m.name, m.direction, m.worst_of(self.table))
                 for m in self.measures
             ),
             active_if=self.learners.active_if,
@@ -335,10 +339,10 @@ class StudyObjective(TrialModels):
         mask = np.zeros(0, dtype=bool)
         if described.representation is not None:
             mask = suggest_mask(trial, described.representation)
-        full = self.layout.full_mask(mask)
+        full = self.table.full_mask(mask)
         params = self.learners.suggest(trial)
         if described.representation is not None:
-            note_features(trial, self.layout, full)
+            note_features(trial, self.table, full)
         if self.redraw_folds is None:
             with self._lock:
                 same = self._repeats[study].find(study, trial, mask)
@@ -363,14 +367,14 @@ class StudyObjective(TrialModels):
 
     def _fail(self, trial: Trial, reason: str) -> tuple[float, ...]:
         """Write down why: Optuna makes a failed trial of NaN, and the study goes on."""
-        trial.set_user_attr("failure", reason[:1000])
+        trial.set_user_attr("failure_reason", reason[:1000])
         _logger.warning(f"Trial {trial.number} failed: {reason}")
         failed = 1 + len(trial.study.get_trials(deepcopy=False, states=(TrialState.FAIL,)))
         if failed >= _HOPELESS and not _any_model(trial.study):
             raise AllTrialsFailedError(
                 f"{failed} trials failed and no model could be evaluated. The last reason: "
                 f"{reason}. Mend what it names in data, estimator, space or scoring; all reasons "
-                "are in the trials' user attribute 'failure'."
+                "are in the trials' user attribute 'failure_reason'."
             )
         return tuple(math.nan for _ in self.measures)
 
@@ -389,7 +393,7 @@ class StudyObjective(TrialModels):
         if chosen is None or chosen.ranks != "fold":
             return [full] * len(splits)
         return [
-            self.layout.full_mask(chosen.choose(params, seen=self.ranking.of_rows(train)))
+            self.table.full_mask(chosen.choose(params, seen=self.ranking.of_rows(train)))
             for train, _ in splits
         ]
 
@@ -406,7 +410,7 @@ def _any_model(study: Study) -> bool:
 
 def _repeat(trial: Trial, same: FrozenTrial) -> tuple[float, ...]:
     """Answer a trial by an equal one."""
-    trial.set_user_attr("repeat_of", same.number)
+    trial.set_user_attr("duplicate_of", same.number)
     if "fold_scores" in same.user_attrs:
         _note_folds(trial, same.user_attrs["fold_scores"])
     return tuple(same.values)
@@ -417,4 +421,4 @@ def _note_folds(trial: Trial, by_fold: Mapping[str, Sequence[float]]) -> None:
     trial.set_user_attr("fold_scores", by_fold)
     first = next(iter(by_fold.values()))
     if len(first) > 1 and np.isfinite(first).all():
-        trial.set_user_attr("fold_spread", round(float(np.std(first, ddof=1)), 6))
+        trial.set_user_attr("fold_std", round(float(np.std(first, ddof=1)), 6))

@@ -41,10 +41,14 @@ class CompletedTrials:
     measure_names: tuple[str, ...]
     worst: NDArray[np.float64]
 
-    def flip(self, values: Any) -> NDArray[np.float64]:
-        """Turn the user's values into losses, and back: the last axis is the metrics."""
+    def to_losses(self, values: Any) -> NDArray[np.float64]:
+        """Return values as losses, all minimized; the last axis holds the metrics."""
         # Adding 0.0 turns -0.0 into 0.0.
         return np.asarray(values, dtype=np.float64) * self.signs + 0.0
+
+    def to_values(self, losses: Any) -> NDArray[np.float64]:
+        """Return losses as values in the study's directions: the inverse of :meth:`to_losses`."""
+        return self.to_losses(losses)  # a change of sign is its own inverse
 
     def column(self, metric: str | int) -> int:
         """Return the column of a metric, given by name or position."""
@@ -64,7 +68,7 @@ class CompletedTrials:
         """
         given = self.per_metric("reference", reference, None)
         unset = np.array([value is None for value in given])
-        wanted = self.flip([np.nan if value is None else float(value) for value in given])
+        wanted = self.to_losses([np.nan if value is None else float(value) for value in given])
         wanted[unset] = self.worst[unset]
         for column in np.flatnonzero(unset & np.isnan(wanted)):
             losses = self.losses[:, column]

@@ -74,7 +74,7 @@ def plot_attainment(
     figure = go.Figure()
     several = max(map(len, groups.values())) > 1
     for i, (name, surfaces) in enumerate(found.items()):
-        best, middle, worst = (points.flip(_staircase(s, edge)) for s in surfaces)
+        best, middle, worst = (points.to_values(_staircase(s, edge)) for s in surfaces)
         if len(groups[name]) > 1:
             around = np.vstack([best, worst[::-1]])
             figure.add_scatter(

@@ -70,7 +70,7 @@ def plot_feature_order(study: Study, *, max_features: int = 40) -> go.Figure:
     states = masks[:, rows].astype(int)
     states[entry[rows], np.arange(len(rows))] = 2
     trials = [found.trials[i][1].number for i in order]
-    first = points.flip(np.repeat(losses[:, None], len(points.signs), axis=1))[:, 0]
+    first = points.to_values(np.repeat(losses[:, None], len(points.signs), axis=1))[:, 0]
     figure = plotly("subplots").make_subplots(
         rows=2, cols=1, shared_xaxes=True, row_heights=[0.25, 0.75], vertical_spacing=0.04
     )

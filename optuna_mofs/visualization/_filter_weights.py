@@ -92,7 +92,8 @@ def filter_weights(
     if not rows:
         raise NothingToPlotError(
             f"Study {study.study_name!r} has no filter weights: none of its finished trials was "
-            "made of a filter ensemble (features='filter_ensemble' or 'single_filter') or by "
+            "made of a filter ensemble (representation='filter_ensemble' or 'single_filter') or "
+            "by "
             "FilterEnsembleNSGA2Sampler on features with filters."
         )
     return filters, np.array(numbers), np.array(rows)

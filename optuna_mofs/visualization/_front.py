@@ -91,7 +91,7 @@ class _Canvas:
         self._front = [self._place[trial.number] for trial in front]
         self._figure = plotly().Figure()
         #: All trials in the study's own directions.
-        self._values = self.points.flip(self.points.losses)
+        self._values = self.points.to_values(self.points.losses)
         self._finite: NDArray[np.bool_] = np.asarray(np.isfinite(self._values).all(axis=1))
 
     def add_others(self, most: int) -> None:

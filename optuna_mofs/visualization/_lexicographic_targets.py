@@ -64,7 +64,7 @@ def plot_lexicographic_targets(study: Study, preference: LexicographicPreference
     figure = plotly("subplots").make_subplots(
         rows=len(columns), cols=1, shared_xaxes=True, vertical_spacing=0.06
     )
-    values, aims, picks = (points.flip(a) for a in (losses, targets, losses[best]))
+    values, aims, picks = (points.to_values(a) for a in (losses, targets, losses[best]))
     for row, column in enumerate(columns, start=1):
         name = points.metric_names[column]
         where = {"row": row, "col": 1, "showlegend": row == 1}

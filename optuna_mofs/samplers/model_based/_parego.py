@@ -141,8 +141,8 @@ class ParEGOSampler(ModelBasedSampler):
     """Model-based search that turns several objectives into one, anew for each trial.
 
     Knowles (2006), on mixed and conditional spaces as Horn and Bischl (2016) do it, and with
-    features as Binder et al. (2020), section 4.2: BO-MO-FE with ``features="filter_ensemble"``,
-    BO-MO with ``features="single_filter"``, BO-SO and BO-SO-FE with a single measure.
+    features as Binder et al. (2020), section 4.2: BO-MO-FE with ``representation="filter_ensemble"``,
+    BO-MO with ``representation="single_filter"``, BO-SO and BO-SO-FE with a single measure.
 
     Each trial draws a weight vector and proposes what promises most by the augmented Tchebycheff
     norm under these weights. Trials that run at the same time have weights apart from each other.

@@ -212,7 +212,13 @@ def test_few_features_have_as_much_room_as_many() -> None:
 def test_the_start_has_the_empty_set_once(measures: list[str], empty: int) -> None:
     X, y = make_classification(60, 12, random_state=0)
     objective = FeatureSelectionObjective(
-        GaussianNB(), X, y, representation="filter_ensemble", filters=["auc"], cv=2, measures=measures
+        GaussianNB(),
+        X,
+        y,
+        representation="filter_ensemble",
+        filters=["auc"],
+        cv=2,
+        measures=measures,
     )
     study = objective.create_study(sampler=ParEGOSampler(seed=0, start_size=8))
     study.optimize(objective, n_trials=8)

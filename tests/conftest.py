@@ -30,7 +30,8 @@ class Entropy:
     """
 
     def __init__(self) -> None:
-        self.stream: random.Random | None = None
+        #: Where bits come from; None in a test that must not ask for any.
+        self.stream: random.Random | None = random.Random("imports")
         self.refused = False
 
     def randbits(self, k: int) -> int:
@@ -76,7 +77,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     try:
         return (yield)
     finally:
-        entropy.stream = None
+        entropy.stream = random.Random("imports")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -58,7 +58,7 @@ def trials_of(study: Study, states: Container[TrialState] | None = None) -> list
 
 def study_signs(study: Study) -> Floats:
     """Return 1 for each minimized value of a study and -1 for each maximized one."""
-    return np.array([-1.0 if d == StudyDirection.MAXIMIZE else 1.0 for d in study.directions])
+    return np.where(np.array(study.directions) == StudyDirection.MAXIMIZE, -1.0, 1.0)
 
 
 def metric_names(study: Study) -> list[str] | None:
@@ -70,7 +70,10 @@ def metric_names(study: Study) -> list[str] | None:
 
 def total_violation(trial: FrozenTrial) -> float:
     """Return the sum of constraint violations of a trial, 0 if it is feasible."""
-    return float(sum(max(0.0, c) for c in trial.constraints.values()))
+    total = 0.0
+    for value in trial.constraints.values():
+        total += max(0.0, value)
+    return total
 
 
 def enqueued_params(trial: FrozenTrial) -> Mapping[str, Any]:

@@ -21,7 +21,7 @@ class TrialNote:
 
     A note is written on the trial when it is proposed, so that a reopened study continues exactly
     where it stopped. Every field needs a default, which holds for trials of other samplers.
-    Values must be JSON values; sequences are read back as tuples.
+    Values must be JSON values, or tuples of them.
 
     Args:
         operator: What made the proposal, for people and for figures.
@@ -47,27 +47,21 @@ class TrialNote:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if field.name not in found and value != field.default:
-                found[field.name] = _plain(value)
+                found[field.name] = list(value) if isinstance(value, tuple) else value
         return found
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any] | None) -> Self:
         """Return the note, with defaults for what ``data`` lacks; other keys are ignored."""
-        if data is None:
-            return cls()
-        names = [field.name for field in dataclasses.fields(cls)]
-        return cls(**{name: _frozen(data[name]) for name in names if name in data})
+        known: dict[str, Any] = {}
+        for field in dataclasses.fields(cls):
+            if data is not None and field.name in data:
+                value = data[field.name]
+                known[field.name] = tuple(value) if isinstance(value, list) else value
+        return cls(**known)
 
 
 def trial_note(trial: FrozenTrial) -> TrialNote | None:
     """Return the note on a trial, or None if no sampler of this package proposed it."""
     data = frozen_attr(trial, NOTE)
     return None if data is None else TrialNote.from_json(data)
-
-
-def _plain(value: Any) -> Any:
-    return [_plain(v) for v in value] if isinstance(value, tuple) else value
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(_frozen(v) for v in value) if isinstance(value, list) else value

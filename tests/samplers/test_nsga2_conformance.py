@@ -18,5 +18,5 @@ class TestOurs(SamplerConformance):
     @pytest.fixture
     def sampler(self) -> Callable[..., BaseSampler]:
         return lambda seed=0: FilterEnsembleNSGA2Sampler(
-            seed=seed, start_size=8, population_size=8
+            seed=seed, n_startup_trials=8, population_size=8
         )

@@ -12,7 +12,7 @@ from optuna.distributions import FloatDistribution
 from optuna.trial import Trial, TrialState, create_trial
 
 from optuna_mofs import FeatureTable, FilterEnsembleNSGA2Sampler, MaskFeatures, suggest_features
-from optuna_mofs.fronts._dominance import pareto_ranks
+from optuna_mofs.fronts._dominance import pareto_rank
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers.nsga2 import _population as module
 from optuna_mofs.samplers.nsga2._population import (
@@ -271,7 +271,7 @@ def _ranks_by_peeling(values: np.ndarray) -> np.ndarray:
 @given(POINTS)
 def test_ranks_are_those_of_peeling(values: np.ndarray) -> None:
     np.testing.assert_array_equal(
-        pareto_ranks(values, np.zeros(len(values))), _ranks_by_peeling(values)
+        pareto_rank(values, np.zeros(len(values))), _ranks_by_peeling(values)
     )
 
 
@@ -283,7 +283,7 @@ def test_infeasible_points_come_last_by_violation(values: np.ndarray, data: st.D
             st.lists(st.sampled_from([0, 0, 1.0, 2.5]), min_size=len(values), max_size=len(values))
         )
     )
-    ranks = pareto_ranks(values, violations)
+    ranks = pareto_rank(values, violations)
     for i in range(len(values)):
         for j in range(len(values)):
             if violations[i] < violations[j]:
@@ -307,7 +307,7 @@ def test_survivors_are_the_best(values: np.ndarray, count: int) -> None:
     assert (np.diff(best) > 0).all()
     lost = np.setdiff1d(np.arange(len(values)), best)
     if len(lost):
-        every = pareto_ranks(values, np.zeros(len(values)))
+        every = pareto_rank(values, np.zeros(len(values)))
         assert ranks.max() <= every[lost].min()
 
 

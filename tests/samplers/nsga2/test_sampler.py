@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,17 +9,12 @@ import pytest
 from optuna.trial import Trial, TrialState
 
 from optuna_mofs._optuna import frozen_attr
-from optuna_mofs.features._mask_sampling import (
-    sample_bernoulli_mask,
-    sample_ensemble_mask,
-    sample_geometric_mask,
-    sample_uniform_mask,
-)
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.samplers import FilterEnsembleNSGA2Sampler
+from optuna_mofs.samplers._initial_design import RandomDesign
 from optuna_mofs.samplers._mask_operators import BitFlip, FilterEnsembleMutation, HammingPreserving
-from optuna_mofs.samplers.nsga2._population import Population, tournament_parents
-from optuna_mofs.samplers.nsga2._sampler import paper_settings
+from optuna_mofs.samplers.nsga2._population import Population, TournamentSelection
+from optuna_mofs.samplers.nsga2._sampler import NSGA2Settings
 from optuna_mofs.samplers.nsga2._variation import PaperVariation
 from optuna_mofs.study._feature_sets import selected_features, suggest_features
 from optuna_mofs.study._trial_note import NOTE
@@ -33,17 +29,12 @@ Sampler = FilterEnsembleNSGA2Sampler
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_trials": 0}, "n_trials must be at least 1, but is 0"),
-        ({"population_size": 1}, "population_size must be at least 2, but is 1"),
-        ({"population_size": -4}, "population_size must be at least 2, but is -4"),
-        ({"offspring_size": -1}, "offspring_size must be at least 1, but is -1"),
-        ({"start_size": 1}, "start_size must be at least 2, but is 1"),
-        ({"start_size": 0}, "start_size must be at least 2, but is 0"),
-        ({"offspring_size": 0}, "offspring_size must be at least 1, but is 0"),
-        ({"population_size": 0}, "population_size must be at least 2, but is 0"),
-        ({"variant": 9}, "variant must be one of .* but is 9"),
-        ({"variant": "GA"}, "variant must be one of .* but is 'GA'"),
-        ({"seed": -1}, "seed must be None or an integer"),
+        ({"n_trials": 0}, "n_trials must be an integer of at least 1, got 0"),
+        ({"population_size": 1}, "population_size must be an integer of at least 2, got 1"),
+        ({"population_size": -4}, "population_size must be an integer of at least 2, got -4"),
+        ({"n_startup_trials": 1}, "n_startup_trials must be an integer of at least 2, got 1"),
+        ({"n_startup_trials": 2.5}, "n_startup_trials must be an integer of at least 2, got 2.5"),
+        ({"seed": -1}, "seed must be an integer of at least 0, got -1"),
     ],
 )
 def test_bad_arguments(options: dict[str, Any], message: str) -> None:
@@ -51,20 +42,27 @@ def test_bad_arguments(options: dict[str, Any], message: str) -> None:
         Sampler(**options)
 
 
+@pytest.mark.parametrize("n_offspring", [0, -1])
+def test_bad_settings(n_offspring: int) -> None:
+    message = f"n_offspring must be an integer of at least 1, got {n_offspring}"
+    with pytest.raises(ValueError, match=message):
+        NSGA2Settings(n_offspring=n_offspring)
+
+
 @pytest.mark.parametrize(("n_trials", "size"), [(None, 40), (10, 8), (60, 20), (5000, 40)])
-def test_a_small_budget_has_a_short_start(n_trials: int | None, size: int) -> None:
-    assert Sampler(n_trials=n_trials).start_size == size
+def test_a_small_budget_has_a_short_initial_design(n_trials: int | None, size: int) -> None:
+    assert Sampler(n_trials=n_trials)._n_startup_trials() == size
 
 
-def test_arguments_override_a_variant() -> None:
-    sampler = Sampler(variant="GA-MO", population_size=12, start_size=9, unique=True)
-    assert (sampler.population_size, sampler.start_size, sampler.offspring_size) == (12, 9, 15)
-    assert sampler.unique
-    assert not Sampler(variant="GA-MO").unique
+def test_arguments_of_from_paper() -> None:
+    sampler = Sampler.from_paper("GA-MO", population_size=12, n_startup_trials=9, seed=4)
+    assert (sampler.population_size, sampler.n_startup_trials, sampler.seed) == (12, 9, 4)
+    assert Sampler.from_paper(population_size=12).n_startup_trials == 12
+    assert not sampler.settings.eliminate_duplicates
 
 
 def test_the_population_grows_with_the_history() -> None:
-    sizes = [Sampler()._mu(n) for n in (40, 300, 700, 5000)]
+    sizes = [Sampler()._population_size(n) for n in (40, 300, 700, 5000)]
     assert sizes == sorted(sizes)
     assert sizes[0] < sizes[-1] == 80
 
@@ -75,17 +73,16 @@ def test_the_population_grows_with_the_history() -> None:
 @pytest.mark.parametrize("variant", ["GA-MO", "GA-MO-FE"])
 def test_generations_of_fifteen(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     populations: dict[int, tuple[int, ...]] = {}
-    of = Population.of
+    advance = Population.advance
 
-    def watched(self: Population, numbers: Any, values: Any, violations: Any) -> Any:
-        found = of(self, numbers, values, violations)
-        populations[len(numbers)] = tuple(numbers[found[0]].tolist())
-        return found
+    def watched(self: Population, history: Any) -> None:
+        advance(self, history)
+        populations[len(history)] = tuple(history.numbers[self.current.members].tolist())
 
-    monkeypatch.setattr(Population, "of", watched)
-    study = make_study("bits", sampler=Sampler(variant=variant, seed=0))
+    monkeypatch.setattr(Population, "advance", watched)
+    study = make_study("bits", sampler=Sampler.from_paper(variant, seed=0))
     study.optimize(PROBLEMS["bits"], n_trials=126)
-    assert min(populations) == 80, "eighty first configurations"
+    assert min(populations) == 80, "eighty initial configurations"
     ends = [80, 95, 110, 125]
     for n, members in populations.items():
         last = max(end for end in ends if end <= n)
@@ -101,7 +98,7 @@ def test_generations_of_fifteen(variant: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_steady_state_by_default() -> None:
-    study = make_study("bits", sampler=Sampler(seed=0, start_size=8))
+    study = make_study("bits", sampler=Sampler(seed=0, n_startup_trials=8))
     study.optimize(PROBLEMS["bits"], n_trials=60)
     gaps = [t.number - max(frozen_attr(t, NOTE)["parents"]) for t in study.trials[9:]]
     assert min(gaps) == 1, "the newest trial is a parent at once"
@@ -119,7 +116,7 @@ GOLDEN: dict[str, Any] = {
 
 
 def test_golden_seed() -> None:
-    sampler = Sampler(variant="GA-MO-FE", seed=0, start_size=10, population_size=10)
+    sampler = Sampler.from_paper("GA-MO-FE", seed=0, n_startup_trials=10, population_size=10)
     study = make_study("packed", sampler=sampler)
     study.optimize(PROBLEMS["packed"], n_trials=26)
     trial = study.trials[25]
@@ -140,7 +137,12 @@ def test_feasible_parents_are_preferred(variant: int | None) -> None:
         trial.set_constraint("x is large", 0.6 - x)
         return x, y  # the unconstrained optimum is infeasible
 
-    sampler = Sampler(variant=variant, seed=0, start_size=20, population_size=8, offspring_size=1)
+    options: dict[str, Any] = {"seed": 0, "n_startup_trials": 20, "population_size": 8}
+    if variant is None:
+        sampler = Sampler(**options)
+    else:
+        settings = replace(Sampler.from_paper(variant).settings, n_offspring=1)
+        sampler = Sampler(settings=settings, **options)
     study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
     study.optimize(objective, n_trials=60)
     trials = study.trials
@@ -151,7 +153,7 @@ def test_feasible_parents_are_preferred(variant: int | None) -> None:
     assert len([n for n in feasible if n >= 40]) >= 12
 
 
-# ---- what tables may hold -----------------------------------------------------------------------
+# ---- feature tables of every kind -----------------------------------------------------------------------
 
 RANKS = np.linspace(1, 0, 40)[None, :]
 
@@ -174,7 +176,8 @@ def tables() -> dict[str, FeatureTable]:
 @pytest.mark.parametrize("kind", list(tables()))
 def test_tables_of_every_kind(kind: str, variant: int | None) -> None:
     table = tables()[kind]
-    sampler = Sampler(variant=variant, seed=0, start_size=6, population_size=6)
+    options: dict[str, Any] = {"seed": 0, "n_startup_trials": 6, "population_size": 6}
+    sampler = Sampler(**options) if variant is None else Sampler.from_paper(variant, **options)
 
     def objective(trial: Trial) -> tuple[float, float]:
         mask = suggest_features(trial, table, form="packed")
@@ -186,12 +189,12 @@ def test_tables_of_every_kind(kind: str, variant: int | None) -> None:
     assert [t.state for t in study.trials] == [TrialState.COMPLETE] * 20
 
 
-def test_dear_features_are_tried_less() -> None:
+def test_expensive_features_are_tried_less() -> None:
     table = tables()["costs"]
     share = np.zeros(40)
     for seed in range(3):
         study = optuna.create_study(
-            directions=["minimize"] * 2, sampler=Sampler(seed=seed, start_size=30)
+            directions=["minimize"] * 2, sampler=Sampler(seed=seed, n_startup_trials=30)
         )
         for _ in range(40):
             trial = study.ask()
@@ -214,37 +217,39 @@ def test_filters_are_followed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("variant", "start", "mutation"),
+    ("variant", "mask_sampler", "mutation"),
     [
         # Binder et al. (2020), Table 5: initialization and mutation of the mask.
-        (1, sample_bernoulli_mask, BitFlip(0.1)),
-        (2, sample_uniform_mask, BitFlip(0.1)),
-        (3, sample_geometric_mask, BitFlip(0.1)),
-        (4, sample_geometric_mask, HammingPreserving(0.2)),
-        (5, sample_ensemble_mask, HammingPreserving(0.2)),
-        (6, sample_ensemble_mask, FilterEnsembleMutation(0.1)),
-        ("GA-MO", sample_ensemble_mask, HammingPreserving(0.2)),
-        ("GA-MO-FE", sample_ensemble_mask, FilterEnsembleMutation(0.1)),
+        (1, "bernoulli", BitFlip(0.1)),
+        (2, "uniform", BitFlip(0.1)),
+        (3, "geometric", BitFlip(0.1)),
+        (4, "geometric", HammingPreserving(0.2)),
+        (5, "ensemble", HammingPreserving(0.2)),
+        (6, "ensemble", FilterEnsembleMutation(0.1)),
+        ("GA-MO", "ensemble", HammingPreserving(0.2)),
+        ("GA-MO-FE", "ensemble", FilterEnsembleMutation(0.1)),
     ],
 )
-def test_table_5(variant: int | str, start: Any, mutation: Any) -> None:
-    found = paper_settings(variant)
-    assert found["start"].masks == (start,)
-    assert found["variation"] == PaperVariation(mask_mutation=mutation)
+def test_table_5(variant: int | str, mask_sampler: str, mutation: Any) -> None:
+    settings = Sampler.from_paper(variant).settings
+    assert settings.initial_design == RandomDesign((mask_sampler,))
+    assert settings.variation == PaperVariation(mask_mutation=mutation)
 
 
 @pytest.mark.parametrize("variant", [1, 4, 6, "GA-MO"])
 def test_table_1(variant: int | str) -> None:
-    found = paper_settings(variant)
-    assert (found["population_size"], found["offspring_size"]) == (80, 15)
-    assert found["start_size"] == 80
-    assert found["parents"] is tournament_parents
-    variation = found["variation"]
+    sampler = Sampler.from_paper(variant)
+    assert (sampler.population_size, sampler.settings.n_offspring) == (80, 15)
+    assert sampler.n_startup_trials == 80
+    assert sampler.settings.parent_selection == TournamentSelection()
+    variation = sampler.settings.variation
+    assert isinstance(variation, PaperVariation)
     assert (variation.crossover_prob, variation.mutation_prob) == (0.7, 0.3)
-    assert (variation.eta, variation.swap, variation.per_parameter) == (5.0, 0.5, 0.1)
+    assert (variation.eta, variation.swapping_prob) == (5.0, 0.5)
+    assert variation.per_parameter_prob == 0.1
 
 
 @pytest.mark.parametrize("variant", [0, 7, "GA", "6", "ga-mo", 2.5])
 def test_unknown_variants(variant: Any) -> None:
-    with pytest.raises(ValueError, match=r"variant must be one of .*GA-MO-FE.* but is"):
-        paper_settings(variant)
+    with pytest.raises(ValueError, match=r"variant must be one of .*GA-MO-FE.* got"):
+        Sampler.from_paper(variant)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from optuna_mofs._format import format_number
 from optuna_mofs.cli._errors import CommandError
 from optuna_mofs.cli._front import Pick, add_pick_options, picked
 from optuna_mofs.cli._options import (
@@ -146,11 +147,13 @@ def _tell(
 ) -> None:
     trial = pick.trial
     names = objective.features_for(trial)
-    values = ", ".join(f"{n} {v:.4g}" for n, v in zip(objective.metric_names, trial.values))
+    values = ", ".join(
+        f"{n} {format_number(v)}" for n, v in zip(objective.metric_names, trial.values)
+    )
     n, p = objective.data.shape
     print(f"{output}: {settings.learner} of trial {trial.number}, {pick.how}")
     print(f"  {values}; {len(names)} of {p} features, fitted on {n} rows")
     if names:
         print(wrapped(names))
     for name, value in objective.params_for(trial).items():
-        print(f"  {name} = {value:.4g}" if isinstance(value, float) else f"  {name} = {value}")
+        print(f"  {name} = {format_number(value) if isinstance(value, float) else value}")

@@ -9,6 +9,7 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from optuna_mofs._format import format_number
 from optuna_mofs.cli._errors import CommandError
 from optuna_mofs.cli._options import add_preference_options, add_study_options, positive, seed
 from optuna_mofs.cli._output import add_output_options, chosen_format, counted, table, write_text
@@ -87,7 +88,7 @@ def front_text(front: Front) -> str:
     rows = []
     for row, (number, values) in enumerate(zip(frame.index, front.values)):
         cells = [f"*{number}" if number == knee else str(number)]
-        cells += [f"{value:.4g}" for value in values]
+        cells += [format_number(value) for value in values]
         if known:
             cells.append(str(frame["n_features"].iloc[row]))
         rows.append(cells)

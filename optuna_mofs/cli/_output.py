@@ -134,17 +134,6 @@ def without_steps(names: Sequence[str]) -> list[str]:
     return short if len(set(short)) == len(short) and all(short) else list(names)
 
 
-def number(value: float) -> str:
-    """A number as people read it, four significant digits.
-
-    Example:
-        >>> number(0.123456), number(12.0)
-        ('0.1235', '12')
-    """
-    whole = float(value).is_integer() and abs(value) < 1e9
-    return f"{int(value):,}" if whole else f"{value:.4g}"
-
-
 _STYLE = """
 :root { --ink: #2b313a; --soft: #6f7782; --line: #e3e7ec; --main: #2f6db3; --accent: #e07b39; }
 * { box-sizing: border-box; }

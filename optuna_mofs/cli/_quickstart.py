@@ -7,6 +7,7 @@ import importlib.util
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from optuna_mofs._format import format_number
 from optuna_mofs.cli._errors import CommandError
 from optuna_mofs.cli._options import positive, seed, storage_url
 from optuna_mofs.cli._output import counted, script, table, wrapped
@@ -167,7 +168,7 @@ def _print_knee(front: Front, objective: FeatureSelectionObjective) -> None:
     )
     print(wrapped(names) if names else "  none: it always answers the more frequent class")
     for name, value in objective.params_for(knee).items():
-        print(f"  {name} = {value:.4g}")
+        print(f"  {name} = {format_number(value)}")
 
 
 def _print_next_steps(shown_url: str) -> None:

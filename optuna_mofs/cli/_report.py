@@ -7,10 +7,11 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from optuna_mofs._format import format_number
 from optuna_mofs.cli import _output as page
 from optuna_mofs.cli._front import Pick, add_pick_options, picked
 from optuna_mofs.cli._options import STORAGE, add_study_options
-from optuna_mofs.cli._output import counted, number, without_steps, write_text
+from optuna_mofs.cli._output import counted, without_steps, write_text
 from optuna_mofs.cli._settings import Settings
 
 if TYPE_CHECKING:
@@ -104,11 +105,11 @@ def _numbers(front: Front, pick: Pick) -> str:
     values = {
         "finished trials": f"{len(front.points.trials):,}",
         "trials on the front": f"{len(front):,}",
-        "hypervolume": number(front.hypervolume()),
+        "hypervolume": format_number(front.hypervolume()),
     }
     # A trial that was asked for by number need not be on the front.
     for name, value in zip(front.metric_names, pick.trial.values):
-        values[f"{name} of the chosen model"] = number(value)
+        values[f"{name} of the chosen model"] = format_number(value)
     names = _features(front, pick.trial)
     if names is not None:
         total = _all_features(front)
@@ -120,7 +121,7 @@ def _chosen(front: Front, pick: Pick, settings: Settings | None, storage: str) -
     trial = pick.trial
     names = _features(front, trial)
     rows = [
-        [name, number(value), _spread(trial, name)]
+        [name, format_number(value), _spread(trial, name)]
         for name, value in zip(front.metric_names, trial.values)
     ]
     spread = any(row[2] for row in rows)
@@ -144,7 +145,7 @@ _NO_FEATURES = '<p class="note">It uses no feature at all.</p>'
 
 def _spread(trial: FrozenTrial, name: str) -> str:
     scores = (trial.user_attrs.get("fold_scores") or {}).get(name)
-    return f"{number(min(scores))} to {number(max(scores))}" if scores else ""
+    return f"{format_number(min(scores))} to {format_number(max(scores))}" if scores else ""
 
 
 def _front_table(front: Front, pick: Pick) -> str:
@@ -157,7 +158,7 @@ def _front_table(front: Front, pick: Pick) -> str:
     header += ["features"] * counted_features + ["which"] * listed + without_steps(extra)
     rows: list[list[Any]] = []
     for i, (trial, values) in enumerate(zip(front, front.values)):
-        row: list[Any] = [trial.number, *map(number, values)]
+        row: list[Any] = [trial.number, *map(format_number, values)]
         row += [frame["n_features"].iloc[i]] if counted_features else []
         row += [_features(front, trial) or []] if listed else []
         rows.append([*row, *(_shown(frame[name].iloc[i]) for name in extra)])
@@ -229,7 +230,7 @@ def _hyperparameters(front: Front, trial: FrozenTrial) -> list[list[str]]:
 
 
 def _shown(value: Any) -> str:
-    return number(value) if isinstance(value, float) else str(value)
+    return format_number(value) if isinstance(value, float) else str(value)
 
 
 def _export_command(front: Front, pick: Pick, storage: str) -> str:

@@ -25,6 +25,7 @@ from optuna_mofs import (
     pareto_front,
     retry_interrupted,
 )
+from optuna_mofs._format import format_number
 from optuna_mofs.cli._errors import CommandError, Terminated
 from optuna_mofs.cli._output import counted
 from optuna_mofs.cli._settings import Settings, load_table, make_objective, make_sampler
@@ -358,7 +359,7 @@ class Progress:
         front = pareto_front(self._study, duplicates=False)
         parts = [f"hypervolume {front.hypervolume():.4f}", f"front {len(front)}"]
         if len(front):
-            parts.append(f"{front.metric_names[0]} {front.values[0, 0]:.4g}")
+            parts.append(f"{front.metric_names[0]} {format_number(front.values[0, 0])}")
         if self.failed:
             parts.append(f"{counted(self.failed, 'trial')} failed")
         return ", ".join(parts)

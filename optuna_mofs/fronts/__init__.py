@@ -7,7 +7,7 @@ The array functions minimize all objectives and know nothing of studies; :func:`
 from __future__ import annotations
 
 from optuna_mofs.fronts._comparison import attainment_surfaces, hypervolume_table, shared_reference
-from optuna_mofs.fronts._dominance import newcomers_mask, nondominated_mask, pareto_rank
+from optuna_mofs.fronts._dominance import entered_front_mask, nondominated_mask, pareto_rank
 from optuna_mofs.fronts._front import Front, pareto_front
 from optuna_mofs.fronts._generalization import Generalization, generalization
 from optuna_mofs.fronts._hypervolume import hypervolume, hypervolume_history, hypervolume_over_time
@@ -22,6 +22,7 @@ __all__ = [
     "LexicographicPreference",
     "Optima",
     "attainment_surfaces",
+    "entered_front_mask",
     "generalization",
     "hypervolume",
     "hypervolume_history",
@@ -30,7 +31,6 @@ __all__ = [
     "knee_index",
     "lexicographic_index",
     "lexicographic_targets",
-    "newcomers_mask",
     "nondominated_mask",
     "one_standard_error_index",
     "optima",

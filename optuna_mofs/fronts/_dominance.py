@@ -1,4 +1,4 @@
-"""Non-dominated points and Pareto ranks."""
+"""Non-dominated points, Pareto ranks and the update of a front by one point. Arrays only."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import moocore
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from optuna_mofs._typing import Array
+from optuna_mofs._typing import Floats, Indices
 
 
 def nondominated_mask(points: ArrayLike, *, duplicates: bool = True) -> NDArray[np.bool_]:
-    """Mark the points that no other point dominates.
+    """Mark the points that no other point dominates. Points with a NaN are never marked.
 
     Args:
-        points: One row a point, one column an objective to be minimized.
-        duplicates: Whether all points of equal value are kept (as ``study.best_trials`` does) or
+        points: One row per point, one column per objective, all minimized.
+        duplicates: Whether to mark all points of equal values (as ``study.best_trials`` does) or
             only the first of them.
 
     Example:
@@ -24,76 +24,115 @@ def nondominated_mask(points: ArrayLike, *, duplicates: bool = True) -> NDArray[
         [True, True, False, False]
     """
     array = as_points(points)
-    measured = has_no_nan(array)
+    valid = has_no_nan(array)
     mask = np.zeros(len(array), dtype=np.bool_)
-    if measured.any():
-        mask[measured] = moocore.is_nondominated(
-            finite_order(array[measured]), keep_weakly=duplicates
-        )
+    if valid.any():
+        mask[valid] = moocore.is_nondominated(_without_inf(array[valid]), keep_weakly=duplicates)
     return mask
 
 
-def pareto_rank(points: ArrayLike) -> NDArray[np.int64]:
+def pareto_rank(points: ArrayLike, violations: ArrayLike | None = None) -> NDArray[np.int64]:
     """Rank points by non-dominated sorting: 0 for the front, 1 for the front of the rest, ...
 
-    Points of equal value share a rank. Points with a NaN share one rank after all others.
+    Points of equal values share a rank. Points with a NaN share one rank after all others.
 
     Args:
-        points: One row a point, one column an objective to be minimized.
+        points: One row per point, one column per objective, all minimized.
+        violations: Total constraint violation per point, 0 if feasible. Infeasible points rank
+            after all feasible ones, by their violation alone (constrained domination).
 
     Example:
         >>> pareto_rank([[1, 2], [2, 1], [2, 2], [float("nan"), 0]]).tolist()
         [0, 0, 1, 2]
+        >>> pareto_rank([[1, 2], [0, 0], [0, 0]], violations=[0, 3, 1]).tolist()
+        [0, 2, 1]
     """
     array = as_points(points)
-    measured = has_no_nan(array)
+    valid = has_no_nan(array)
     ranks = np.zeros(len(array), dtype=np.int64)
-    if measured.any():
-        ranks[measured] = moocore.pareto_rank(finite_order(array[measured]))
-        ranks[~measured] = ranks[measured].max() + 1
+    feasible = np.ones(len(array), dtype=np.bool_)
+    if violations is not None:
+        violation = np.asarray(violations, dtype=np.float64)
+        feasible = violation <= 0.0
+    next_rank = 0
+    if (feasible & valid).any():
+        ranks[feasible & valid] = moocore.pareto_rank(_without_inf(array[feasible & valid]))
+        next_rank = int(ranks.max()) + 1
+    if (feasible & ~valid).any():
+        ranks[feasible & ~valid] = next_rank
+        next_rank += 1
+    if not feasible.all():
+        levels = np.unique(violation[~feasible], return_inverse=True)[1]
+        ranks[~feasible] = next_rank + levels
     return ranks
 
 
-def newcomers_mask(points: ArrayLike) -> NDArray[np.bool_]:
-    """Mark the points that joined the front when they came: no earlier one was as good.
+def entered_front_mask(points: ArrayLike) -> NDArray[np.bool_]:
+    """Mark the points that entered the front when they were added, in the order of the rows.
+
+    A point enters the front if no earlier point is at least as good in every objective.
 
     Args:
-        points: One row a point in order of time, one column an objective to be minimized.
+        points: One row per point in order of time, one column per objective, all minimized.
 
     Example:
-        >>> newcomers_mask([[2, 2], [2, 2], [3, 1], [1, 1], [0, 3]]).tolist()
+        >>> entered_front_mask([[2, 2], [2, 2], [3, 1], [1, 1], [0, 3]]).tolist()
         [True, False, True, True, True]
     """
     array = as_points(points)
-    joined = np.zeros(len(array), dtype=np.bool_)
-    front = np.empty((0, array.shape[1]))
-    for i in np.flatnonzero(has_no_nan(array)):
-        point = array[i]
-        if not (front <= point).all(axis=1).any():
-            joined[i] = True
-            front = np.vstack([front[~(front >= point).all(axis=1)], point])
-    return joined
+    entered = np.zeros(len(array), dtype=np.bool_)
+    front: Indices = np.zeros(0, dtype=np.intp)
+    for row in np.flatnonzero(has_no_nan(array)):
+        updated = update_front(array, front, row)
+        if updated is not None:
+            entered[row] = True
+            front = updated
+    return entered
 
 
-def as_points(points: ArrayLike) -> NDArray[np.float64]:
+def update_front(points: Floats, front: Indices, row: int) -> Indices | None:
+    """Add one point to a front.
+
+    Args:
+        points: One row per point, one column per objective, all minimized; no NaN.
+        front: Rows of the current front.
+        row: Row of the new point.
+
+    Returns:
+        Rows of the new front, the new point last; None if a member of the front is at least as
+        good in every objective.
+
+    Example:
+        >>> points = np.array([[1.0, 3.0], [3.0, 1.0], [0.0, 3.0], [4.0, 4.0]])
+        >>> update_front(points, np.array([0, 1]), 2).tolist()
+        [1, 2]
+        >>> update_front(points, np.array([0, 1]), 3) is None
+        True
+    """
+    members, point = points[front], points[row]
+    if (members <= point).all(axis=1).any():
+        return None
+    return np.append(front[~(members >= point).all(axis=1)], row)
+
+
+def as_points(points: ArrayLike) -> Floats:
     """Return ``points`` as a float array of shape (number of points, number of objectives)."""
     array = np.asarray(points, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] == 0:
         raise ValueError(
-            "points must be a two-dimensional array with one row a point and one column an "
-            f"objective, got shape {array.shape}."
+            f"Expected one row per point and one column per objective, got shape {array.shape}."
         )
     return array
 
 
-def as_reference(reference: ArrayLike, n_objectives: int) -> NDArray[np.float64]:
-    """Return ``reference`` as a finite vector with one entry an objective."""
+def as_reference(reference: ArrayLike, n_objectives: int) -> Floats:
+    """Return ``reference`` as a finite vector with one entry per objective."""
     array = np.asarray(reference, dtype=np.float64)
     if array.ndim == 0:
         array = np.full(n_objectives, float(array))
     if array.shape != (n_objectives,):
         raise ValueError(
-            f"The reference point needs {n_objectives} values, one an objective, got shape "
+            f"The reference point must have {n_objectives} values, one per objective, got shape "
             f"{array.shape}."
         )
     if not np.isfinite(array).all():
@@ -104,38 +143,18 @@ def as_reference(reference: ArrayLike, n_objectives: int) -> NDArray[np.float64]
     return array
 
 
-def has_no_nan(points: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Mark the rows that hold no NaN."""
+def has_no_nan(points: Floats) -> NDArray[np.bool_]:
+    """Mark the rows without a NaN."""
     return np.asarray(~np.isnan(points).any(axis=1), dtype=np.bool_)
 
 
-def finite_order(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``points``, or finite numbers in the same order if there are infinities.
+def _without_inf(points: Floats) -> Floats:
+    """Return ``points``, or the rank of each value in its column if there are infinities.
 
-    Dominance asks only for the order of values, and infinities are not safe with moocore 0.3:
-    its Pareto rank crashes on minus infinity, its non-dominated set errs on plus infinity.
+    Dominance depends only on the order of values, and moocore 0.3 does not handle infinities:
+    its Pareto rank crashes on minus infinity, its non-dominated set is wrong on plus infinity.
     """
     if np.isfinite(points).all():
         return points
-    places = [np.unique(column, return_inverse=True)[1] for column in points.T]
-    return np.column_stack(places).astype(np.float64)
-
-
-def pareto_ranks(values: Array, violations: Array) -> Array:
-    """Rank of each point, 0 best; infeasible points come after all feasible ones.
-
-    Args:
-        values: Points × objectives, minimized.
-        violations: Total violation of each point, 0 if feasible.
-    """
-    ranks = np.empty(len(values), dtype=np.int64)
-    feasible = violations <= 0
-    last = -1
-    if feasible.any():
-        ranks[feasible] = moocore.pareto_rank(values[feasible])
-        last = int(ranks[feasible].max())
-    if not feasible.all():
-        # Among infeasible points the smaller violation wins (constrained domination).
-        levels = np.unique(violations[~feasible], return_inverse=True)[1]
-        ranks[~feasible] = last + 1 + levels
-    return ranks
+    ranks = [np.unique(column, return_inverse=True)[1] for column in points.T]
+    return np.column_stack(ranks).astype(np.float64)

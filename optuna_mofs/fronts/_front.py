@@ -32,7 +32,7 @@ def pareto_front(
     targets: Sequence[str | int] | None = None,
     include_infeasible: bool = False,
     duplicates: bool = True,
-    each: str | None = None,
+    by: str | None = None,
 ) -> Front:
     """Return the non-dominated finished trials of a study.
 
@@ -43,8 +43,8 @@ def pareto_front(
         include_infeasible: Whether trials that break a constraint may be on the front.
         duplicates: Whether all trials of equal values are kept, as ``study.best_trials`` does
             (they may use different features), or only the earliest.
-        each: Name of a parameter. The fronts of each of its values are joined, so that
-            ``each="learner"`` keeps the best of every learner, dominated by another or not.
+        by: Name of a parameter. The fronts of each of its values are joined, so that
+            ``by="learner"`` keeps the best of every learner, dominated by another or not.
 
     Example:
         >>> import optuna
@@ -60,7 +60,7 @@ def pareto_front(
     """
     points = read_points(study, targets=targets)
     allowed = np.full(len(points.trials), True) if include_infeasible else points.feasible
-    groups = [np.flatnonzero(allowed)] if each is None else _groups(points, allowed, each)
+    groups = [np.flatnonzero(allowed)] if by is None else _groups(points, allowed, by)
     rows = np.concatenate(
         [g[nondominated_mask(points.losses[g], duplicates=duplicates)] for g in groups]
     )
@@ -69,15 +69,15 @@ def pareto_front(
 
 
 def _groups(
-    points: CompletedTrials, allowed: NDArray[np.bool_], each: str
+    points: CompletedTrials, allowed: NDArray[np.bool_], by: str
 ) -> list[NDArray[np.intp]]:
     """Rows of the trials that share a value of a parameter."""
     rows = np.flatnonzero(allowed)
-    values = [points.trials[row].params.get(each) for row in rows]
+    values = [points.trials[row].params.get(by) for row in rows]
     known = dict.fromkeys(values)  # in order of appearance; values need not be sortable
     if rows.size and set(known) == {None}:
         names = sorted({name for row in rows for name in points.trials[row].params})
-        raise ValueError(f"No trial has a parameter {each!r} to go by. There are {names}.")
+        raise ValueError(f"No trial has a parameter {by!r} to go by. There are {names}.")
     return [rows[[v == one for v in values]] for one in known] or [rows]
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from optuna.study import Study
 
-from optuna_mofs.fronts._dominance import as_points, as_reference
+from optuna_mofs._typing import Indices
+from optuna_mofs.fronts._dominance import as_points, as_reference, update_front
 from optuna_mofs.study._completed_trials import read_points
 
 if TYPE_CHECKING:
@@ -103,16 +104,18 @@ def _staircase_gains(
 
 def _box_gains(points: NDArray[np.float64], bound: NDArray[np.float64]) -> NDArray[np.float64]:
     """Volume added by each point of any number of objectives; all are below ``bound``."""
-    front = np.empty((0, len(bound)))
+    front: Indices = np.zeros(0, dtype=np.intp)
     gains = np.zeros(len(points))
     for i, point in enumerate(points):
-        if (front <= point).all(axis=1).any():
+        updated = update_front(points, front, i)
+        if updated is None:
             continue
         box = float(np.prod(bound - point))
-        shared = moocore.hypervolume(np.maximum(front, point), ref=bound) if len(front) else 0.0
+        clipped = np.maximum(points[front], point)
+        shared = moocore.hypervolume(clipped, ref=bound) if len(front) else 0.0
         # Rounding must not let the volume shrink.
         gains[i] = max(box - shared, 0.0)
-        front = np.vstack([front[~(front >= point).all(axis=1)], point])
+        front = updated
     return gains
 
 

@@ -279,7 +279,7 @@ def front_model(
     *,
     strategy: Strategy = "weighted",
     voting: Literal["soft", "hard"] = "soft",
-    each: str | None = None,
+    by: str | None = None,
     fit: bool = True,
     n_jobs: int | None = None,
 ) -> FrontClassifier | FrontRegressor:
@@ -294,7 +294,7 @@ def front_model(
             see :class:`FrontClassifier`. Which of them predicts well depends on the measures: S2
             does if all of them are losses of cross-validation, ``"focused"`` if one is not.
         voting: See :class:`FrontClassifier`.
-        each: Name of a parameter, ``"learner"`` for example: members are the fronts of each of its
+        by: Name of a parameter, ``"learner"`` for example: members are the fronts of each of its
             values, as in :func:`pareto_front`. Only for a study.
         fit: Whether to fit it on the objective's data.
         n_jobs: Members fitted at once.
@@ -313,11 +313,11 @@ def front_model(
         True
     """
     if isinstance(source, Study):
-        trials = list(pareto_front(source, duplicates=False, each=each))
-    elif each is None:
+        trials = list(pareto_front(source, duplicates=False, by=by))
+    elif by is None:
         trials = list(source)
     else:
-        raise ValueError(f"each={each!r} needs a study; these trials are taken as they are.")
+        raise ValueError(f"by={by!r} needs a study; these trials are taken as they are.")
     if not trials:
         raise ValueError("There are no trials to make a model of. Run the study first.")
     lacking = [trial.number for trial in trials if trial.values is None]

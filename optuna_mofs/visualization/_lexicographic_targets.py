@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from optuna.study import Study
 
-from optuna_mofs._typing import Floats
+from optuna_mofs._typing import Floats, Indices
+from optuna_mofs.fronts._dominance import update_front
 from optuna_mofs.fronts._lexicographic import LexicographicOrder
 from optuna_mofs.fronts._preference import LexicographicPreference
 from optuna_mofs.study._completed_trials import read_points
@@ -122,12 +123,13 @@ def targets_over_time(
     """
     targets = np.empty_like(losses)
     best = np.empty(len(losses), dtype=np.intp)
-    front = np.zeros(0, dtype=np.intp)
-    for i, point in enumerate(losses):
-        if i and (losses[front] <= point).all(axis=1).any():
+    front: Indices = np.zeros(0, dtype=np.intp)
+    for i in range(len(losses)):
+        updated = update_front(losses, front, i)
+        if updated is None:
             targets[i], best[i] = targets[i - 1], best[i - 1]
             continue
-        front = np.append(front[~(losses[front] >= point).all(axis=1)], i)
+        front = updated
         targets[i] = order.targets(losses[front])
         best[i] = front[order.ranking(losses[front], targets[i])[0]]
     return targets, best

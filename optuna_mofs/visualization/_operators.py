@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from optuna.study import Study
 
-from optuna_mofs.fronts._dominance import newcomers_mask, nondominated_mask
+from optuna_mofs.fronts._dominance import entered_front_mask, nondominated_mask
 from optuna_mofs.study._completed_trials import read_points
 from optuna_mofs.visualization._utils import (
     LOWER_RIGHT,
@@ -112,7 +112,7 @@ def operator_table(study: Study) -> pd.DataFrame:
     # A trial that breaks a constraint is never on the front.
     losses = np.where(points.feasible[:, None], points.losses, np.nan)
     empty = not len(losses)
-    joined = np.zeros(0, bool) if empty else newcomers_mask(losses)
+    joined = np.zeros(0, bool) if empty else entered_front_mask(losses)
     # Without duplicates, as joining is counted: who comes second adds nothing.
     front = np.zeros(0, bool) if empty else nondominated_mask(losses, duplicates=False)
     table = pd.DataFrame(

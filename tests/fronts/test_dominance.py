@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from optuna_mofs.fronts import newcomers_mask, nondominated_mask, pareto_rank
+from optuna_mofs.fronts import entered_front_mask, nondominated_mask, pareto_rank
 
 from .helpers import dominates, point_arrays, quick, slow_front, special
 
@@ -77,7 +77,9 @@ def test_empty_and_bad_shapes():
     assert nondominated_mask(np.empty((0, 2))).shape == (0,)
     assert pareto_rank(np.empty((0, 3))).shape == (0,)
     assert pareto_rank([[np.nan, 1.0]]).tolist() == [0]
-    with pytest.raises(ValueError, match="two-dimensional"):
+    with pytest.raises(
+        ValueError, match=r"one row per point and one column per objective, got shape \(2,\)"
+    ):
         nondominated_mask([1.0, 2.0])
     with pytest.raises(ValueError, match=r"shape \(2, 0\)"):
         pareto_rank(np.empty((2, 0)))
@@ -93,9 +95,9 @@ def test_input_is_not_changed():
 
 @quick
 @given(point_arrays(special))
-def test_newcomers_are_those_that_no_earlier_point_equals_or_dominates(points):
+def test_points_enter_the_front_unless_an_earlier_point_equals_or_dominates_them(points):
     expected = [
         not np.isnan(point).any() and not any((earlier <= point).all() for earlier in points[:i])
         for i, point in enumerate(points)
     ]
-    assert newcomers_mask(points).tolist() == expected
+    assert entered_front_mask(points).tolist() == expected

@@ -385,10 +385,10 @@ def test_each_value_of_a_parameter_has_its_own_front():
     study = a_study_of_learners()
     assert [t.number for t in pareto_front(study)] == [2, 3]
     # The first tree is dominated by machines, but not by trees.
-    assert [t.number for t in pareto_front(study, each="learner")] == [2, 3, 0]
+    assert [t.number for t in pareto_front(study, by="learner")] == [2, 3, 0]
 
 
 def test_a_parameter_that_no_trial_has_is_refused():
     with pytest.raises(ValueError, match=r"No trial has a parameter 'model'.*\['learner'\]"):
-        pareto_front(a_study_of_learners(), each="model")
-    assert len(pareto_front(optuna.create_study(), each="model")) == 0
+        pareto_front(a_study_of_learners(), by="model")
+    assert len(pareto_front(optuna.create_study(), by="model")) == 0

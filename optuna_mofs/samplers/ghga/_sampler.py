@@ -9,7 +9,7 @@ import numpy as np
 
 from optuna_mofs._typing import Array
 from optuna_mofs.features._mask_sampling import MaskSampler, sample_bernoulli_mask
-from optuna_mofs.fronts._dominance import pareto_ranks
+from optuna_mofs.fronts._dominance import pareto_rank
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers._base import HistorySampler
 from optuna_mofs.samplers._context import Proposal
@@ -366,7 +366,7 @@ class GHGASampler(HistorySampler):
         if len(history) < self.start_size or rng.random() < _FRESH:
             row, memory = self._rows.first(rng, history.space)
             return Proposal(row, None, "random", memory=memory)
-        ranks = pareto_ranks(history.values, history.violations)
+        ranks = pareto_rank(history.values, history.violations)
         better = np.argsort(ranks, kind="stable")[: -(-len(ranks) // 2)]
         a, b = (int(i) for i in rng.choice(better, 2))
         row, memory = self._rows.child(

@@ -12,7 +12,7 @@ import numpy as np
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_probability
 from optuna_mofs.features._codec import pack
-from optuna_mofs.fronts._dominance import pareto_ranks
+from optuna_mofs.fronts._dominance import pareto_rank
 from optuna_mofs.history._history import History, HistoryFollower
 
 #: Generations kept for late trials; an even later trial replays the whole history.
@@ -241,7 +241,7 @@ def survivors(
     Returns:
         Their positions (ascending), and rank and crowding distance of each of them.
     """
-    ranks = pareto_ranks(values, violations)
+    ranks = pareto_rank(values, violations)
     if unique:
         ranks[_repeats(values, violations)] += len(values)
     crowding = crowding_distances(values, ranks, normalize=normalize)

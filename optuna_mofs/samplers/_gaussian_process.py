@@ -1,4 +1,4 @@
-"""Gaussian processes on mixed spaces: distances, kernel, likelihood, prediction."""
+"""Gaussian processes on arrays: kernel, likelihood, prediction, and what to fit them to."""
 
 from __future__ import annotations
 
@@ -7,83 +7,56 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky
 from scipy.linalg.blas import strmm
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs, dtrtri, dtrtrs
 from scipy.optimize import minimize
 from scipy.special import ndtri
 
 from optuna_mofs._typing import Array
-from optuna_mofs.history._history import History
 
+T = TypeVar("T")
 
-def normal_scores(values: Array) -> Array:
-    """Values as quantiles of the normal distribution: a wild value is only the last of all.
-
-    Example:
-        >>> normal_scores(np.array([3.0, 1e9, 2.0])).round(2).tolist()
-        [0.0, 0.97, -0.97]
-    """
-    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
-    # Ties share the middle of their ranks.
-    middle = np.cumsum(counts) - 0.5 * counts
-    scores: Array = ndtri(middle / len(values))[which]
-    return scores
-
-
-class Process:
-    """A Gaussian process with constant mean and Matérn 3/2 kernel.
-
-    Args:
-        squares: Squared distances of the points among each other, by part.
-        z: Values at the points.
-        scales: Logarithms of the length scale of each part and of the nugget.
-    """
-
-    def __init__(self, squares: Array, z: Array, scales: Array) -> None:
-        self._weights = np.exp(-2 * scales[:-1])
-        K = _matern(self._weights, squares)
-        K[np.diag_indices_from(K)] += np.exp(scales[-1])
-        # LAPACK itself: SciPy's wrappers take longer than the work.
-        self._factor = dpotrf(K, lower=1, clean=0)[0]
-        ones, solved = dpotrs(self._factor, np.column_stack([np.ones(len(z)), z]), lower=1)[0].T
-        self._mean = float(solved.sum() / ones.sum())
-        self._alpha = solved - self._mean * ones
-        self._variance = max(float((z - self._mean) @ self._alpha) / len(z), 1e-6)
-
-    def predict(self, squares: Array) -> tuple[Array, Array]:
-        """Mean and standard deviation at points with these squared distances to the others."""
-        k = _matern(self._weights, squares)
-        half = dtrtrs(self._factor, k.T, lower=1)[0]
-        left = np.maximum(1.0 - np.einsum("ij,ij->j", half, half), 1e-6)
-        return self._mean + k @ self._alpha, np.sqrt(self._variance * left)
-
-
-def _matern(weights: Array, squares: Array) -> Array:
-    flat = weights @ squares.reshape(len(squares), -1)
-    r = np.sqrt(3.0 * flat).reshape(squares.shape[1:])
-    kernel: Array = (1.0 + r) * np.exp(-r)
-    return kernel
-
-
-def learned_from(count: int, *, first: int = 8, again: float = 1.3) -> int:
-    """The number of first trials from which length scales are estimated, given so many trials.
-
-    Args:
-        count: Trials.
-        first: Up to so many, all of them.
-        again: Scales are estimated again when there are this many times as many trials.
-
-    Example:
-        >>> [learned_from(count) for count in (7, 8, 10, 11, 100)]
-        [7, 8, 8, 11, 85]
-    """
-    steps = np.floor(np.log(max(1.0, count / first)) / np.log(again) + 1e-9)
-    return min(count, int(np.ceil(first * again**steps - 1e-9)))
-
+# ---- kernel, solver and likelihood ---------------------------------------------------------
 
 #: Bounds of the length scales.
-_LENGTHS = (0.03, 10.0)
+_LENGTH_SCALES = (0.03, 10.0)
+#: Standard deviation of the logarithms of the length scales in their prior.
+_PRIOR_SD = 1.5
+
+
+def matern32(r: Array) -> tuple[Array, Array]:
+    """Return the Matérn 3/2 kernel ``(1 + r) exp(-r)``, and ``exp(-r)`` for its derivative.
+
+    Args:
+        r: Distances times the square root of 3; overwritten by the kernel.
+
+    Example:
+        >>> matern32(np.array([0.0, 1.0]))[0].round(3).tolist()
+        [1.0, 0.736]
+    """
+    decay = np.negative(r)
+    np.exp(decay, out=decay)
+    r += 1
+    r *= decay
+    return r, decay
+
+
+def _solve_constant_mean(factor: Array, z: Array) -> tuple[float, float, Array, Array]:
+    """Return the maximum likelihood mean and variance of a process, and two solved systems.
+
+    Args:
+        factor: Lower Cholesky factor of the correlation matrix.
+        z: Values.
+
+    Returns:
+        Mean, variance, and the matrix solved for the values less the mean and for ones.
+    """
+    # LAPACK directly: SciPy's wrappers take longer than the computation.
+    solved = dpotrs(factor, np.column_stack([z, np.ones(len(z))]), lower=1)[0]
+    ones = solved[:, 1]
+    mean = float((ones @ z) / ones.sum())
+    alpha = solved[:, 0] - mean * ones
+    return mean, float((z - mean) @ alpha) / len(z), alpha, ones
 
 
 def fit_length_scales(
@@ -91,71 +64,102 @@ def fit_length_scales(
     z: Array,
     *,
     nugget: tuple[float, float] = (1e-4, 1.0),
-    first: float = 0.1,
-    iterations: int = 15,
-    close: float = 2.2e-9,
+    initial_nugget: float = 0.1,
+    max_iterations: int = 15,
+    tolerance: float = 2.2e-9,
 ) -> Array:
-    """Logarithms of the length scale of each part and of the nugget, for a Matérn 3/2 kernel.
+    """Return logarithms of the length scale of each part and of the nugget.
 
-    A weak prior keeps the scales sane while points are few: about half the range, more if there
-    are many parts, because distances are larger then.
+    They maximize the likelihood of a process with constant mean and Matérn 3/2 kernel. A weak
+    prior keeps the length scales reasonable while there are few points: about half the range,
+    more if there are many parts, because distances are larger then.
 
     Args:
-        squares: Squared distances of the points among each other, by part: parts × points ×
-            points.
+        squares: Squared distances between the points by part: parts × points × points.
         z: Values at the points.
-        nugget: Bounds of the nugget, as a share of the variance.
-        first: Nugget from which the search starts.
-        iterations: Most steps of the search.
-        close: Relative gain in likelihood below which it ends.
+        nugget: Bounds of the nugget, as a fraction of the variance.
+        initial_nugget: Nugget at which the optimization starts.
+        max_iterations: Maximum number of iterations.
+        tolerance: Relative gain in likelihood below which the optimization ends.
     """
     parts, count, _ = squares.shape
     flat = squares.reshape(parts, -1)
     diagonal = slice(None, None, count + 1)
-    # Lower triangle of a matrix of which LAPACK fills but that; the other half is its mirror.
+    # LAPACK fills only the lower triangle; the other half is its mirror image.
     half = np.asfortranarray(np.tril(np.full((count, count), 2.0), -1) + np.eye(count))
-    both = np.column_stack([z, np.ones(count)])
     prior = np.log(0.5 * np.sqrt(parts))
 
     def loss(theta: Array) -> tuple[float, Array]:
         weights, noise = np.exp(-2 * theta[:-1]), np.exp(theta[-1])
-        decay = (3 * weights) @ flat
-        np.sqrt(decay, out=decay)
-        falling = np.exp(-decay)
-        decay += 1
-        decay *= falling
-        decay[diagonal] += noise
-        factor, failed = dpotrf(decay.reshape(count, count).T, lower=1, overwrite_a=1)
+        r = (3 * weights) @ flat
+        kernel, decay = matern32(np.sqrt(r, out=r))
+        kernel[diagonal] += noise
+        factor, failed = dpotrf(kernel.reshape(count, count).T, lower=1, overwrite_a=1)
         if failed:
             return 1e10, np.zeros(parts + 1)
-        logs = np.log(factor.diagonal()).sum()
-        solved = dpotrs(factor, both, lower=1)[0]
-        ones = solved[:, 1]
-        mean = (ones @ z) / ones.sum()
-        alpha = solved[:, 0] - mean * ones
-        variance = max(float((z - mean) @ alpha) / count, 1e-12)
-        pull = dpotri(factor, lower=1, overwrite_c=1)[0]
-        pull -= np.outer(alpha / variance, alpha)
-        slopes = np.empty(parts + 1)
-        slopes[-1] = 0.5 * noise * np.trace(pull)
-        pull *= half
-        falling *= pull.T.reshape(-1)
-        slopes[:-1] = 1.5 * weights * (flat @ falling)
-        away = (theta[:-1] - prior) / 1.5
-        slopes[:-1] += away / 1.5
-        value = 0.5 * count * np.log(variance) + logs + 0.5 * float(away @ away)
-        return float(value), slopes
+        log_determinant = np.log(factor.diagonal()).sum()
+        _, variance, alpha, _ = _solve_constant_mean(factor, z)
+        variance = max(variance, 1e-12)
+        inner = dpotri(factor, lower=1, overwrite_c=1)[0]
+        inner -= np.outer(alpha / variance, alpha)
+        gradient = np.empty(parts + 1)
+        gradient[-1] = 0.5 * noise * np.trace(inner)
+        inner *= half
+        decay *= inner.T.reshape(-1)
+        gradient[:-1] = 1.5 * weights * (flat @ decay)
+        away = (theta[:-1] - prior) / _PRIOR_SD
+        gradient[:-1] += away / _PRIOR_SD
+        value = 0.5 * count * np.log(variance) + log_determinant + 0.5 * float(away @ away)
+        return float(value), gradient
 
     found = minimize(
         loss,
-        np.append(np.full(parts, prior), np.log(first)),
+        np.append(np.full(parts, prior), np.log(initial_nugget)),
         jac=True,
         method="L-BFGS-B",
-        bounds=[tuple(np.log(_LENGTHS))] * parts + [tuple(np.log(nugget))],
-        options={"maxiter": iterations, "ftol": close},
+        bounds=[tuple(np.log(_LENGTH_SCALES))] * parts + [tuple(np.log(nugget))],
+        options={"maxiter": max_iterations, "ftol": tolerance},
     )
     theta: Array = found.x
     return theta
+
+
+# ---- a process on given distances, and the distances of mixed parameters and masks ---------
+
+
+class GaussianProcess:
+    """A Gaussian process with constant mean and Matérn 3/2 kernel, on given distances.
+
+    Args:
+        squares: Squared distances between the points, by part.
+        z: Values at the points.
+        scales: Logarithms of the length scale of each part and of the nugget, see
+            :func:`fit_length_scales`.
+    """
+
+    def __init__(self, squares: Array, z: Array, scales: Array) -> None:
+        self._weights = np.exp(-2 * scales[:-1])
+        K = self._kernel(squares)
+        K[np.diag_indices_from(K)] += np.exp(scales[-1])
+        self._factor = dpotrf(K, lower=1, clean=0)[0]
+        self._mean, variance, self._alpha, _ = _solve_constant_mean(self._factor, z)
+        self._variance = max(variance, 1e-6)
+
+    def predict(self, squares: Array) -> tuple[Array, Array]:
+        """Return mean and standard deviation at other points.
+
+        Args:
+            squares: Their squared distances to the points of the process, by part.
+        """
+        k = self._kernel(squares)
+        half = dtrtrs(self._factor, k.T, lower=1)[0]
+        left = np.maximum(1.0 - np.einsum("ij,ij->j", half, half), 1e-6)
+        mean: Array = self._mean + k @ self._alpha
+        return mean, np.sqrt(self._variance * left)
+
+    def _kernel(self, squares: Array) -> Array:
+        flat = self._weights @ squares.reshape(len(squares), -1)
+        return matern32(np.sqrt(3.0 * flat))[0].reshape(squares.shape[1:])
 
 
 @dataclass(frozen=True)
@@ -176,22 +180,22 @@ class Points:
         masks = None if self.masks is None else self.masks[chosen]
         return Points(self.rows[chosen], self.categorical, masks)
 
-    def squares(self, others: Points) -> Array:
-        """Squared distances: parts × these points × the others."""
+    def squared_distances(self, others: Points) -> Array:
+        """Return squared distances by part: parts × these points × the others."""
         a, b = self.rows.T[:, :, None], others.rows.T[:, None, :]
         parts = (a - b) ** 2
         missing = np.isnan(parts)
         parts[self.categorical] = parts[self.categorical] != 0
         if missing.any():
-            # Who alone has a parameter is as far as it gets from who has not.
+            # A parameter that is active in only one of the two points counts as distance 1.
             parts = np.where(missing, np.isnan(a) != np.isnan(b), parts)
         if self.masks is None or others.masks is None:
             return parts
-        return np.concatenate([parts, _mask_squares(self.masks, others.masks)])
+        return np.concatenate([parts, _mask_distances(self.masks, others.masks)])
 
 
-def _mask_squares(a: Array, b: Array) -> Array:
-    """Jaccard's distance, and the difference of the logarithms of sizes, as parts."""
+def _mask_distances(a: Array, b: Array) -> Array:
+    """Return the Jaccard distance and the squared difference of log sizes, as two parts."""
     x, y = a.astype(np.float32), b.astype(np.float32)
     both = (x @ y.T).astype(float)
     m, n = a.sum(axis=1)[:, None], b.sum(axis=1)[None, :]
@@ -200,164 +204,124 @@ def _mask_squares(a: Array, b: Array) -> Array:
     return np.stack([1.0 - np.where(m + n > 0, both / either, 1.0), sizes**2])
 
 
-T = TypeVar("T")
+# ---- ordinary kriging on columns -----------------------------------------------------------
+
+#: Bounds of the nugget: from the paper's value up to one for noisy values, such as
+#: cross-validated errors.
+_NUGGET = (1e-4, 0.3)
+#: Maximum number of rows that predictions are made from.
+_MAX_ROWS = 400
+#: Value that replaces an inactive number.
+_CENTER = 0.5
 
 
-class RefitSchedule:
-    """Learns anew only when trials are some times as many, such as length scales.
+class OrdinaryKriging:
+    """A Gaussian process with estimated constant mean, on columns of numbers.
 
-    Whoever reads the history later must learn the same: what is learned may depend on nothing but
-    the first trials.
+    Horn and Bischl (2016), section III A: Matérn 3/2 kernel, one length scale per column by
+    maximum likelihood, and a small nugget. Predictions use at most 400 rows, see
+    :func:`representative_subset`, so that their cost stays bounded; length scales that are not
+    given are estimated from at most 100. Predictions are computed in single precision, whose
+    error is far below the nugget.
 
-    Args:
-        first: Up to so many trials everything is learned for each proposal.
-        again: Then when there are this many times as many.
-    """
-
-    def __init__(self, *, first: int = 8, again: float = 1.3) -> None:
-        self._first = first
-        self._again = again
-        self._kept: dict[Hashable, tuple[Any, Any]] = {}
-
-    def of(
-        self, history: History, name: Hashable, learn: Callable[[int], T], *, form: Any = None
-    ) -> T:
-        """What was learned last, or is learned now.
-
-        Args:
-            history: The trials.
-            name: Of what is learned.
-            learn: Learns from the first trials, of which it is told the number.
-            form: How trials are shown to a model, if that can change from trial to trial.
-        """
-        count = learned_from(len(history), first=self._first, again=self._again)
-        # Trials that end late can be among the first; a range that grows moves what lies in it.
-        key = history.numbers[:count].tobytes(), history.space.distributions, form
-        if name not in self._kept or self._kept[name][0] != key:
-            self._kept[name] = key, learn(count)
-        found: T = self._kept[name][1]
-        return found
-
-
-#: From the paper's nugget to one for rough values, such as cross-validated errors.
-_NUGGETS = (1e-4, 0.3)
-#: Points that predictions are made from.
-_KEEP = 400
-#: Points that scales are estimated from for each model anew.
-_LEARN = 100
-#: Where an inactive number is put.
-_MIDDLE = 0.5
-#: Relative gain in likelihood below which the search for scales ends.
-_CLOSE = 1e-3
-
-
-class Kriging:
-    """A Gaussian process with constant mean; scale of each column by maximum likelihood.
-
-    Horn and Bischl (2016), section III A: Matérn 3/2 and a small nugget. Predictions are made from
-    at most 400 rows, half of them the first and the others a spread of the rest, so that the cost
-    stays flat: where there are more, the best are to come first. Scales that are not given are
-    estimated from at most 100 rows in the same way. Predictions are in single precision, which
-    errs far less than the nugget.
-
-    An inactive number (NaN) is put into the middle of its range. Outside of it, as a forest needs
-    it, all that belongs to another learner would be far away, and what all learners have in common
-    would be learned for each of them anew.
+    An inactive number (NaN) is replaced by the center of its range. A value outside the range,
+    which suits a forest, would separate the trials of different learners, and effects that all
+    learners share would have to be learned for each of them.
 
     Args:
-        together: The last so many columns have one scale.
-        scales: Logarithms of the scales and of the nugget, if known (see :func:`likely_scales`).
+        n_shared_columns: The last so many columns share one length scale.
+        scales: Logarithms of the length scales and of the nugget, if known; see
+            :func:`fit_column_scales`.
 
     Example:
         >>> X = np.linspace(0, 1, 9)[:, None]
-        >>> model = Kriging().fit(X, np.sin(6 * X[:, 0]))
+        >>> model = OrdinaryKriging().fit(X, np.sin(6 * X[:, 0]))
         >>> mean, sd = model.predict(np.array([[0.5], [0.55]]))
         >>> bool(abs(mean[0] - np.sin(3)) < 0.01 and sd[0] < sd[1])
         True
     """
 
-    def __init__(self, together: int = 0, scales: Array | None = None) -> None:
-        self._together = together
+    def __init__(self, n_shared_columns: int = 0, scales: Array | None = None) -> None:
+        self._n_shared_columns = n_shared_columns
         self._scales = scales
 
-    def fit(self, X: Array, y: Array) -> Kriging:
-        """Estimate scales that are not given, and prepare predictions."""
-        scales = self._scales
+    def fit(self, X: Array, y: Array) -> OrdinaryKriging:
+        """Fit the process to rows, the best first."""
+        n_shared, scales = self._n_shared_columns, self._scales
         if scales is None:
-            scales = likely_scales(X, y, together=self._together, most=_LEARN)
-        X = _filled(X)
+            scales = fit_column_scales(X, y, n_shared_columns=n_shared, n_max=100)
         self._center, self._spread = float(y.mean()), float(y.std()) or 1.0
         z = (y - self._center) / self._spread
-        own = X.shape[1] - self._together
-        self._lengths = np.exp(scales[np.minimum(np.arange(X.shape[1]), own)])
-        nugget = float(np.exp(scales[-1]))
-        kept = _representative(len(z), _KEEP)
-        self._X, z = X[kept] / self._lengths, z[kept]
-        K = _kriging_matern(_distances(self._X, self._X))
-        K[np.diag_indices_from(K)] += nugget
-        factor = cholesky(K, lower=True, overwrite_a=True, check_finite=False)
-        ones = cho_solve((factor, True), np.ones(len(z)), check_finite=False)
-        self._mean = float(ones @ z) / float(ones.sum())
-        alpha = cho_solve((factor, True), z - self._mean, check_finite=False)
-        self._variance = max(float((z - self._mean) @ alpha) / len(z), 1e-12)
+        columns = np.arange(X.shape[1])
+        self._lengths = np.exp(scales[np.minimum(columns, X.shape[1] - n_shared)])
+        kept = representative_subset(np.arange(len(z)), _MAX_ROWS, _MAX_ROWS // 2)
+        X = _without_nan(X)[kept] / self._lengths
+        K = self._kernel(X, X)
+        K[np.diag_indices_from(K)] += float(np.exp(scales[-1]))
+        factor = dpotrf(K, lower=1)[0]
+        self._mean, variance, alpha, ones = _solve_constant_mean(factor, z[kept])
+        self._variance = max(variance, 1e-12)
         self._sum = float(ones.sum())
-        # Columns: what predictions multiply the kernel with.
+        # Right-hand sides used by predict().
         self._right = np.column_stack([alpha, ones]).astype(np.float32)
-        # Once inverted, every prediction is a product, in a third of the time of solving.
+        # A product with the inverse takes a third of the time of solving.
         self._inverse = np.asfortranarray(dtrtri(factor, lower=1)[0], dtype=np.float32)
-        self._X = self._X.astype(np.float32)
+        self._X = X.astype(np.float32)
         return self
 
     def predict(self, X: Array) -> tuple[Array, Array]:
-        """Mean and standard deviation."""
-        at = (_filled(X) / self._lengths).astype(np.float32)
-        k = _kriging_matern(_distances(at, self._X))
+        """Return mean and standard deviation of each row."""
+        k = self._kernel((_without_nan(X) / self._lengths).astype(np.float32), self._X)
         right = k @ self._right
-        # The transpose is Fortran's order, so that nothing is copied.
+        # The transpose is in Fortran order, so that nothing is copied.
         half = strmm(1.0, self._inverse, k.T, lower=1, overwrite_b=1)
-        # The last term: the mean is estimated too (ordinary kriging).
+        # The last term accounts for the estimated mean (ordinary kriging).
         left = 1 - np.einsum("ij,ij->j", half, half) + (1 - right[:, 1]) ** 2 / self._sum
         sd = np.sqrt(self._variance * np.maximum(left, 1e-6))
         mean = self._mean + right[:, 0].astype(float)
         return self._center + self._spread * mean, self._spread * sd
 
+    @staticmethod
+    def _kernel(A: Array, B: Array) -> Array:
+        r = _euclidean(A, B)
+        r *= r.dtype.type(np.sqrt(3.0))
+        return matern32(r)[0]
 
-def likely_scales(X: Array, y: Array, *, together: int = 0, most: int = 250) -> Array:
-    """Logarithms of the scale of each column and of the nugget, by maximum likelihood.
+
+def fit_column_scales(
+    X: Array, y: Array, *, n_shared_columns: int = 0, n_max: int = 250
+) -> Array:
+    """Return logarithms of the length scale of each column and of the nugget.
 
     Args:
         X: Rows, the best first.
         y: Targets.
-        together: The last so many columns have one scale.
-        most: At most so many rows are used, half of them the first.
+        n_shared_columns: The last so many columns share one length scale.
+        n_max: Maximum number of rows used, see :func:`representative_subset`.
     """
-    few = _representative(len(y), most)
-    z = y[few]
+    chosen = representative_subset(np.arange(len(y)), n_max, n_max // 2)
+    X, z = _without_nan(X[chosen]), y[chosen]
+    n_own = X.shape[1] - n_shared_columns
+    squares: Array = (X.T[:n_own, :, None] - X.T[:n_own, None, :]) ** 2
+    if n_shared_columns:
+        shared = _euclidean(X[:, n_own:], X[:, n_own:])
+        squares = np.concatenate([squares, shared[None] ** 2])
     return fit_length_scales(
-        _squares(_filled(X[few]), together),
+        squares,
         (z - z.mean()) / (z.std() or 1.0),
-        nugget=_NUGGETS,
-        first=1e-2,
-        iterations=20,
-        close=_CLOSE,
+        nugget=_NUGGET,
+        initial_nugget=1e-2,
+        max_iterations=20,
+        tolerance=1e-3,
     )
 
 
-def _filled(X: Array) -> Array:
+def _without_nan(X: Array) -> Array:
     missing = np.isnan(X)
-    return np.where(missing, _MIDDLE, X) if missing.any() else X
+    return np.where(missing, _CENTER, X) if missing.any() else X
 
 
-def _representative(count: int, most: int) -> Array:
-    """Positions of the first ``most / 2`` rows, and of an even spread of the others."""
-    if count <= most:
-        return np.arange(count)
-    first = most // 2
-    rest = np.linspace(first, count - 1, most - first).astype(np.int64)
-    return np.concatenate([np.arange(first), rest])
-
-
-def _distances(A: Array, B: Array) -> Array:
+def _euclidean(A: Array, B: Array) -> Array:
     square: Array = A @ (-2 * B.T)
     square += (A**2).sum(axis=1)[:, None]
     square += (B**2).sum(axis=1)
@@ -365,20 +329,90 @@ def _distances(A: Array, B: Array) -> Array:
     return np.sqrt(square, out=square)
 
 
-def _kriging_matern(r: Array) -> Array:
-    """The kernel at given distances, which are overwritten."""
-    r *= r.dtype.type(-np.sqrt(3.0))
-    falling = np.exp(r)
-    np.subtract(r.dtype.type(1.0), r, out=r)
-    r *= falling
-    return r
+# ---- targets, training subsets, and when to refit ------------------------------------------
 
 
-def _squares(X: Array, together: int) -> Array:
-    """Squared distances by column; the last ones as one, if they belong together."""
-    own = X.shape[1] - together
-    squares: Array = (X.T[:own, :, None] - X.T[:own, None, :]) ** 2
-    if not together:
-        return squares
-    apart = _distances(X[:, own:], X[:, own:])
-    return np.concatenate([squares, apart[None] ** 2])
+def normal_scores(values: Array) -> Array:
+    """Return values as quantiles of the normal distribution, which is robust to outliers.
+
+    Example:
+        >>> normal_scores(np.array([3.0, 1e9, 2.0])).round(2).tolist()
+        [0.0, 0.97, -0.97]
+    """
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    # Ties share the middle of their ranks.
+    middle = np.cumsum(counts) - 0.5 * counts
+    scores: Array = ndtri(middle / len(values))[which]
+    return scores
+
+
+def representative_subset(ranking: Array, n_max: int, n_best: int) -> Array:
+    """Return at most ``n_max`` positions: the best ones, and an even spread of the others.
+
+    Args:
+        ranking: Positions, the best first.
+        n_max: Maximum number of positions.
+        n_best: Number of first positions that are all kept; an even spread of them if they are
+            more than ``n_max``.
+
+    Example:
+        >>> representative_subset(np.arange(10), 5, 2).tolist()
+        [0, 1, 2, 5, 9]
+    """
+    if len(ranking) <= n_max:
+        return ranking
+    best = _even_spread(ranking[:n_best], n_max)
+    return np.concatenate([best, _even_spread(ranking[n_best:], n_max - len(best))])
+
+
+def _even_spread(positions: Array, count: int) -> Array:
+    if len(positions) <= count:
+        return positions
+    spread: Array = positions[np.linspace(0, len(positions) - 1, count).astype(np.int64)]
+    return spread
+
+
+class RefitSchedule:
+    """Refit, for example length scales, only when the number of trials has grown by a factor.
+
+    A resumed study must get the same fit: it may depend on the first trials only.
+
+    Args:
+        n_always: Up to this number of trials, fit for every proposal.
+        growth: Above it, refit when the number of trials has grown by this factor.
+
+    Example:
+        >>> [RefitSchedule().n_first_trials(n) for n in (7, 8, 10, 11, 100)]
+        [7, 8, 8, 11, 85]
+    """
+
+    def __init__(self, *, n_always: int = 8, growth: float = 1.3) -> None:
+        self._n_always = n_always
+        self._growth = growth
+        self._fits: dict[Hashable, tuple[Any, Any]] = {}
+
+    def n_first_trials(self, n_trials: int) -> int:
+        """Return the number of first trials that are fitted to when there are ``n_trials``."""
+        steps = np.floor(
+            np.log(max(1.0, n_trials / self._n_always)) / np.log(self._growth) + 1e-9
+        )
+        return min(n_trials, int(np.ceil(self._n_always * self._growth**steps - 1e-9)))
+
+    def fitted(
+        self, name: Hashable, numbers: Array, fit: Callable[[int], T], *, depends_on: Any = None
+    ) -> T:
+        """Return the last fit, or a new one if it is due.
+
+        Args:
+            name: Name of what is fitted.
+            numbers: Trial numbers. A trial that completes late can be among the first.
+            fit: Function of the number of first trials to fit to.
+            depends_on: Whatever else the fit depends on, such as the ranges of the parameters,
+                which can grow.
+        """
+        count = self.n_first_trials(len(numbers))
+        key = numbers[:count].tobytes(), depends_on
+        if name not in self._fits or self._fits[name][0] != key:
+            self._fits[name] = key, fit(count)
+        found: T = self._fits[name][1]
+        return found

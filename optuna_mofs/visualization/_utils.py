@@ -53,7 +53,7 @@ _TICK = 30
 
 def plotly(module: str = "graph_objects") -> ModuleType:
     """A module of plotly, imported when a figure is made."""
-    return optional_import(f"plotly.{module}", "all")
+    return optional_import(f"plotly.{module}")
 
 
 def color(i: int) -> str:

@@ -1,23 +1,91 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import optuna
 import pandas as pd
 import pytest
-from optuna.distributions import CategoricalDistribution, IntDistribution
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.datasets import load_breast_cancer, load_diabetes, make_classification
 from sklearn.model_selection import cross_val_score
+from sklearn.naive_bayes import GaussianNB
 
-from optuna_mofs.spaces import get_learner, learner_names
+from optuna_mofs import spaces
+from optuna_mofs.spaces import LearnerSpec, get_learner, learner_names, register_learner
 
 TASKS = ("classification", "regression")
 PAIRS = [(name, task) for task in TASKS for name in learner_names(task)]
 EVERY = [(*pair, False) for pair in PAIRS] + [
     (name, task, True) for name in ("xgboost", "lightgbm") for task in TASKS
 ]
+WIDE = FloatDistribution(2**-10, 2**10, log=True)
+
+
+def test_svm_is_that_of_the_paper():
+    assert spaces.svm() == {"C": WIDE, "gamma": WIDE}
+
+
+def test_kernel_knn_is_that_of_the_paper():
+    assert spaces.kernel_knn() == {
+        "n_neighbors": IntDistribution(1, 50),
+        "distance": FloatDistribution(1, 100),
+        "kernel": CategoricalDistribution(("rectangular", "optimal", "triangular", "biweight")),
+    }
+
+
+def test_xgboost_is_that_of_the_paper():
+    half = FloatDistribution(0.5, 1)
+    assert spaces.xgboost() == {
+        "n_estimators": IntDistribution(1, 2000),
+        "learning_rate": FloatDistribution(0.01, 0.2),
+        "gamma": FloatDistribution(2**-7, 2**6, log=True),
+        "max_depth": IntDistribution(3, 20),
+        "colsample_bytree": half,
+        "colsample_bylevel": half,
+        "subsample": half,
+        "reg_lambda": WIDE,
+        "reg_alpha": WIDE,
+    }
+
+
+@pytest.mark.parametrize("name", ["xgboost", "lightgbm"])
+def test_early_stopping_chooses_the_rounds(name):
+    full, stopped = getattr(spaces, name)(), getattr(spaces, name)(early_stopping=True)
+    assert set(full) - set(stopped) == {"n_estimators"}
+    assert set(stopped) < set(full)
+
+
+@pytest.mark.parametrize("name", learner_names())
+def test_prefix_goes_before_every_name(name):
+    make = getattr(spaces, name)
+    assert make("a__b__") == {f"a__b__{key}": value for key, value in make().items()}
+
+
+@pytest.fixture(scope="module")
+def storage():
+    return optuna.storages.RDBStorage("sqlite:///:memory:")
+
+
+@pytest.mark.parametrize("name", learner_names())
+def test_space_can_be_stored_in_a_database(name, storage):
+    space = getattr(spaces, name)()
+    sampler = optuna.samplers.RandomSampler(seed=0)
+    study = optuna.create_study(storage=storage, sampler=sampler)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        trial = study.ask(space)
+    assert study.trials[0].distributions == space
+    assert trial.params == study.trials[0].params
+
+
+@pytest.mark.parametrize("make", [spaces.svm, spaces.decision_tree])
+def test_regression_has_its_own_space(make):
+    assert set(make(task="regression")) != set(make())
+    with pytest.raises(ValueError, match="'classification', 'regression', got 'ranking'"):
+        make(task="ranking")
 
 
 def ready(name, task, early_stopping=False, **overrides):
@@ -148,16 +216,16 @@ def test_lightgbm_uses_its_subsample():
 @pytest.mark.parametrize(
     ("arguments", "overrides", "message"),
     [
-        (("xgbost",), {}, "did you mean 'xgboost'"),
-        (("forest",), {}, "did you mean 'random_forest'"),
-        (("svm", "ranking"), {}, "'classification' or 'regression'"),
+        (("xgbost",), {}, "Did you mean 'xgboost'"),
+        (("forest",), {}, "Did you mean 'random_forest'"),
+        (("svm", "ranking"), {}, "'classification', 'regression', got 'ranking'"),
         (("elastic_net",), {}, "for regression only"),
         (("logistic_regression", "regression"), {}, "'ridge'"),
         (("svm",), {"early_stopping": True}, "xgboost"),
-        (("svm",), {"gama": 1.0}, "did you mean 'gamma'"),
+        (("svm",), {"gama": 1.0}, "Did you mean 'gamma'"),
     ],
 )
-def test_mistakes_are_named(arguments, overrides, message):
+def test_errors_name_the_mistake(arguments, overrides, message):
     with pytest.raises(ValueError, match=message):
         get_learner(*arguments, **overrides)
 
@@ -165,5 +233,25 @@ def test_mistakes_are_named(arguments, overrides, message):
 def test_names():
     assert set(learner_names()) == set(learner_names("classification")) | {"elastic_net"}
     assert set(learner_names()) == set(learner_names("regression")) | {"logistic_regression"}
-    with pytest.raises(ValueError, match="task='both'"):
+    with pytest.raises(ValueError, match=r"task must be .* got 'both'"):
         learner_names("both")
+
+
+def test_one_entry_adds_a_learner(monkeypatch):
+    monkeypatch.setattr(spaces, "_LEARNERS", dict(spaces._LEARNERS))
+    smoothing = FloatDistribution(1e-12, 1.0, log=True)
+    spec = LearnerSpec(
+        "naive_bayes", {"var_smoothing": smoothing}, classifier=GaussianNB, preprocessing="impute"
+    )
+    naive_bayes = register_learner(spec)
+    assert naive_bayes("nb__") == {"nb__var_smoothing": smoothing}
+    assert "naive_bayes" in learner_names("classification")
+    assert "naive_bayes" not in learner_names("regression")
+    estimator, space = get_learner("naive_bayes")
+    assert space == {"naive_bayes__var_smoothing": smoothing}
+    assert isinstance(estimator["naive_bayes"], GaussianNB)
+
+
+def test_a_learner_needs_an_estimator():
+    with pytest.raises(ValueError, match="'none' needs a classifier, a regressor or both"):
+        LearnerSpec("none", {})

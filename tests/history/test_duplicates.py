@@ -26,7 +26,7 @@ FEATURE_SETS_TABLE = FeatureTable(tuple("abcdef"), filters=("up", "down"), ranks
 
 def history_of(features: Representation, trials: list[dict[str, Any]]) -> History:
     bound = features.bind(FEATURE_SETS_TABLE)
-    study = optuna.create_study()
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     StudyDescription(FEATURE_SETS_TABLE, bound).write(study)
     for params in trials:
         study.enqueue_trial(params)

@@ -47,7 +47,8 @@ def read(study: Study, exclude: int | None = None) -> History:
 
 
 def new_study(directions: Iterable[str] = ("minimize", "minimize")) -> Study:
-    return optuna.create_study(directions=list(directions))
+    sampler = optuna.samplers.RandomSampler(seed=0)
+    return optuna.create_study(directions=list(directions), sampler=sampler)
 
 
 def add(
@@ -435,7 +436,7 @@ def test_how_many_first_trials_are_the_same(one: set[int], other: set[int]) -> N
 
 
 def test_an_infinite_constraint_is_a_large_number() -> None:
-    study = optuna.create_study()
+    study = new_study(["minimize"])
 
     def broken(trial: Trial) -> float:
         trial.set_constraint("never", math.inf)

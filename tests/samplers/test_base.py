@@ -4,6 +4,7 @@ import copy
 import pickle
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,22 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from optuna_mofs._optuna import frozen_attr, read_study_attr, write_study_attr
 from optuna_mofs.features._table import FeatureTable
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers import _base as base
-from optuna_mofs.samplers._base import HistorySampler, one_blas_thread
-from optuna_mofs.samplers._context import Proposal
+from optuna_mofs.samplers._base import HistorySampler
+from optuna_mofs.samplers._context import Proposal, ProposalContext
 from optuna_mofs.study._feature_sets import selected_features, suggest_features
 from optuna_mofs.study._queue import enqueue_features, retry_interrupted
-from optuna_mofs.study._trial_note import NOTE, History
+from optuna_mofs.study._trial_note import NOTE, TrialNote
 
-Propose = Callable[[History, np.random.Generator, int], Proposal]
+Propose = Callable[[ProposalContext], Proposal]
+
+
+@dataclass(frozen=True)
+class ToyNote(TrialNote):
+    """A note with a field of its own."""
+
+    step_size: float = 0.1
 
 
 class Toy(HistorySampler):
@@ -33,27 +42,29 @@ class Toy(HistorySampler):
     def __init__(self, propose: Propose | None = None, *, seed: int | None = None) -> None:
         super().__init__(seed=seed)
         self._propose = propose
-        self.asked = 0
+        self.n_calls = 0
 
-    def propose(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
-        self.asked += 1
+    def propose(self, ctx: ProposalContext) -> Proposal:
+        self.n_calls += 1
         if self._propose is not None:
-            return self._propose(history, rng, number)
-        mask = None if history.table is None else rng.random(len(history.table.free)) < 0.5
-        return Proposal(history.space.sample(rng)[0], mask)
+            return self._propose(ctx)
+        table = ctx.history.table
+        mask = None if table is None else ctx.rng.random(len(table.free)) < 0.5
+        return Proposal(ctx.history.space.sample(ctx.rng)[0], mask)
 
 
-def same_again(history: History, rng: np.random.Generator, number: int) -> Proposal:
-    """Always the first configuration of the space, without features."""
-    mask = None if history.table is None else np.zeros(len(history.table.free), dtype=bool)
-    return Proposal(history.space.nth(0), mask, operator="stubborn")
+def same_again(ctx: ProposalContext) -> Proposal:
+    """Propose the first configuration of the space, without features, every time."""
+    table = ctx.history.table
+    mask = None if table is None else np.zeros(len(table.free), dtype=bool)
+    return Proposal(ctx.history.space.nth(0), mask, TrialNote("stubborn"))
 
 
 def params(study: Study) -> list[dict[str, Any]]:
     return [t.params for t in study.trials]
 
 
-def test_the_operator_is_a_column_of_its_own() -> None:
+def test_the_operator_is_a_user_attribute() -> None:
     def objective(trial: optuna.Trial) -> float:
         if trial.number == 2:
             trial.set_user_attr("operator", "mine")
@@ -62,7 +73,7 @@ def test_the_operator_is_a_column_of_its_own() -> None:
     study = optuna.create_study(sampler=Toy(same_again, seed=0))
     study.optimize(objective, n_trials=3)
     shown = [t.user_attrs.get("operator") for t in study.trials]
-    # Of the first trial's parameters nothing was known: no operator made it.
+    # No parameter was known at the first trial: no operator made it.
     assert shown == [None, "unseen", "mine"]
 
 
@@ -70,8 +81,8 @@ def test_the_operator_is_a_column_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "1", True])
-def test_bad_seeds_are_refused(seed: Any) -> None:
-    with pytest.raises(ValueError, match="seed must be None or an integer of at least 0, but is"):
+def test_bad_seeds_raise(seed: Any) -> None:
+    with pytest.raises(ValueError, match="seed must be an integer of at least 0, got"):
         Toy(seed=seed)
 
 
@@ -88,6 +99,7 @@ def test_a_seed_that_is_given_is_not_written() -> None:
     assert read_study_attr(study, "seed") is None
 
 
+@pytest.mark.unseeded
 def test_the_seed_of_the_study_wins_a_race() -> None:
     # Another worker, that had found none either, writes after our first trial has read ours.
     study = optuna.create_study(sampler=Toy())
@@ -102,6 +114,7 @@ def test_the_seed_of_the_study_wins_a_race() -> None:
     assert params(other)[1:] == params(study)[1:]
 
 
+@pytest.mark.unseeded
 def test_threads_agree_on_one_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     written = []
     both = threading.Barrier(2)
@@ -123,15 +136,15 @@ def test_threads_agree_on_one_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(written) == 1
 
 
-def test_the_seed_at_hand_while_proposing() -> None:
+@pytest.mark.unseeded
+def test_the_context_has_the_seed_of_the_study() -> None:
     seen = []
 
-    def look(history: History, rng: np.random.Generator, number: int) -> Proposal:
-        seen.append(toy.study_seed)
-        return Proposal(history.space.sample(rng)[0])
+    def look(ctx: ProposalContext) -> Proposal:
+        seen.append(ctx.seed)
+        return Proposal(ctx.history.space.sample(ctx.rng)[0])
 
-    toy = Toy(look)
-    study = optuna.create_study(sampler=toy)
+    study = optuna.create_study(sampler=Toy(look))
     study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=3)
     assert set(seen) == {read_study_attr(study, "seed")}
 
@@ -149,13 +162,13 @@ def test_independent_draws_depend_on_seed_number_and_name() -> None:
                 values[seed, trial.number, name] = trial.suggest_float(name, 0, 1)
             study.tell(trial, state=TrialState.FAIL)
     assert len(set(values.values())) == 12
-    # Nor does it matter in which order they are asked for.
+    # The order of the suggestions does not matter.
     trial = optuna.create_study(sampler=Toy(seed=0)).ask()
     assert trial.suggest_float("y", 0, 1) == values[0, 0, "y"]
     assert trial.suggest_float("x", 0, 1) == values[0, 0, "x"]
 
 
-def test_unknown_parameters_can_be_asked_for_directly() -> None:
+def test_unknown_parameters_are_drawn_independently() -> None:
     study = optuna.create_study(sampler=Toy(seed=0))
     study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=2)
     space = {"x": FloatDistribution(0, 1), "other": IntDistribution(3, 9)}
@@ -166,11 +179,11 @@ def test_unknown_parameters_can_be_asked_for_directly() -> None:
     assert 3 <= found["other"] <= 9
     alone = study.sampler.sample_relative(study, frozen, {"other": space["other"]})
     assert alone == {"other": found["other"]}
-    # A question is no history.
+    # Sampling alone adds nothing to the history.
     assert set(study.sampler.infer_relative_search_space(study, frozen)) == {"x"}
 
 
-# ---- no clones ----------------------------------------------------------------------------------
+# ---- no duplicates ------------------------------------------------------------------------------
 
 
 def finite(trial: Trial) -> float:
@@ -178,7 +191,7 @@ def finite(trial: Trial) -> float:
     return float(trial.suggest_int("n", 1, 5, log=True))
 
 
-def test_a_stubborn_sampler_still_tries_everything() -> None:
+def test_a_sampler_that_repeats_itself_still_tries_everything() -> None:
     study = optuna.create_study(sampler=Toy(same_again, seed=0))
     study.optimize(finite, n_trials=18)
     assert len({tuple(p.values()) for p in params(study)[:15]}) == 15
@@ -221,26 +234,27 @@ def test_large_spaces_are_drawn_from() -> None:
     assert np.mean(sizes) < 40, "as at the start of a search, not half of all"
 
 
-def test_only_clones_cost_attempts() -> None:
+def test_only_duplicates_cost_attempts() -> None:
     toy = Toy(seed=0)
     study = optuna.create_study(sampler=toy)
     study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=10)
-    assert toy.asked == 9  # one for each but the first
+    assert toy.n_calls == 9  # one per trial but the first
 
 
 @pytest.mark.parametrize("before_writing", [True, False])
-def test_two_workers_do_not_race_to_the_same(
+def test_two_workers_do_not_evaluate_the_same_configuration(
     before_writing: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another worker proposes while we do, just before or just after our announcement."""
+    """Another worker proposes while we do, just before or just after our reservation."""
 
-    def next_one(history: History, rng: np.random.Generator, number: int) -> Proposal:
-        # The first that is not known, whoever asks.
-        for place in range(int(history.space.size())):
-            row = history.space.nth(place)
-            if not history.contains_params(history.space.decode(row)):
+    def next_one(ctx: ProposalContext) -> Proposal:
+        # The first configuration that is new, the same for every worker.
+        space = ctx.history.space
+        for position in range(int(space.size())):
+            row = space.nth(position)
+            if not ctx.history.contains_params(space.decode(row)):
                 return Proposal(row)
-        return Proposal(history.space.nth(0))
+        return Proposal(space.nth(0))
 
     study = optuna.create_study(sampler=Toy(next_one, seed=0))
     study.optimize(finite, n_trials=3)
@@ -268,7 +282,7 @@ def test_two_workers_do_not_race_to_the_same(
     assert len({tuple(p.values()) for p in params(study)}) == 5
 
 
-def test_an_announcement_counts_before_it_is_suggested() -> None:
+def test_a_reservation_counts_before_it_is_suggested() -> None:
     study = optuna.create_study(sampler=Toy(same_again, seed=0))
     study.optimize(finite, n_trials=2)
     running = study.ask()
@@ -280,10 +294,10 @@ def test_an_announcement_counts_before_it_is_suggested() -> None:
     assert not history.contains_params({**coming, "n": coming["n"] % 5 + 1})
     study.tell(running, state=TrialState.FAIL)
     history.update(study)
-    assert not history.contains_params(coming), "it was cut off and may be tried again"
+    assert not history.contains_params(coming), "it was interrupted and may be tried again"
 
 
-def test_a_queued_value_counts_as_part_of_the_configuration() -> None:
+def test_an_enqueued_value_is_part_of_the_configuration() -> None:
     def objective(trial: Trial) -> float:
         trial.suggest_categorical("kind", ["a", "b"])
         return float(trial.suggest_int("n", 1, 4))
@@ -302,40 +316,40 @@ def test_a_queued_value_counts_as_part_of_the_configuration() -> None:
 
 
 def test_the_note_is_on_the_trial() -> None:
-    def told(history: History, rng: np.random.Generator, number: int) -> Proposal:
-        row = history.space.sample(rng)[0]
-        return Proposal(row, operator="told", parents=(0,), memory={"step": 0.25})
+    def noted(ctx: ProposalContext) -> Proposal:
+        row = ctx.history.space.sample(ctx.rng)[0]
+        return Proposal(row, note=ToyNote("noted", parents=(0,), step_size=0.25))
 
-    study = optuna.create_study(sampler=Toy(told, seed=0))
+    study = optuna.create_study(sampler=Toy(noted, seed=0))
     study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=2)
     assert frozen_attr(study.trials[0], NOTE) is None
-    note = {"operator": "told", "parents": [0], "step": 0.25}
+    note = {"operator": "noted", "parents": [0], "step_size": 0.25}
     found = frozen_attr(study.trials[1], NOTE)
     assert len(found.pop("configuration")) == 16
     assert found == note
 
 
-def test_the_note_of_a_queued_value_is_not_that_of_another_proposal() -> None:
-    def told(history: History, rng: np.random.Generator, number: int) -> Proposal:
-        return Proposal(np.array([0.5, 0.5]), operator="told", memory={"step": 0.25})
+def test_an_enqueued_value_does_not_get_the_note_of_another_proposal() -> None:
+    def noted(ctx: ProposalContext) -> Proposal:
+        return Proposal(np.array([0.5, 0.5]), note=ToyNote("noted", step_size=0.25))
 
     def objective(trial: Trial) -> float:
         return trial.suggest_float("x", 0, 1) + trial.suggest_float("y", 0, 1)
 
-    study = optuna.create_study(sampler=Toy(told, seed=0))
+    study = optuna.create_study(sampler=Toy(noted, seed=0))
     study.optimize(objective, n_trials=1)
     for value in (0.25, 0.5):
         study.enqueue_trial({"x": value})
     study.optimize(objective, n_trials=2)
     notes = [frozen_attr(trial, NOTE) for trial in study.trials[1:]]
-    assert [(note["operator"], note.get("step")) for note in notes] == [
-        ("queued", None),
-        ("told", 0.25),
+    assert [(note["operator"], note.get("step_size")) for note in notes] == [
+        ("enqueued", None),
+        ("noted", 0.25),
     ]
     assert [trial.params["y"] for trial in study.trials[1:]] == [0.5, 0.5]
 
 
-def test_a_fixed_mask_keeps_its_meaning() -> None:
+def test_an_enqueued_mask_keeps_its_meaning() -> None:
     def objective(trial: Trial) -> float:
         trial.suggest_float("before", 0, 1)  # asks the sampler before the mask is suggested
         return float(suggest_features(trial, 40).sum())
@@ -345,13 +359,13 @@ def test_a_fixed_mask_keeps_its_meaning() -> None:
     enqueue_features(study, ["x1", "x2"])
     study.optimize(objective, n_trials=1)
     assert selected_features(study, study.trials[2]) == ["x1", "x2"]
-    history = History(study.sampler._cache.current.history.described)
+    history = History(study.sampler._cache.of(study).history.described)
     history.update(study)
     assert np.flatnonzero(history.mask(2)).tolist() == [1, 2]
 
 
 def by_heartbeat(study: Study) -> None:
-    """What Optuna does with a trial whose process no longer gives a sign of life."""
+    """Do what Optuna does with a trial whose process sends no heartbeat any more."""
     stale = study.get_trials(states=(TrialState.RUNNING,))[0]
     study.tell(stale.number, state=TrialState.FAIL)
     RetryHeartbeatStaleTrialCallback()(study, stale)
@@ -371,27 +385,27 @@ def test_a_mask_suggested_before_the_crash_keeps_its_meaning(
     retry(study)
     study.optimize(objective, n_trials=1)
     assert study.trials[4].params["mask"] == cut_off.params["mask"]
-    history = History(study.sampler._cache.current.history.described)
+    history = History(study.sampler._cache.of(study).history.described)
     history.update(study)
     assert history.numbers.tolist() == [0, 1, 2, 4]
     np.testing.assert_array_equal(history.mask(3), mask)
 
 
-# ---- memory is a cache --------------------------------------------------------------------------
+# ---- caches -------------------------------------------------------------------------------------
 
 
 def counting() -> tuple[Toy, list[int]]:
     made: list[int] = []
 
-    def propose(history: History, rng: np.random.Generator, number: int) -> Proposal:
-        toy.kept("thing", lambda: made.append(number))
-        return Proposal(history.space.sample(rng)[0])
+    def propose(ctx: ProposalContext) -> Proposal:
+        ctx.study_cache("thing", lambda: made.append(ctx.trial_number))
+        return Proposal(ctx.history.space.sample(ctx.rng)[0])
 
     toy = Toy(propose, seed=0)
     return toy, made
 
 
-def test_kept_things_belong_to_a_study() -> None:
+def test_the_study_cache_belongs_to_one_study() -> None:
     toy, made = counting()
     studies = [optuna.create_study(sampler=toy) for _ in range(2)]
     for _ in range(3):
@@ -400,17 +414,17 @@ def test_kept_things_belong_to_a_study() -> None:
     assert made == [1, 1]
 
 
-def test_only_a_few_studies_are_kept() -> None:
+def test_only_a_few_studies_are_cached() -> None:
     toy, made = counting()
-    studies = [optuna.create_study(sampler=toy) for _ in range(base._STUDIES + 1)]
+    studies = [optuna.create_study(sampler=toy) for _ in range(base._MAX_STUDIES + 1)]
     for _ in range(3):
         for study in studies:
             study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=1)
-    assert len(toy._cache._studies) == base._STUDIES
+    assert len(toy._cache._studies) == base._MAX_STUDIES
     assert len(made) == 2 * len(studies)
 
 
-def test_kept_things_go_with_a_new_description() -> None:
+def test_a_new_description_clears_the_study_cache() -> None:
     toy, made = counting()
     study = optuna.create_study(sampler=toy)
     study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=2)
@@ -421,12 +435,12 @@ def test_kept_things_go_with_a_new_description() -> None:
 
     toy._propose = None
     study.optimize(objective, n_trials=1)
-    assert toy._cache.current.kept == {}
-    assert toy._cache.current.history.table is not None
+    assert toy._cache.of(study).kept == {}
+    assert toy._cache.of(study).history.table is not None
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
-def test_copies_are_without_memory(copied: Callable[[Toy], Toy]) -> None:
+def test_copies_have_an_empty_cache(copied: Callable[[Toy], Toy]) -> None:
     toy = Toy(seed=5)
     study = optuna.create_study(sampler=toy)
     study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=3)
@@ -436,20 +450,22 @@ def test_copies_are_without_memory(copied: Callable[[Toy], Toy]) -> None:
     assert len(toy._cache._studies) == 1
 
 
-def test_history_is_read_before_and_after_the_announcement(
+def test_the_history_is_read_before_and_after_the_reservation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     read = []
     update = History.update
     monkeypatch.setattr(
-        History, "update", lambda s, study, but=None: (read.append(but), update(s, study, but=but))
+        History,
+        "update",
+        lambda s, study, exclude=None: (read.append(exclude), update(s, study, exclude=exclude)),
     )
     study = optuna.create_study(sampler=Toy(seed=0))
     study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=4)
     assert read == [0, 1, 1, 2, 2, 3, 3]
 
 
-def test_trials_that_ask_at_the_same_time_read_for_themselves() -> None:
+def test_two_trials_asked_at_the_same_time_read_the_history_each() -> None:
     study = optuna.create_study(sampler=Toy(seed=0))
     sampler = study.sampler
     study.optimize(finite, n_trials=3)
@@ -483,20 +499,20 @@ def blas_threads() -> set[int]:
     return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
 
 
-def test_one_thread_and_back() -> None:
+def test_one_blas_thread_and_back() -> None:
     with threadpool_limits(2, user_api="blas"):
-        with one_blas_thread():
+        with base._one_blas_thread():
             assert blas_threads() == {1}
         assert blas_threads() == {2}
 
 
-def test_samplers_propose_with_one() -> None:
+def test_samplers_propose_with_one_blas_thread() -> None:
     found: list[set[int]] = []
 
     class Counting(HistorySampler):
-        def propose(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
+        def propose(self, ctx: ProposalContext) -> Proposal:
             found.append(blas_threads())
-            return Proposal(history.space.sample(rng)[0])
+            return Proposal(ctx.history.space.sample(ctx.rng)[0])
 
     def objective(trial: optuna.Trial) -> float:
         x = trial.suggest_float("x", 0, 1)
@@ -507,3 +523,32 @@ def test_samplers_propose_with_one() -> None:
     with threadpool_limits(2, user_api="blas"):
         study.optimize(objective, n_trials=2)
     assert found == [{2}, {1}, {2}]
+
+
+def test_the_trial_cache_is_shared_by_attempts_only() -> None:
+    made: list[int] = []
+    attempts: list[tuple[int, int]] = []
+
+    def propose(ctx: ProposalContext) -> Proposal:
+        ctx.trial_cache("model", lambda: made.append(ctx.trial_number))
+        attempts.append((ctx.trial_number, ctx.attempt))
+        return same_again(ctx)
+
+    study = optuna.create_study(sampler=Toy(propose, seed=0))
+    study.optimize(finite, n_trials=4)
+    assert made == [1, 2, 3]
+    assert attempts.count((3, base._MAX_ATTEMPTS - 1)) == 1
+
+
+def test_generators_of_study_and_trial() -> None:
+    seen: list[tuple[float, float, float]] = []
+
+    def propose(ctx: ProposalContext) -> Proposal:
+        seen.append((ctx.study_rng(5).random(), ctx.trial_rng(5).random(), ctx.rng.random()))
+        return same_again(ctx)
+
+    study = optuna.create_study(sampler=Toy(propose, seed=0))
+    study.optimize(finite, n_trials=3)
+    of_study, of_trial, of_attempt = (len(set(column)) for column in zip(*seen))
+    assert (of_study, of_trial) == (1, 2)
+    assert of_attempt == len(seen) == 1 + base._MAX_ATTEMPTS

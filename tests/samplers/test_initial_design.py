@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from optuna.samplers import RandomSampler
 
 from optuna_mofs.features._representation import MaskFeatures, weights_from_raw
 from optuna_mofs.features._table import FeatureTable
@@ -113,7 +114,7 @@ def test_a_random_design_without_filters() -> None:
 
 
 def test_a_random_design_without_features() -> None:
-    study = make_study("mixed")
+    study = make_study("mixed", sampler=RandomSampler(seed=0))
     study.optimize(mixed, n_trials=3)
     history = History()
     history.update(study)
@@ -124,7 +125,7 @@ def test_a_random_design_without_features() -> None:
 
 
 def test_hyperparameters_are_uniform() -> None:
-    study = make_study("mixed")
+    study = make_study("mixed", sampler=RandomSampler(seed=0))
     study.optimize(mixed, n_trials=3)
     history = History()
     history.update(study)

@@ -326,7 +326,8 @@ DESCRIBED = StudyDescription(TABLE, MaskFeatures().bind(TABLE))
 
 
 def _study(masks: list[str]) -> optuna.Study:
-    study = optuna.create_study(directions=["minimize"] * 2)
+    sampler = optuna.samplers.RandomSampler(seed=0)
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
     codec = DESCRIBED.representation.codec  # type: ignore[union-attr]
     for text in masks:
         params, _ = codec.encode(_mask(text))
@@ -364,7 +365,9 @@ def _tried(masks: list[str]) -> TriedMasks:
         ("0000", "0000", True, False),
     ],
 )
-def test_masks_that_waste_a_trial(mask: str, parent: str | None, fixed: bool, wasted: bool) -> None:
+def test_masks_that_waste_a_trial(
+    mask: str, parent: str | None, fixed: bool, wasted: bool
+) -> None:
     tried = _tried(["1100", "0000", "0110"])
     before = None if parent is None else _mask(parent)
     assert tried.is_wasteful(_mask(mask), before, has_fixed=fixed) == wasted

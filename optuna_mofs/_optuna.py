@@ -10,14 +10,15 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 import numpy as np
+from optuna.distributions import BaseDistribution
 from optuna.exceptions import StorageInternalError
 from optuna.storages import BaseStorage
 from optuna.study import Study, StudyDirection
-from optuna.trial import FrozenTrial, Trial, TrialState
+from optuna.trial import FixedTrial, FrozenTrial, Trial, TrialState
 
 from optuna_mofs._typing import Floats
 
@@ -76,6 +77,20 @@ def total_violation(trial: FrozenTrial) -> float:
     return total
 
 
+def distribution_contains(distribution: BaseDistribution, value: Any) -> bool:
+    """Return whether a parameter with this distribution can have the value.
+
+    Example:
+        >>> from optuna.distributions import CategoricalDistribution
+        >>> distribution_contains(CategoricalDistribution("ab"), "c")
+        False
+    """
+    try:
+        return distribution._contains(distribution.to_internal_repr(value))
+    except (TypeError, ValueError):
+        return False
+
+
 def enqueued_params(trial: FrozenTrial) -> Mapping[str, Any]:
     """Return the parameters that a trial was enqueued with."""
     found: Mapping[str, Any] = trial.system_attrs.get(_FIXED_PARAMS, {})
@@ -85,6 +100,16 @@ def enqueued_params(trial: FrozenTrial) -> Mapping[str, Any]:
 def original_number(trial: FrozenTrial) -> int:
     """Return the number of a trial, or of the interrupted trial that it repeats."""
     return int(trial.system_attrs.get(_FAILED_TRIAL, trial.number))
+
+
+def is_retry(trial: FrozenTrial) -> bool:
+    """Return whether a trial repeats an interrupted one."""
+    return _FAILED_TRIAL in trial.system_attrs
+
+
+def frozen(trial: Trial) -> FrozenTrial:
+    """Return a running trial as it is in the storage now."""
+    return trial.study._storage.get_trial(trial._trial_id)
 
 
 def enqueued_attrs(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,6 +128,27 @@ def retry_attrs(trial: FrozenTrial) -> dict[str, Any]:
         _FAILED_TRIAL: original_number(trial),
         _RETRY_HISTORY: [*earlier, trial.number],
     }
+
+
+class FunctionTrial(FixedTrial):
+    """A trial outside of any study that takes the values of its parameters from a function.
+
+    Args:
+        value_of: Function of the name and the distribution of a parameter.
+        number: Number of the trial.
+    """
+
+    def __init__(
+        self, value_of: Callable[[str, BaseDistribution], Any], *, number: int = 0
+    ) -> None:
+        super().__init__({}, number=number)
+        self._value_of = value_of
+
+    def _suggest(self, name: str, distribution: BaseDistribution) -> Any:
+        value = self._value_of(name, distribution)
+        self._suggested_params[name] = value
+        self._distributions[name] = distribution
+        return value
 
 
 # ---- attributes of trials -----------------------------------------------------------------------

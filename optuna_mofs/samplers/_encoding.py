@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._history import History
 from optuna_mofs.history._search_space import SearchSpace
 from optuna_mofs.samplers._gaussian_process import Points
-from optuna_mofs.samplers.lexiflow._directions import EuclideanSpace
 from optuna_mofs.study._description import StudyDescription
 
 Kept = Callable[[str, Callable[[], Any]], Any]
@@ -449,17 +448,71 @@ def _top(scores: Array, counts: Array) -> Array:
     return found
 
 
-def points_of(history: History, places: EuclideanSpace, chosen: Array) -> Points:
-    """Some of a study's trials.
+class LogFractionScale:
+    """Maps the fraction of features, where a study has one, to a logarithmic scale and back.
+
+    A fraction of ``p`` features goes to [0, 1]: 0 is one feature, 1 is all of them, so that equal
+    steps change the number of features by equal factors. Other columns stay as they are.
 
     Args:
-        history: Finished trials.
-        places: Of their hyperparameters.
-        chosen: Positions of the trials.
+        sizes: Columns that hold a fraction of features, with the number of features.
+
+    Example:
+        >>> rows = np.array([[0.01], [0.1], [1.0]])
+        >>> LogFractionScale({0: 100}).coordinates(rows).ravel().tolist()
+        [0.0, 0.5, 1.0]
+    """
+
+    def __init__(self, sizes: Mapping[int, int]) -> None:
+        self._sizes = {j: p for j, p in sizes.items() if p > 1}
+
+    @classmethod
+    def of(cls, history: History) -> LogFractionScale:
+        """Return the scale of a study's hyperparameters."""
+        described = history.described
+        chosen = None if described is None else described.representation
+        sizes = {}
+        if chosen is not None and chosen.ranks is not None and _FRACTION in history.space.names:
+            sizes[history.space.names.index(_FRACTION)] = len(chosen.table.free)
+        return cls(sizes)
+
+    @property
+    def columns(self) -> list[int]:
+        """Columns that hold a fraction of features."""
+        return list(self._sizes)
+
+    def coordinates(self, rows: Array) -> Array:
+        """Return rows with fractions of features on the logarithmic scale."""
+        if not self._sizes:
+            return rows
+        rows = rows.copy()
+        for j in self._sizes:
+            rows[:, j] = self.to_coordinate(j, rows[:, j])
+        return rows
+
+    def to_coordinate(self, j: int, value: Any) -> Any:
+        """Return the coordinate of a value of column ``j``."""
+        p = self._sizes.get(j)
+        return value if p is None else 1.0 + np.log(np.maximum(value, 1 / p)) / np.log(p)
+
+    def to_value(self, j: int, coordinate: Any) -> Any:
+        """Return the value of column ``j`` at a coordinate, which is clipped to [0, 1]."""
+        p = self._sizes.get(j)
+        inside = np.minimum(1.0, np.maximum(0.0, coordinate))
+        return inside if p is None else p ** (inside - 1.0)
+
+
+def points_of(history: History, scale: LogFractionScale, positions: Array) -> Points:
+    """Return some of the completed trials as inputs of a Gaussian process.
+
+    Args:
+        history: The completed trials.
+        scale: Scale of the fraction of features.
+        positions: Positions of the trials.
     """
     masks = None
     if history.table is not None:
         count = len(history.table.free)
-        masks = np.unpackbits(history.packed[chosen], axis=1, count=count).astype(bool)
-    rows = places.coordinates(history.rows[chosen])
+        masks = np.unpackbits(history.packed[positions], axis=1, count=count).astype(bool)
+    rows = scale.coordinates(history.rows[positions])
     return Points(rows, history.space.categorical, masks)

@@ -13,17 +13,16 @@ from sklearn.gaussian_process.kernels import Matern
 from optuna_mofs import FilterEnsembleNSGA2Sampler
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers import _gaussian_process as likelihood
-from optuna_mofs.samplers._encoding import points_of
+from optuna_mofs.samplers._encoding import LogFractionScale, points_of
 from optuna_mofs.samplers._gaussian_process import (
     Points,
-    Process,
+    GaussianProcess,
     RefitSchedule,
     fit_length_scales,
     learned_from,
     likely_scales,
     normal_scores,
 )
-from optuna_mofs.samplers.lexiflow._directions import EuclideanSpace
 from optuna_mofs.samplers.model_based import Kriging
 from optuna_mofs.samplers.model_based._surrogates import Outside
 from optuna_mofs.study._description import StudyDescription
@@ -55,7 +54,7 @@ def test_it_agrees_with_the_textbook():
     mu = (inverse @ z).sum() / inverse.sum()
     variance = (z - mu) @ inverse @ (z - mu) / 12
     k = kernel(new, seen)
-    mean, sd = Process(seen.squares(seen), z, scales).predict(new.squares(seen))
+    mean, sd = GaussianProcess(seen.squared_distances(seen), z, scales).predict(new.squared_distances(seen))
     np.testing.assert_allclose(mean, mu + k @ inverse @ (z - mu))
     np.testing.assert_allclose(sd**2, variance * (1 - np.einsum("ij,jk,ik->i", k, inverse, k)))
 
@@ -79,7 +78,7 @@ def test_the_slopes_of_the_likelihood_are_right(monkeypatch):
         return type("Found", (), {"x": start})
 
     monkeypatch.setattr(likelihood, "minimize", catch)
-    fit_length_scales(points.squares(points), z)
+    fit_length_scales(points.squared_distances(points), z)
     at = caught["start"] + [0.3, -0.2, 0.1, 0.4]
     _, slopes = caught["loss"](at)
     np.testing.assert_allclose(
@@ -89,7 +88,7 @@ def test_the_slopes_of_the_likelihood_are_right(monkeypatch):
     other = caught["start"]
     differences = []
     for scales in (at, other):
-        r = np.sqrt(3 * np.tensordot(np.exp(-2 * scales[:-1]), points.squares(points), 1))
+        r = np.sqrt(3 * np.tensordot(np.exp(-2 * scales[:-1]), points.squared_distances(points), 1))
         K = (1 + r) * np.exp(-r) + np.exp(scales[-1]) * np.eye(15)
         inverse = np.linalg.inv(K)
         mu = (inverse @ z).sum() / inverse.sum()
@@ -104,7 +103,7 @@ def test_it_finds_out_which_parameter_matters():
     rng = np.random.default_rng(2)
     points = numbers(rng.random((40, 4)))
     z = normal_scores(np.sin(6 * points.rows[:, 2]))
-    lengths = fit_length_scales(points.squares(points), z)[:-1]
+    lengths = fit_length_scales(points.squared_distances(points), z)[:-1]
     assert np.argmin(lengths) == 2
     assert lengths[2] < np.delete(lengths, 2).min() - 1
 
@@ -112,7 +111,7 @@ def test_it_finds_out_which_parameter_matters():
 def test_each_parameter_has_its_own_distance():
     rows = np.array([[0.0, 0.0], [0.5, 2.0], [0.5, np.nan], [np.nan, np.nan]])
     points = Points(rows, np.array([False, True]))
-    first, second = points.squares(points)
+    first, second = points.squared_distances(points)
     np.testing.assert_allclose(first[0], [0, 0.25, 0.25, 1])
     np.testing.assert_allclose(first[3], [1, 1, 1, 0])
     np.testing.assert_allclose(second[1], [1, 0, 1, 1])
@@ -122,7 +121,7 @@ def test_each_parameter_has_its_own_distance():
 def test_masks_differ_by_what_they_do_not_share_and_by_size():
     masks = np.array([[1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1], [0, 0, 0, 0]], dtype=bool)
     points = Points(np.empty((4, 0)), np.zeros(0, dtype=bool), masks)
-    shared, sizes = points.squares(points[np.array([0, 3])])
+    shared, sizes = points.squared_distances(points[np.array([0, 3])])
     np.testing.assert_allclose(shared[:, 0], [0, 0.5, 1, 1], atol=1e-6)
     np.testing.assert_allclose(shared[:, 1], [1, 1, 1, 0], atol=1e-6)
     assert sizes[2, 0] == 0
@@ -134,7 +133,7 @@ def test_trials_of_a_study_are_seen_with_their_masks():
     study.optimize(PROBLEMS["packed"], n_trials=5)
     history = History(StudyDescription.read(study))
     history.update(study)
-    points = points_of(history, EuclideanSpace.of(history), np.array([3, 1]))
+    points = points_of(history, LogFractionScale.of(history), np.array([3, 1]))
     assert points.masks.shape == (2, 59)
     np.testing.assert_array_equal(points.masks[0], history.mask(3))
     np.testing.assert_array_equal(points.rows, history.rows[[3, 1]])

@@ -1,357 +1,345 @@
-"""Candidates, and their expected improvement under the targets."""
+"""Candidates, and their expected improvement under the targets of the preference."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
+from scipy.special import log_ndtr
 
 from optuna_mofs._typing import Array
 from optuna_mofs.fronts._lexicographic import LexicographicOrder
 from optuna_mofs.history._history import History
-from optuna_mofs.samplers._context import Proposal
+from optuna_mofs.samplers._acquisition import log_expected_improvement
+from optuna_mofs.samplers._context import Proposal, ProposalContext
 from optuna_mofs.samplers._encoding import points_of
 from optuna_mofs.samplers._gaussian_process import (
+    GaussianProcess,
     Points,
-    Process,
     RefitSchedule,
     fit_length_scales,
     normal_scores,
+    representative_subset,
 )
 from optuna_mofs.samplers._row_operators import fill_missing
 from optuna_mofs.samplers.lexiflow._directions import (
-    HARDLY,
     EuclideanSpace,
     change_mask,
+    random_directions,
+    random_mask,
     restart_row,
-    start_mask,
+    rounded,
 )
-from optuna_mofs.samplers.lexiflow._local_search import LocalSearchReplay, LocalSearchState
+from optuna_mofs.samplers.lexiflow._local_search import (
+    LexiFlowNote,
+    LexiFlowSettings,
+    LocalSearchReplay,
+)
 
-#: Trials that predictions are made from, and that length scales are estimated from.
-KEEP, LEARN = 80, 50
+#: Maximum number of trials from which predictions are made.
+_MAX_TRAINING_TRIALS = 80
+#: Maximum number of trials from which length scales are estimated.
+_MAX_LENGTH_SCALE_TRIALS = 50
+#: Share of candidates that are random points.
+_RANDOM_SHARE = 0.25
+#: The number of candidates is divided by this where there are masks, which take longer to change.
+_MASK_DIVISOR = 4
+
+
+# ---- acquisition function -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class ImprovementTarget:
-    """How low can a column get where the columns before it reach their targets?
+    """A column to lower while the columns before it keep their targets.
 
     Args:
         column: The column.
-        best: Its lowest value so far among such trials.
-        before: Columns before it that differ among trials, with their targets.
+        best: Its lowest value among the trials that reach all targets before it.
+        constraints: Columns before it that differ among trials, with their targets.
     """
 
     column: int
     best: float
-    before: tuple[tuple[int, float], ...]
-
-    @property
-    def columns(self) -> tuple[int, ...]:
-        """Every column that the question speaks of."""
-        return (*(column for column, _ in self.before), self.column)
+    constraints: tuple[tuple[int, float], ...]
 
 
-def questions(order: LexicographicOrder, values: Array, targets: Array) -> list[ImprovementTarget]:
-    """The columns that can be improved, in order of priority.
+def improvement_targets(
+    order: LexicographicOrder, losses: Array, targets: Array
+) -> list[ImprovementTarget]:
+    """Return the columns that can be improved, in order of priority.
 
     Args:
         order: Priorities, tolerances and goals.
-        values: Trials × columns, minimized.
-        targets: Of the columns, given these trials.
+        losses: Trials × columns, minimized.
+        targets: Target of each column after these trials.
     """
     found = []
-    running = np.ones(len(values), dtype=bool)
-    before: list[tuple[int, float]] = []
+    reaching = np.ones(len(losses), dtype=bool)
+    constraints: list[tuple[int, float]] = []
     for column in order.columns:
-        seen = values[:, column]
-        if np.ptp(seen) > 0:
-            best = float(seen[running].min())
-            # Nothing is gained beyond a goal.
+        values = losses[:, column]
+        if np.ptp(values) > 0:
+            best = float(values[reaching].min())
+            # A column that has reached its goal need not be improved.
             if best > order.goals[column]:
-                found.append(ImprovementTarget(column, best, tuple(before)))
-            before.append((column, float(targets[column])))
-        running &= order.reached(column, seen, targets[column])
+                found.append(ImprovementTarget(column, best, tuple(constraints)))
+            constraints.append((column, float(targets[column])))
+        reaching &= order.reached(column, values, targets[column])
     return found
 
 
-def relevant(wanted: Array, leading: Array, most: int) -> Array:
-    """Positions of at most ``most`` trials: the best of two rankings, and a spread of the rest.
+def training_subset(ranking: Array, strict_ranking: Array, n_max: int) -> Array:
+    """Return the positions of the best trials of two rankings and of an even spread of the rest.
 
     Args:
-        wanted: Positions of all trials, the best first, by the preference.
-        leading: The same if nothing may be given up.
-        most: At most so many.
+        ranking: Positions of all trials, best first.
+        strict_ranking: The same by the order without tolerances.
+        n_max: Maximum number of trials.
     """
-    if len(wanted) <= most:
-        return np.arange(len(wanted))
-    best = np.zeros(len(wanted), dtype=bool)
-    best[wanted[: most // 3]] = best[leading[: most // 3]] = True
-    rest = leading[~best[leading]]
-    best[rest[np.linspace(0, len(rest) - 1, most - best.sum()).astype(np.int64)]] = True
-    return np.flatnonzero(best)
+    best = np.union1d(ranking[: n_max // 3], strict_ranking[: n_max // 3])
+    rest = strict_ranking[~np.isin(strict_ranking, best)]
+    return np.sort(representative_subset(np.concatenate([best, rest]), n_max, len(best)))
 
 
-def scales(order: LexicographicOrder, points: Points, values: Array, column: int) -> Array:
-    """Length scales of a column's model."""
-    few = relevant(order.ranking(values), order.without_tolerances().ranking(values), LEARN)
-    chosen = points[few]
-    return fit_length_scales(chosen.squares(chosen), normal_scores(values[few, column]))
+def length_scales(order: LexicographicOrder, points: Points, losses: Array, column: int) -> Array:
+    """Return the length scales of a column's model."""
+    subset = training_subset(
+        order.ranking(losses),
+        order.without_tolerances().ranking(losses),
+        _MAX_LENGTH_SCALE_TRIALS,
+    )
+    chosen = points[subset]
+    return fit_length_scales(chosen.squared_distances(chosen), normal_scores(losses[subset, column]))
 
 
-def worth(
-    question: ImprovementTarget,
-    points: Points,
-    values: Array,
-    candidates: Points,
-    scales: dict[int, Array],
+class ColumnModels:
+    """Gaussian processes of the normal scores of each column, fitted when first needed.
+
+    Args:
+        points: The trials.
+        losses: Trials × columns.
+        scales: Returns the length scales of a column.
+    """
+
+    def __init__(self, points: Points, losses: Array, scales: Callable[[int], Array]) -> None:
+        self.points = points
+        self._losses = losses
+        self._scales = scales
+        self._distances = points.squared_distances(points)
+        self._fitted: dict[int, tuple[GaussianProcess, Array]] = {}
+
+    def predict(self, column: int, distances: Array) -> tuple[Array, Array]:
+        """Return mean and standard deviation at points with these squared distances."""
+        return self._fit(column)[0].predict(distances)
+
+    def normal_score(self, column: int, value: float) -> float:
+        """Return a value of a column on the scale of the model."""
+        values, scores = self._losses[:, column], self._fit(column)[1]
+        order = np.argsort(values, kind="stable")
+        return float(np.interp(value, values[order], scores[order]))
+
+    def _fit(self, column: int) -> tuple[GaussianProcess, Array]:
+        if column not in self._fitted:
+            scores = normal_scores(self._losses[:, column])
+            model = GaussianProcess(self._distances, scores, self._scales(column))
+            self._fitted[column] = model, scores
+        return self._fitted[column]
+
+
+def log_constrained_ei(
+    target: ImprovementTarget, models: ColumnModels, candidates: Points
 ) -> Array:
-    """What each candidate promises, as a logarithm.
+    """Return the logarithm of the constrained expected improvement (Gardner et al. 2014).
+
+    It is the expected improvement of one column times the probability that the columns before it
+    reach their targets.
 
     Args:
-        question: What is to be improved.
-        points: Trials.
-        values: Trials × columns.
-        candidates: To be judged.
-        scales: Of the columns in the question.
+        target: The column to improve.
+        models: Models of the columns.
+        candidates: Points to be evaluated.
     """
-    among, across = points.squares(points), candidates.squares(points)
-
-    def model(column: int, at: float) -> tuple[Array, Array, float]:
-        seen = values[:, column]
-        z = normal_scores(seen)
-        order = np.argsort(seen, kind="stable")
-        mean, sd = Process(among, z, scales[column]).predict(across)
-        return mean, sd, float(np.interp(at, seen[order], z[order]))
-
-    total = log_improvement(*model(question.column, question.best))
-    for column, target in question.before:
-        mean, sd, bound = model(column, target)
-        total += log_ndtr((bound - mean) / sd)
+    distances = candidates.squared_distances(models.points)
+    mean, sd = models.predict(target.column, distances)
+    total = log_expected_improvement(mean, sd, models.normal_score(target.column, target.best))
+    for column, bound in target.constraints:
+        mean, sd = models.predict(column, distances)
+        total += log_ndtr((models.normal_score(column, bound) - mean) / sd)
     return total
 
 
-def log_improvement(mean: Array, sd: Array, best: float) -> Array:
-    """Logarithm of the expected improvement below ``best``.
-
-    Example:
-        >>> log_improvement(np.zeros(2), np.ones(2), -np.array([1.0, 60.0])).round(2).tolist()
-        [-2.49, -1809.11]
-    """
-    z = (best - mean) / sd
-    with np.errstate(divide="ignore", invalid="ignore"):
-        near = np.log(np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi) + z * ndtr(z))
-        # Far below nothing is left of the difference; its first term is.
-        far = -0.5 * z**2 - 0.5 * np.log(2 * np.pi) - 2 * np.log(np.abs(z))
-    gained: Array = np.log(sd) + np.where(z > -8, near, far)
-    return gained
-
-
-#: Share of candidates that are drawn anywhere in the space.
-ANYWHERE = 0.25
-#: Candidates for one that is drawn where there are masks, which take longer to change.
-_DEARER = 4
+# ---- candidates ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Candidates:
-    """Points, and where they come from.
+class CandidateBatch:
+    """Candidates, and the trials from which they step.
 
     Args:
-        places: Candidates × axes.
+        points: Candidates × axes.
         rows: Candidates × parameters.
         masks: Candidates × free features, or None.
-        bases: Position of the trial from which each steps, -1 for a point anywhere.
-        steps: Step of each, for each axis.
+        bases: Position of the trial from which each candidate steps, -1 for a random point.
+        step_sizes: Step size per axis of each candidate.
     """
 
-    places: Array
+    points: Array
     rows: Array
     masks: Array | None
     bases: Array
-    steps: Array
+    step_sizes: Array
 
 
 def draw_candidates(
     rng: np.random.Generator,
     history: History,
-    places: EuclideanSpace,
+    space: EuclideanSpace,
     count: int,
     bases: Sequence[int],
-    steps: Sequence[float],
+    step_sizes: Sequence[float],
     *,
-    sparse: float,
-    start: Mapping[str, Any],
-) -> Candidates:
-    """Steps from each of several trials with each of several lengths, and points anywhere.
+    sparse_prob: float,
+    config: Mapping[str, Any],
+) -> CandidateBatch:
+    """Return steps of several sizes from several trials, and random points.
 
     Args:
         rng: Generator.
-        history: Finished trials.
-        places: Their space.
-        count: Number of candidates; fewer are drawn if there are masks.
+        history: The completed trials.
+        space: Their Euclidean space.
+        count: Number of candidates; a quarter of it is drawn if there are masks.
         bases: Positions of trials in the history.
-        steps: Steps for each axis.
-        sparse: Probability that only some axes take part in a step.
-        start: The user's point, around which points anywhere are drawn.
+        step_sizes: Step sizes per axis.
+        sparse_prob: Probability that a step moves only some axes.
+        config: The low-cost configuration, around which random points are drawn.
     """
-    count = count if history.table is None else max(1, count // _DEARER)
+    count = count if history.table is None else max(1, count // _MASK_DIVISOR)
     base = np.array(bases)[rng.integers(len(bases), size=count)]
-    anywhere = rng.random(count) < ANYWHERE
-    base[anywhere] = -1
-    step = np.array(steps)[rng.integers(len(steps), size=count)]
-    masks, moved = _masks(rng, history, base, step)
-    along = random_directions(rng, count, places.dimension, sparse=sparse)
-    along *= (step * moved)[:, None]
-    found = np.empty((count, places.dimension))
-    unit = rng.random((np.count_nonzero(anywhere), len(history.space)))
-    found[anywhere] = places.place(restart_row(rng, places, start, unit))
-    for i in np.unique(base[~anywhere]):
+    is_random = rng.random(count) < _RANDOM_SHARE
+    base[is_random] = -1
+    step_size = np.array(step_sizes)[rng.integers(len(step_sizes), size=count)]
+    masks, factor = _draw_masks(rng, history, base, step_size)
+    steps = random_directions(rng, count, space.dimension, sparse_prob=sparse_prob)
+    steps *= (step_size * factor)[:, None]
+    points = np.empty((count, space.dimension))
+    unit = rng.random((np.count_nonzero(is_random), len(history.space)))
+    points[is_random] = space.to_point(restart_row(rng, space, config, unit))
+    for i in np.unique(base[~is_random]):
         row = fill_missing(rng, history.space, history.rows[i])
-        here = places.remembered(row, history.notes[i].get("place"))
-        found[base == i] = places.inside(here + along[base == i])
-    return Candidates(found, places.row(found), masks, base, step)
+        point = space.noted_point(row, history.note(i, LexiFlowNote).point)
+        points[base == i] = space.bounded(point + steps[base == i])
+    return CandidateBatch(points, space.to_row(points), masks, base, step_size)
 
 
-def random_directions(
-    rng: np.random.Generator, count: int, dimension: int, *, sparse: float
-) -> Array:
-    """Several directions as :func:`~optuna_mofs.samplers.lexiflow._directions.random_direction`."""
-    part = rng.random((count, dimension)) < 0.5
-    if dimension:
-        part[np.arange(count), rng.integers(dimension, size=count)] = True
-    part |= rng.random((count, 1)) >= sparse
-    weight = np.where(part, 1.0, HARDLY)
-    weight *= np.sqrt(dimension / np.maximum(1e-9, (weight**2).sum(axis=1, keepdims=True)))
-    directions: Array = weight * rng.standard_normal((count, dimension))
-    return directions
-
-
-def _masks(
-    rng: np.random.Generator, history: History, base: Array, step: Array
+def _draw_masks(
+    rng: np.random.Generator, history: History, base: Array, step_size: Array
 ) -> tuple[Array | None, Array]:
-    """Changed masks if there are any, and how much the hyperparameters move beside them."""
-    moved = np.ones(len(base))
+    """Return changed masks, if the study has masks, and factors for the steps of the rows."""
+    factor = np.ones(len(base))
     if history.table is None:
-        return None, moved
+        return None, factor
     masks = np.empty((len(base), len(history.table.free)), dtype=bool)
     for k, i in enumerate(base.tolist()):
         if i < 0:
-            masks[k] = start_mask(rng, history, int(rng.integers(2**16)))
+            masks[k] = random_mask(rng, history, int(rng.integers(2**16)))
         else:
-            masks[k], moved[k] = change_mask(rng, history, i, sign=1, step=float(step[k]))
-    return masks, moved
+            masks[k], factor[k] = change_mask(
+                rng, history, i, sign=1, step_size=float(step_size[k])
+            )
+    return masks, factor
 
 
-@dataclass(frozen=True)
-class Guide:
-    """Asks a model which of many candidates to evaluate.
+def propose_candidate(
+    ctx: ProposalContext,
+    search: LocalSearchReplay,
+    space: EuclideanSpace,
+    settings: LexiFlowSettings,
+    count: int,
+    config: Mapping[str, Any],
+) -> Proposal | None:
+    """Return the new candidate with the best acquisition value.
 
     Args:
-        candidates: Number of candidates.
-        lead: Probability that an objective before the last is to be improved.
-        sparse: Probability that only some axes take part in a step.
-        start: The user's point, around which points anywhere are drawn.
-        least: Steps are drawn with the step of now and with one of at least this length.
+        ctx: Context of the proposal.
+        search: The local search.
+        space: The Euclidean space.
+        settings: Settings of the sampler.
+        count: Number of candidates.
+        config: The low-cost configuration.
+
+    Returns:
+        The proposal, or None if no objective can be improved or no candidate is new.
     """
-
-    candidates: int
-    lead: float
-    sparse: float
-    start: Mapping[str, Any]
-    least: float
-
-    def propose(
-        self,
-        history: History,
-        values: Array,
-        places: EuclideanSpace,
-        threads: LocalSearchReplay,
-        stand: LocalSearchState,
-        known: RefitSchedule,
-        rng: np.random.Generator,
-    ) -> Proposal | None:
-        """The most promising candidate, or None if there is nothing to gain or new.
-
-        Args:
-            history: Finished trials.
-            values: Their violations and values, minimized.
-            places: Their space.
-            threads: Orders and targets.
-            stand: Where the search stands.
-            known: Length scales kept for the study.
-            rng: Generator.
-        """
-        asked = questions(threads.orders[0], values, threads.targets[0])
-        if not asked:
-            return None
-        question = asked[-1]
-        wanted, leads = (
-            order.ranking(values, targets)
-            for order, targets in zip(threads.orders, threads.targets)
-        )
-        bases = (stand.incumbent, int(wanted[0]))
-        if len(asked) > 1 and rng.random() < self.lead:
-            question = asked[int(rng.integers(len(asked) - 1))]
-            bases = (stand.leader, int(leads[0]))
-        drawn = draw_candidates(
-            rng,
-            history,
-            places,
-            self.candidates,
-            bases,
-            (stand.step, max(stand.step, self.least)),
-            sparse=self.sparse,
-            start=self.start,
-        )
-        kept = relevant(wanted, leads, KEEP)
-        rows = places.coordinates(history.space.snapped(drawn.rows))
-
-        def lengths(count: int, column: int) -> Array:
-            points = points_of(history, places, np.arange(count))
-            return scales(threads.orders[0], points, values[:count], column)
-
-        promise = worth(
-            question,
-            points_of(history, places, kept),
-            values[kept],
-            Points(rows, history.space.categorical, drawn.masks),
-            {
-                column: known.of(history, column, partial(lengths, column=column))
-                for column in question.columns
-            },
-        )
-        for k in np.argsort(-promise, kind="stable").tolist():
-            proposal = _proposal(history, places, stand, question, drawn, k)
-            if not history.contains(proposal.row, proposal.mask):
-                return proposal
+    history, rng, state = ctx.history, ctx.rng, search.state
+    targets = improvement_targets(search.orders[0], search.losses, search.targets[0])
+    if not targets:
         return None
+    ranking, strict_ranking = ctx.trial_cache("rankings", search.rankings)
+    target, bases = targets[-1], (state.incumbent, int(ranking[0]))
+    if len(targets) > 1 and rng.random() < settings.strict_incumbent_prob:
+        target = targets[int(rng.integers(len(targets) - 1))]
+        bases = (state.strict_incumbent, int(strict_ranking[0]))
+    batch = draw_candidates(
+        rng,
+        history,
+        space,
+        count,
+        bases,
+        (state.step_size, max(state.step_size, settings.step_size)),
+        sparse_prob=settings.sparse_direction_prob,
+        config=config,
+    )
+    rows = space.scale.coordinates(history.space.snapped(batch.rows))
+    candidates = Points(rows, history.space.categorical, batch.masks)
+    models = ctx.trial_cache(
+        "models",
+        lambda: _models(ctx, search, space, ranking, strict_ranking),
+    )
+    values = log_constrained_ei(target, models, candidates)
+    for k in np.argsort(-values, kind="stable").tolist():
+        mask = None if batch.masks is None else batch.masks[k]
+        if history.contains(batch.rows[k], mask):
+            continue
+        base = int(batch.bases[k])
+        note = state.note(
+            "acquisition",
+            parents=() if base < 0 else (int(history.numbers[base]),),
+            # Both signs were among the candidates: no opposite follows.
+            sign=-1,
+            step_size=float(batch.step_sizes[k]),
+            dimension=len(history.space) + (mask is not None),
+            point=rounded(batch.points[k]),
+            improves=target.column - 1,
+        )
+        return Proposal(batch.rows[k], mask, note)
+    return None
 
 
-def _proposal(
-    history: History,
-    places: EuclideanSpace,
-    stand: LocalSearchState,
-    question: ImprovementTarget,
-    drawn: Candidates,
-    k: int,
-) -> Proposal:
-    base = int(drawn.bases[k])
-    memory = {
-        "thread": stand.thread,
-        # Both ways were candidates: if this one fails, no opposite is waited for.
-        "sign": -1,
-        "step": float(drawn.steps[k]),
-        "iteration": stand.iteration,
-        "failures": stand.failures,
-        "dimension": len(history.space) + (drawn.masks is not None),
-        "place": places.note(drawn.places[k]),
-        "improves": question.column - 1,
-    }
-    parents = () if base < 0 else (int(history.numbers[base]),)
-    mask = None if drawn.masks is None else drawn.masks[k]
-    return Proposal(drawn.rows[k], mask, "guided", parents, memory)
+def _models(
+    ctx: ProposalContext,
+    search: LocalSearchReplay,
+    space: EuclideanSpace,
+    ranking: Array,
+    strict_ranking: Array,
+) -> ColumnModels:
+    history, schedule = ctx.history, ctx.study_cache("length_scales", RefitSchedule)
+
+    def fit(column: int, count: int) -> Array:
+        points = points_of(history, space.scale, np.arange(count))
+        return length_scales(search.orders[0], points, search.losses[:count], column)
+
+    subset = training_subset(ranking, strict_ranking, _MAX_TRAINING_TRIALS)
+    return ColumnModels(
+        points_of(history, space.scale, subset),
+        search.losses[subset],
+        lambda column: schedule.fitted(
+            column,
+            history.numbers,
+            partial(fit, column),
+            depends_on=history.space.distributions,
+        ),
+    )

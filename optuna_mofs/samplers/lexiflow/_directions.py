@@ -1,4 +1,4 @@
-"""Random directions and their opposites, start and restart points, in a Euclidean space."""
+"""Random directions and their opposites, and the points where a local search starts."""
 
 from __future__ import annotations
 
@@ -9,225 +9,227 @@ from typing import Any
 import numpy as np
 from optuna.distributions import BaseDistribution
 
+from optuna_mofs._optuna import distribution_contains
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import did_you_mean
-from optuna_mofs.features._mask_sampling import (
-    cost_adjusted,
-    sample_ensemble_mask,
-    sample_geometric_mask,
-    sample_prefix_mask,
-    simplex_weights,
-)
+from optuna_mofs.features._mask_sampling import cost_adjusted, get_mask_sampler, simplex_weights
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._history import History
 from optuna_mofs.history._search_space import SearchSpace
 from optuna_mofs.samplers._context import Proposal
-from optuna_mofs.samplers._initial_design import latin_hypercube
+from optuna_mofs.samplers._encoding import LogFractionScale
 from optuna_mofs.samplers._row_operators import fill_missing, reflect
-from optuna_mofs.samplers.lexiflow._local_search import LocalSearchState
+from optuna_mofs.samplers.lexiflow._local_search import (
+    LexiFlowNote,
+    LexiFlowSettings,
+    LocalSearchState,
+)
 
-#: Coordinate of the choice that holds; the others are 0. Twice the first step of a number: a
-#: category of two choices is left by about one direction in six at first, by none at the end.
-HEIGHT = 0.2
-#: Digits kept of a place on the trial.
-_DIGITS = 6
+#: Coordinate of the selected choice; those of the others are 0. It is twice the default step size:
+#: about one direction in six leaves a category of two choices at first, and none at the end.
+SELECTED = 0.2
+#: Decimals of a point that are kept on the trial.
+_DECIMALS = 6
+#: How far an axis moves that a sparse direction leaves out, so that no value is tried twice.
+_LEFT_OUT = 0.05
+#: Mask samplers of random points, taken in turn.
+_MASK_SAMPLERS = ("prefix", "ensemble", "geometric")
+#: A running trial without a note is about to get one unless it is older than this many trials.
+_MAX_TRIALS_WITHOUT_NOTE = 32
 
 
 class EuclideanSpace:
-    """Rows of a :class:`SearchSpace` ↔ places, both ways.
+    """Maps rows of a :class:`SearchSpace` to points of a Euclidean space and back.
+
+    A number has one axis in [0, 1]. A category has one axis per choice, and the choice with the
+    largest coordinate is selected.
 
     Args:
-        space: The parameters.
-        sizes: Columns that hold a fraction of features, with the number of features: a step
-            changes the number of features by a factor, so they run over log(1/p) to log(1).
+        space: The hyperparameters.
+        scale: Scale of the fraction of features: a step changes the number of features by a
+            factor.
     """
 
-    def __init__(self, space: SearchSpace, sizes: dict[int, int] | None = None) -> None:
+    def __init__(self, space: SearchSpace, scale: LogFractionScale | None = None) -> None:
         self.space = space
-        self._sizes = {j: p for j, p in (sizes or {}).items() if p > 1}
+        self.scale = LogFractionScale({}) if scale is None else scale
         widths = np.where(space.categorical, space.cells, 1).astype(int)
         ends = np.cumsum(widths)
-        #: Axes of each column.
         self._axes = [slice(int(end - w), int(end)) for end, w in zip(ends, widths)]
         self.dimension = int(ends[-1]) if len(ends) else 0
 
     @classmethod
     def of(cls, history: History) -> EuclideanSpace:
-        """The places of a study's hyperparameters."""
-        described = history.described
-        chosen = None if described is None else described.representation
-        sizes = {}
-        if chosen is not None and chosen.ranks is not None and "fraction" in history.space.names:
-            sizes[history.space.names.index("fraction")] = len(chosen.table.free)
-        return cls(history.space, sizes)
+        """Return the space of a study's hyperparameters."""
+        return cls(history.space, LogFractionScale.of(history))
 
-    def place(self, row: Array) -> Array:
-        """The place of a row without NaN, or of several rows."""
-        place = np.zeros((*row.shape[:-1], self.dimension))
+    def to_point(self, row: Array) -> Array:
+        """Return the point of a row without NaN, or of several rows."""
+        point = np.zeros((*row.shape[:-1], self.dimension))
         for j, axes in enumerate(self._axes):
             if self.space.categorical[j]:
-                holds = row[..., j, None] == np.arange(axes.stop - axes.start)
-                place[..., axes] = HEIGHT * holds
+                selected = row[..., j, None] == np.arange(axes.stop - axes.start)
+                point[..., axes] = SELECTED * selected
             else:
-                place[..., axes.start] = self._narrow(j, row[..., j])
-        return place
+                point[..., axes.start] = self.scale.to_coordinate(j, row[..., j])
+        return point
 
-    def row(self, place: Array) -> Array:
-        """The row at a place, or the rows at several."""
-        row = np.empty((*place.shape[:-1], len(self._axes)))
+    def to_row(self, point: Array) -> Array:
+        """Return the row of a point, or of several points."""
+        row = np.empty((*point.shape[:-1], len(self._axes)))
         for j, axes in enumerate(self._axes):
             if self.space.categorical[j]:
-                row[..., j] = np.argmax(place[..., axes], axis=-1)
+                row[..., j] = np.argmax(point[..., axes], axis=-1)
             else:
-                row[..., j] = self._widen(j, place[..., axes.start])
+                row[..., j] = self.scale.to_value(j, point[..., axes.start])
         return row
 
-    def coordinates(self, rows: Array) -> Array:
-        """Rows for a model of them: fractions of features on their logarithmic scale."""
-        if not self._sizes:
-            return rows
-        seen = rows.copy()
-        for j in self._sizes:
-            seen[:, j] = self._narrow(j, rows[:, j])
-        return seen
-
-    def inside(self, place: Array) -> Array:
-        """A place, or several, with numbers folded back into [0, 1]."""
-        place = place.copy()
+    def bounded(self, point: Array) -> Array:
+        """Return a point, or several, inside the bounds: numbers are reflected at 0 and 1."""
+        point = point.copy()
         for j, axes in enumerate(self._axes):
-            part = place[..., axes]
+            part = point[..., axes]
             if self.space.categorical[j]:
-                # Only differences matter; bounded, or a category could never be left again.
-                highest = part.max(axis=-1, keepdims=True)
-                place[..., axes] = np.clip(part - highest + HEIGHT, 0.0, HEIGHT)
+                # Only differences matter; unbounded, a category could never be left again.
+                largest = part.max(axis=-1, keepdims=True)
+                point[..., axes] = np.clip(part - largest + SELECTED, 0.0, SELECTED)
             else:
-                # Projected, steps across a bound would pile up on it and try it again and again.
-                place[..., axes] = reflect(part)
-        return place
+                # Clipped steps would pile up on the bound and try it again and again.
+                point[..., axes] = reflect(part)
+        return point
 
-    def from_unit(self, unit: Array, *, wide: bool = False) -> Array:
-        """A row, or several, from points of the unit cube with one coordinate a parameter.
+    def from_unit(self, unit: Array, *, with_large_sets: bool = False) -> Array:
+        """Return a row, or several, from points of the unit cube with one axis per parameter.
 
         Args:
             unit: The points.
-            wide: Whether every other fraction of features is drawn evenly from all fractions. By
-                their logarithms more than half of all features are hardly ever drawn.
+            with_large_sets: Whether half of the fractions of features are uniform. On the
+                logarithmic scale alone, sets of more than half of the features are rare.
         """
         row: Array = self.space.from_unit(np.atleast_2d(unit)).reshape(unit.shape)
-        for j in self._sizes:
+        for j in self.scale.columns:
             u = unit[..., j]
-            row[..., j] = self._widen(j, u)
-            if wide:
-                row[..., j] = np.where(u < 0.5, self._widen(j, 2 * u), 2 * u - 1)
+            row[..., j] = self.scale.to_value(j, u)
+            if with_large_sets:
+                row[..., j] = np.where(u < 0.5, self.scale.to_value(j, 2 * u), 2 * u - 1)
         return row
 
-    def remembered(self, row: Array, noted: list[float] | None) -> Array:
-        """The place that a trial noted, where it still means the row that was evaluated.
+    def noted_point(self, row: Array, noted: tuple[float, ...]) -> Array:
+        """Return the point noted on a trial, on axes where it still means the evaluated row.
 
-        A grid value or a category stands for many places: the one noted is where the steps led,
-        so that steps smaller than a cell add up.
+        A grid value or a category has many points. Continuing from the one that the steps led to
+        lets steps add up that are smaller than a cell.
         """
-        place = self.place(row)
-        if noted is None or len(noted) != self.dimension:
-            return place
+        point = self.to_point(row)
+        if len(noted) != self.dimension:
+            return point
         there = np.array(noted, dtype=float)
-        mine, theirs = self.space.decode(row), self.space.decode(self.row(there))
+        evaluated, meant = self.space.decode(row), self.space.decode(self.to_row(there))
         for name, axes in zip(self.space.names, self._axes):
-            a, b = mine[name], theirs[name]
+            a, b = evaluated[name], meant[name]
             close = isinstance(a, float) and isinstance(b, float) and abs(a - b) <= 1e-4 * abs(a)
             if close or a is b or a == b:
-                place[axes] = there[axes]
-        return place
-
-    def note(self, place: Array) -> list[float]:
-        """A place as it is written on a trial."""
-        noted: list[float] = np.round(place, _DIGITS).tolist()
-        return noted
-
-    def _narrow(self, j: int, value: Any) -> Any:
-        p = self._sizes.get(j)
-        return value if p is None else 1.0 + np.log(np.maximum(value, 1 / p)) / np.log(p)
-
-    def _widen(self, j: int, value: Any) -> Any:
-        p = self._sizes.get(j)
-        inside = np.minimum(1.0, np.maximum(0.0, value))
-        return inside if p is None else p ** (inside - 1.0)
+                point[axes] = there[axes]
+        return point
 
 
-#: What is left of the movement of an axis that does not take part: no value is tried twice.
-HARDLY = 0.05
+def rounded(point: Array) -> tuple[float, ...]:
+    """Return a point as it is written on a trial."""
+    return tuple(np.round(point, _DECIMALS).tolist())
+
+
+# ---- directions ---------------------------------------------------------------------------------
 
 
 def random_direction(
-    rng: np.random.Generator, dimension: int, *, sparse: float = 0.0, sphere: bool = False
+    rng: np.random.Generator, dimension: int, *, sparse_prob: float = 0.0, unit: bool = False
 ) -> Array:
-    """A direction uniform on the sphere; the square of its length is ``dimension`` on average.
+    """Return a random direction whose squared length is ``dimension`` on average.
 
-    One length for all directions would leave just two points to try where there is one axis.
+    With one length for all directions, a single axis would have only two points to try.
 
     Args:
         rng: Generator.
         dimension: Number of axes.
-        sparse: Probability that only some axes take part (each with probability 1/2, at least
-            one) and the others hardly move: of many parameters a few matter, and moving all of
-            them at once hides which.
-        sphere: Whether the length is always that of the average.
+        sparse_prob: Probability that only some axes move (each with probability 1/2, at least
+            one) and the others hardly do: if few parameters matter, moving all of them at once
+            hides which.
+        unit: Whether all directions have the average length.
     """
     u = rng.standard_normal(dimension)
-    part = rng.random(dimension) < 0.5
+    moves = rng.random(dimension) < 0.5
     forced = int(rng.integers(max(1, dimension)))
-    if rng.random() < sparse and dimension:
-        part[forced] = True
-        u = np.where(part, u, HARDLY * u)
-        u *= np.sqrt(dimension / np.sum(np.where(part, 1.0, HARDLY**2)))
-    return u * np.sqrt(dimension / np.sum(u**2)) if sphere and dimension else u
+    if rng.random() < sparse_prob and dimension:
+        moves[forced] = True
+        u = np.where(moves, u, _LEFT_OUT * u)
+        u *= np.sqrt(dimension / np.sum(np.where(moves, 1.0, _LEFT_OUT**2)))
+    return u * np.sqrt(dimension / np.sum(u**2)) if unit and dimension else u
+
+
+def random_directions(
+    rng: np.random.Generator, count: int, dimension: int, *, sparse_prob: float
+) -> Array:
+    """Return several directions, distributed like those of :func:`random_direction`."""
+    moves = rng.random((count, dimension)) < 0.5
+    if dimension:
+        moves[np.arange(count), rng.integers(dimension, size=count)] = True
+    moves |= rng.random((count, 1)) >= sparse_prob
+    weight = np.where(moves, 1.0, _LEFT_OUT)
+    weight *= np.sqrt(dimension / np.maximum(1e-9, (weight**2).sum(axis=1, keepdims=True)))
+    directions: Array = weight * rng.standard_normal((count, dimension))
+    return directions
 
 
 def flip_near_boundary(
-    rng: np.random.Generator, mask: Array, table: FeatureTable, *, sign: int, step: float
+    rng: np.random.Generator, mask: Array, table: FeatureTable, *, sign: int, step_size: float
 ) -> Array:
-    """Flip a few bits near the boundary that the filters draw.
+    """Flip a few bits, mostly of features whose filter rank is near the size of the mask.
 
-    A direction is a list of features in random order, the near ones first, and two numbers: how
-    many are dropped and how many are added. The opposite direction drops as many as this one
-    adds, adds as many as it drops, and takes the features that come next in the list. How many
-    bits a step flips is in proportion to the size of the mask.
+    A direction is a random order of the features, those near the boundary first, and two numbers:
+    how many features to drop and how many to add. The opposite direction swaps the two numbers
+    and takes the features that come next in the order. The number of flips is proportional to
+    the size of the mask.
 
     Args:
         rng: Generator, the same for a direction and its opposite.
         mask: Over the free features.
         table: The features.
         sign: 1 for the direction, -1 for the opposite.
-        step: Step size as a share of the mask's size.
+        step_size: Step size as a share of the mask's size.
     """
     p, size = len(mask), int(np.count_nonzero(mask))
     weights = simplex_weights(rng, len(table.filters))
     score = np.full(p, 0.5) if table.free_ranks is None else weights @ table.free_ranks
     score = cost_adjusted(score, table.free_costs)
-    place = np.empty(p)
-    place[np.argsort(-score, kind="stable")] = np.arange(p)
-    # Depth: how far a feature is from the boundary, on the side where it is or beyond.
-    depth = np.where(mask, size - place, place - size + 1)
-    pull = 1.0 / (np.maximum(depth, 1.0) + 1.0)
-    keys = np.argsort(rng.exponential(size=p) / pull, kind="stable")
-    amount = 1 + int(step * abs(rng.standard_normal()) * max(1, size))
-    lean = int(rng.binomial(amount, rng.random()))
-    counts = (lean, amount - lean)
+    rank = np.empty(p)
+    rank[np.argsort(-score, kind="stable")] = np.arange(p)
+    # Selected features of a high rank and other features of a low rank are far from the boundary.
+    depth = np.where(mask, size - rank, rank - size + 1)
+    closeness = 1.0 / (np.maximum(depth, 1.0) + 1.0)
+    order = np.argsort(rng.exponential(size=p) / closeness, kind="stable")
+    n_flips = 1 + int(step_size * abs(rng.standard_normal()) * max(1, size))
+    n_dropped = int(rng.binomial(n_flips, rng.random()))
+    counts = (n_dropped, n_flips - n_dropped)
     drop, add = counts[::sign]
     skip_drop, skip_add = (0, 0) if sign > 0 else counts
+    selected, others = order[mask[order]], order[~mask[order]]
+    # A model without features predicts nothing: the mask is not emptied.
+    drop = min(drop, max(0, size - 1 + min(add, len(others))))
     changed = mask.copy()
-    inside, outside = keys[mask[keys]], keys[~mask[keys]]
-    # A mask is not emptied: a model without features has nothing to say.
-    drop = min(drop, max(0, size - 1 + min(add, len(outside))))
-    changed[_next(inside, skip_drop, drop)] = False
-    changed[_next(outside, skip_add, add)] = True
+    changed[_cyclic_slice(selected, skip_drop, drop)] = False
+    changed[_cyclic_slice(others, skip_add, add)] = True
     return changed
 
 
+def _cyclic_slice(values: Array, skip: int, count: int) -> Array:
+    """Return ``count`` values after the first ``skip``, continuing at the beginning."""
+    return values[(skip + np.arange(min(count, len(values)))) % max(1, len(values))]
+
+
 def change_mask(
-    rng: np.random.Generator, history: History, i: int, *, sign: int, step: float
+    rng: np.random.Generator, history: History, i: int, *, sign: int, step_size: float
 ) -> tuple[Array, float]:
-    """The mask of the i-th trial changed, and how much the hyperparameters move beside it.
+    """Return the changed mask of the i-th trial, and a factor for the step of its row.
 
     A third of the directions moves the mask, a third the hyperparameters, a third both.
     """
@@ -236,188 +238,167 @@ def change_mask(
     part = rng.random()
     if part < 1 / 3 and len(history.space):
         return mask, 1.0
-    flipped = flip_near_boundary(rng, mask, history.table, sign=sign, step=step)
+    flipped = flip_near_boundary(rng, mask, history.table, sign=sign, step_size=step_size)
     return flipped, 1.0 if part < 2 / 3 else 0.0
 
 
-def _next(keys: Array, skip: int, count: int) -> Array:
-    """``count`` entries after the first ``skip``, from the start again at the end."""
-    return keys[(skip + np.arange(min(count, len(keys)))) % max(1, len(keys))]
-
-
-#: Sets the generator of the design apart from those of trials.
-_DESIGN = 2**31
-_MASKS = (sample_prefix_mask, sample_ensemble_mask, sample_geometric_mask)
-
-
-def checked_value(name: str, value: Any, distribution: BaseDistribution) -> Any:
-    """A value of the user's point, if the parameter can have it."""
-    if not distribution._contains(distribution.to_internal_repr(value)):
-        raise ValueError(
-            f"start gives {name!r} the value {value!r}, which {distribution} does not hold. "
-            "Give one that it does."
-        )
-    return value
-
-
-def check_start(start: Mapping[str, Any], space: Mapping[str, BaseDistribution]) -> None:
-    """Refuse a point that names what is no parameter, or values that none can have.
+@dataclass(frozen=True)
+class DirectSearch:
+    """Steps in random directions and their opposites.
 
     Args:
-        start: The user's point.
-        space: All parameters of the study.
+        history: The completed trials.
+        space: Their Euclidean space.
+        state: State of the local search.
+        settings: Settings of the search.
     """
-    for name, value in start.items():
-        if name not in space:
-            hint = did_you_mean(name, space)
-            raise ValueError(f"start names {name!r}, which is no parameter of the study.{hint}")
-        checked_value(name, value, space[name])
+
+    history: History
+    space: EuclideanSpace
+    state: LocalSearchState
+    settings: LexiFlowSettings
+
+    def step(
+        self,
+        i: int,
+        step_size: float,
+        direction_seed: int,
+        *,
+        opposite_of: int | None = None,
+        no_opposite: tuple[int, ...] = (),
+    ) -> Proposal:
+        """Return a step from the i-th trial.
+
+        Args:
+            i: Position of the trial in the history.
+            step_size: Step size per axis.
+            direction_seed: Seed of the direction.
+            opposite_of: The trial in this direction, if this one goes the opposite way.
+            no_opposite: Trials whose opposites are duplicates, written on the trial.
+        """
+        history, space, settings = self.history, self.space, self.settings
+        sign = 1 if opposite_of is None else -1
+        # Both signs draw the same numbers from the seed.
+        rng = np.random.default_rng(direction_seed)
+        row = fill_missing(rng, history.space, history.rows[i])
+        point = space.noted_point(row, history.note(i, LexiFlowNote).point)
+        u = random_direction(
+            rng,
+            space.dimension,
+            sparse_prob=settings.sparse_direction_prob,
+            unit=settings.unit_sphere,
+        )
+        mask, factor = None, 1.0
+        if history.table is not None:
+            mask, factor = change_mask(rng, history, i, sign=sign, step_size=step_size)
+        point = space.bounded(point + sign * step_size * u * factor)
+        note = self.state.note(
+            "direction" if sign > 0 else "opposite",
+            parents=(int(history.numbers[i]),),
+            sign=sign,
+            direction_seed=direction_seed,
+            opposite_of=opposite_of,
+            no_opposite=no_opposite,
+            step_size=step_size,
+            dimension=len(history.space) + (mask is not None),
+            point=rounded(point),
+        )
+        return Proposal(space.to_row(point), mask, note)
+
+    def opposite(self, trial_number: int) -> tuple[Proposal | None, tuple[int, ...]]:
+        """Return the opposite of a direction that failed.
+
+        Args:
+            trial_number: Number of the trial that is proposed.
+
+        Returns:
+            The proposal, or None if there is no such direction; and the trials whose opposite
+            rounds to a configuration that was tried before.
+        """
+        history = self.history
+        duplicates: list[int] = []
+        for number in self._unpaired(trial_number):
+            note = history.note(int(np.searchsorted(history.numbers, number)), LexiFlowNote)
+            base = int(np.searchsorted(history.numbers, note.parents[0]))
+            proposal = self.step(base, note.step_size, note.direction_seed, opposite_of=number)
+            if not history.contains(proposal.row, proposal.mask):
+                return proposal, tuple(duplicates)
+            duplicates.append(number)
+        return None, tuple(duplicates)
+
+    def _unpaired(self, trial_number: int) -> list[int]:
+        """Return the trials whose opposite no other worker is trying."""
+        history = self.history
+        running = list(zip(history.running_numbers, history.running_notes(LexiFlowNote)))
+        # Of the workers that are still proposing, only the one with the lowest trial number may
+        # take an opposite: retrying on a conflict would lead all of them to the next one. Trials
+        # abandoned long ago do not count.
+        if any(
+            not note.operator and 0 < trial_number - number <= _MAX_TRIALS_WITHOUT_NOTE
+            for number, note in running
+        ):
+            return []
+        taken = {note.opposite_of for _, note in running}
+        return [number for number, _ in self.state.unpaired if number not in taken]
 
 
-def first_row(rng: np.random.Generator, places: EuclideanSpace, start: Mapping[str, Any]) -> Array:
-    """The user's point; parameters it does not name are random."""
-    row = places.from_unit(rng.random(len(places.space)))
-    given = places.space.encode({k: v for k, v in start.items() if k in places.space.names})
+# ---- starting points ----------------------------------------------------------------------------
+
+
+def check_config(config: Mapping[str, Any], distributions: Mapping[str, BaseDistribution]) -> None:
+    """Raise if a low-cost configuration has unknown parameters or values out of range."""
+    for name, value in config.items():
+        if name not in distributions:
+            raise ValueError(
+                f"low_cost_partial_config names {name!r}, which is not a parameter of the study."
+                + did_you_mean(name, distributions)
+            )
+        if not distribution_contains(distributions[name], value):
+            raise ValueError(
+                f"low_cost_partial_config[{name!r}] must be a value of {distributions[name]}, "
+                f"got {value!r}."
+            )
+
+
+def low_cost_row(
+    rng: np.random.Generator, space: EuclideanSpace, config: Mapping[str, Any]
+) -> Array:
+    """Return the low-cost configuration; parameters that it leaves out are random."""
+    row = space.from_unit(rng.random(len(space.space)))
+    given = space.space.encode(config)
     return np.where(np.isnan(given), row, given)
 
 
 def restart_row(
     rng: np.random.Generator,
-    places: EuclideanSpace,
-    start: Mapping[str, Any],
+    space: EuclideanSpace,
+    config: Mapping[str, Any],
     unit: Array | None = None,
 ) -> Array:
-    """A point drawn from N(x_0, I) around the user's point, folded into the space (line 11).
+    """Return a row from N(x_0, I) around the low-cost configuration, reflected (line 11).
 
-    Over a range of 1 that is all but uniform, which it is where there is no such point.
+    Over a range of 1 that is nearly uniform. Categories, and numbers that the configuration
+    leaves out, are uniform.
 
     Args:
         rng: Generator.
-        places: The space.
-        start: The user's point.
-        unit: Points of the unit cube for the parameters that the user's point does not name,
-            fractions of features from all of their range; by default one point is drawn.
+        space: The space.
+        config: The low-cost configuration.
+        unit: Points of the unit cube for the uniform parameters, one row per point, with
+            fractions of features of all sizes; by default one point is drawn.
     """
-    wide = unit is not None
-    unit = rng.random(len(places.space)) if unit is None else unit
-    row = places.from_unit(unit, wide=wide)
-    numbers = ~places.space.categorical
-    given = places.space.encode({k: v for k, v in start.items() if k in places.space.names})
+    with_large_sets = unit is not None
+    unit = rng.random(len(space.space)) if unit is None else unit
+    row = space.from_unit(unit, with_large_sets=with_large_sets)
+    given = space.space.encode(config)
     near = reflect(given + rng.standard_normal(unit.shape))
-    return np.where(numbers & ~np.isnan(given), near, row)
+    return np.where(~space.space.categorical & ~np.isnan(given), near, row)
 
 
-def design_row(
-    seed: int, number: int, count: int, places: EuclideanSpace, start: Mapping[str, Any]
-) -> Array:
-    """A point of a Latin hypercube of ``count`` points that all trials of a study share."""
-    rng = np.random.default_rng([seed, _DESIGN])
-    rows = restart_row(rng, places, start, latin_hypercube(rng, count, len(places.space)))
-    row: Array = rows[number % count]
-    return row
-
-
-def start_mask(rng: np.random.Generator, history: History, number: int) -> Array | None:
-    """A first mask, by one of several recipes in turn."""
+def random_mask(rng: np.random.Generator, history: History, number: int) -> Array | None:
+    """Return a random mask, by one of several mask samplers in turn."""
     table = history.table
     if table is None:
         return None
-    recipe = _MASKS[number % len(_MASKS)]
-    return recipe(rng, table, simplex_weights(rng, len(table.filters)))
-
-
-#: A running trial without a note is about to get one, if it is not older than this many trials.
-_RECENT = 32
-
-
-@dataclass(frozen=True)
-class DirectSearch:
-    """Directions, as :func:`~optuna_mofs.samplers.lexiflow._directions.random_direction` has them.
-
-    Args:
-        sparse: Probability that a direction moves only some of the parameters.
-        sphere: Whether all steps have the same length.
-    """
-
-    sparse: float
-    sphere: bool
-
-    def step(
-        self,
-        history: History,
-        places: EuclideanSpace,
-        stand: LocalSearchState,
-        i: int,
-        step: float,
-        direction: int,
-        opposite: int | None = None,
-    ) -> Proposal:
-        """A step from the i-th trial.
-
-        Args:
-            history: Finished trials.
-            places: Their space.
-            stand: Where the search stands.
-            i: Position of the trial in the history.
-            step: Step for each axis.
-            direction: An integer that stands for the direction.
-            opposite: The trial that went this way before, if this one goes the other way.
-        """
-        sign = 1 if opposite is None else -1
-        # Both signs draw the same from the integer.
-        rng = np.random.default_rng(direction)
-        row = fill_missing(rng, history.space, history.rows[i])
-        here = places.remembered(row, history.notes[i].get("place"))
-        u = random_direction(rng, places.dimension, sparse=self.sparse, sphere=self.sphere)
-        mask, moved = None, 1.0
-        if history.table is not None:
-            mask, moved = change_mask(rng, history, i, sign=sign, step=step)
-        place = places.inside(here + sign * step * u * moved)
-        number = int(history.numbers[i])
-        memory: dict[str, Any] = {
-            "thread": stand.thread,
-            "incumbent": number,
-            "direction": direction,
-            "sign": sign,
-            "step": step,
-            "iteration": stand.iteration,
-            "failures": stand.failures,
-            "dimension": len(history.space) + (mask is not None),
-            "place": places.note(place),
-        }
-        if opposite is not None:
-            memory["opposite"] = opposite
-        operator = "direction" if sign > 0 else "opposite"
-        return Proposal(places.row(place), mask, operator, (number,), memory)
-
-    def opposite(
-        self, history: History, places: EuclideanSpace, stand: LocalSearchState, number: int
-    ) -> tuple[Proposal | None, list[int]]:
-        """The other way from where a direction that failed began, for the trial ``number``.
-
-        Returns:
-            The proposal, or None if nothing waits for its opposite; and the trials whose opposite
-            rounds to something that was tried before, so that there is nothing to wait for.
-        """
-        tried: list[int] = []
-        for waiting in unclaimed(stand, history, number):
-            note = history.notes[int(np.searchsorted(history.numbers, waiting))]
-            base = int(np.searchsorted(history.numbers, note["incumbent"]))
-            step, direction = float(note["step"]), int(note["direction"])
-            proposal = self.step(history, places, stand, base, step, direction, opposite=waiting)
-            if not history.contains(proposal.row, proposal.mask):
-                return proposal, tried
-            tried.append(waiting)
-        return None, tried
-
-
-def unclaimed(stand: LocalSearchState, history: History, number: int) -> list[int]:
-    """Trials whose opposite is this trial's to try, and no other worker's."""
-    running = list(zip(history.running_numbers, history.running_notes))
-    # Of workers that have not said yet what they do, the one with the lowest number may choose.
-    # Giving way does not help here: they would all turn to the next opposite. What was left
-    # behind long ago is no rival.
-    if any(not note and 0 < number - other <= _RECENT for other, note in running):
-        return []
-    claimed = {note.get("opposite") for _, note in running}
-    return [waiting for waiting, _ in stand.waiting if waiting not in claimed]
+    sampler = get_mask_sampler(_MASK_SAMPLERS[number % len(_MASK_SAMPLERS)])
+    return sampler(rng, table, simplex_weights(rng, len(table.filters)))

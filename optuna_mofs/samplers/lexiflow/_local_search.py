@@ -1,8 +1,7 @@
-"""Where the search stands: Algorithm 1 of Zhang et al. (2023), replayed over finished trials.
+"""Incumbent, step size and restarts of Algorithm 1 (Zhang et al. 2023), replayed over the history.
 
-A *thread* is one local search, from a start or restart to the next. The trials carry which thread,
-direction and sign they were; everything else is computed from them and their values, in order of
-trial numbers. A result that comes late is inserted where it belongs and the rest is replayed.
+The note on a trial holds its restart, direction and sign. Everything else is computed from notes
+and values in order of trial numbers, so that a trial that completes late counts like any other.
 """
 
 from __future__ import annotations
@@ -14,198 +13,268 @@ from typing import Any
 import numpy as np
 
 from optuna_mofs._typing import Array
+from optuna_mofs._validation import check_float, check_int, check_probability
 from optuna_mofs.fronts._lexicographic import LexicographicOrder
-from optuna_mofs.history._history import n_unchanged
+from optuna_mofs.history._history import History, HistoryFollower
+from optuna_mofs.study._trial_note import TrialNote
 
-#: Step for each axis beyond which restarts do not go: further is anywhere in the space.
-WIDEST = 0.3
+#: Largest first step size per axis of a restart by default: larger steps reach the whole space.
+_MAX_RESTART_STEP_SIZE = 0.3
 
 
 @dataclass(frozen=True)
-class Rules:
-    """The numbers of Algorithm 1.
+class LexiFlowSettings:
+    """Further settings of :class:`LexiFlowSampler`.
 
     Args:
-        first_step: Step at the start of a thread, for each axis (times √d it is δ_init).
-        least_step: Step below which a thread ends (times √d it is δ_lower).
-        most_failures: Cap on the 2^(d-1) failed directions after which the step shrinks.
-        widen: What each restart adds to δ_init; None for δ_init, up to :data:`WIDEST`.
+        step_size: First step size of a local search, per axis of the normalized space; times √d
+            it is the paper's δ_init.
+        min_step_size: Step size below which the search restarts; times √d it is δ_lower.
+        max_failures: Maximum number of failed directions in a row before the step size shrinks.
+            The paper's 2^(d-1) applies where it is smaller, and everywhere if this is None.
+        strict_incumbent_prob: Probability that a direction starts from the strict incumbent, the
+            best trial without tolerances, instead of from the incumbent, and that the acquisition
+            function improves an objective before the last; 0 in the paper.
+        random_prob: Probability that a trial is a random point; 0 in the paper.
+        sparse_direction_prob: Probability that a direction moves only some of the parameters; 0
+            in the paper.
+        unit_sphere: Whether all steps have exactly the length δ, as in the paper, or lengths that
+            vary about it. Ignored if there are candidates.
+        restart_step_increase: How much each restart adds to the length δ of the first step; 1 in
+            the paper. None adds the length of the first step, up to 0.3 per axis.
     """
 
-    first_step: float = 0.1
-    least_step: float = 0.01
-    most_failures: int | None = None
-    widen: float | None = None
+    step_size: float = 0.1
+    min_step_size: float = 0.01
+    max_failures: int | None = 5
+    strict_incumbent_prob: float = 0.7
+    random_prob: float = 0.05
+    sparse_direction_prob: float = 0.5
+    unit_sphere: bool = False
+    restart_step_increase: float | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.first_step <= 1:
-            raise ValueError(f"step must be above 0 and at most 1, but is {self.first_step}.")
-        if not 0 < self.least_step < self.first_step:
+        check_float("step_size", self.step_size, 0, 1, low_is_open=True)
+        check_float("min_step_size", self.min_step_size, 0, low_is_open=True)
+        if self.min_step_size >= self.step_size:
             raise ValueError(
-                f"least_step must be above 0 and below step ({self.first_step}), "
-                f"but is {self.least_step}."
+                f"min_step_size must be below step_size ({self.step_size}), "
+                f"got {self.min_step_size}."
             )
-        if self.most_failures is not None and self.most_failures < 1:
-            raise ValueError(f"most_failures must be at least 1, but is {self.most_failures}.")
-        if self.widen is not None and not self.widen >= 0:
-            raise ValueError(f"widen must be None or at least 0, but is {self.widen}.")
+        if self.max_failures is not None:
+            check_int("max_failures", self.max_failures, 1)
+        for name in ("strict_incumbent_prob", "random_prob", "sparse_direction_prob"):
+            check_probability(name, getattr(self, name))
+        if self.restart_step_increase is not None:
+            check_float("restart_step_increase", self.restart_step_increase, 0)
 
-    def step_of(self, thread: int, dimension: int) -> float:
-        """First step of a thread, for each of the axes (line 11)."""
-        if self.widen is not None:
-            return self.first_step + thread * self.widen / math.sqrt(max(1, dimension))
-        return min(max(WIDEST, self.first_step), self.first_step * (1 + thread))
+    def first_step_size(self, restart: int, dimension: int) -> float:
+        """Return the first step size per axis after some restarts (line 11)."""
+        if self.restart_step_increase is not None:
+            increase = self.restart_step_increase / math.sqrt(max(1, dimension))
+            return self.step_size + restart * increase
+        return min(max(_MAX_RESTART_STEP_SIZE, self.step_size), self.step_size * (1 + restart))
 
-    def limit(self, dimension: int) -> int:
-        """Failed directions in a row after which the step shrinks (line 9)."""
+    def failure_limit(self, dimension: int) -> int:
+        """Return how many directions must fail in a row before the step size shrinks (line 9)."""
         limit: int = 1 << min(30, max(0, dimension - 1))
-        return limit if self.most_failures is None else min(self.most_failures, limit)
+        return limit if self.max_failures is None else min(self.max_failures, limit)
+
+
+@dataclass(frozen=True)
+class LexiFlowNote(TrialNote):
+    """What the local search must remember of a trial.
+
+    Args:
+        operator: Empty while the note of a running trial has not been written.
+        parents: The trial from which the step was made, if any.
+        filter_weights: Not used.
+        restart: Number of restarts before the trial; None if another sampler proposed it.
+        sign: 1 for a direction whose opposite is still to be tried, -1 for an opposite or a
+            candidate chosen by the acquisition function, 0 for any other point.
+        direction_seed: Seed that a direction and its opposite share.
+        opposite_of: The trial that this one is the opposite of.
+        no_opposite: Trials whose opposites were found to be duplicates.
+        step_size: Step size per axis.
+        iteration: Directions tried before this one since the restart.
+        n_failures: How many of the latest of them failed in a row.
+        dimension: Number of hyperparameters, plus 1 if there is a mask.
+        point: The point in the Euclidean space, before rounding.
+        improves: Position of the objective that a candidate was chosen to improve; -1 for the
+            constraints.
+    """
+
+    operator: str = ""
+    restart: int | None = None
+    sign: int = 0
+    direction_seed: int = 0
+    opposite_of: int | None = None
+    no_opposite: tuple[int, ...] = ()
+    step_size: float = 0.0
+    iteration: int = 0
+    n_failures: int = 0
+    dimension: int = 0
+    point: tuple[float, ...] = ()
+    improves: int | None = None
 
 
 @dataclass(frozen=True)
 class LocalSearchState:
-    """Where a thread stands after some trials.
+    """State of the local search after some trials.
 
     Args:
-        thread: Number of restarts before it.
-        step: Step for each axis.
-        incumbent: Position in the history of the thread's best trial, -1 before the first.
-        leader: Position of its best trial if nothing may be given up for later objectives.
-        members: Number of finished trials of the thread.
-        iteration: Directions tried in the thread (i).
-        improved: The last of them that improved (i').
-        failures: Directions in a row that did not (s).
-        waiting: Trials that did not improve and whose opposite has not been tried: their number
+        restart: Number of restarts so far.
+        step_size: Step size per axis.
+        incumbent: Position in the history of the best trial since the restart, -1 for none.
+        strict_incumbent: The same by the order without tolerances.
+        n_trials: Number of completed trials since the restart.
+        iteration: Directions tried since the restart (i).
+        last_improvement: The last of them that improved an incumbent (i').
+        n_failures: Directions in a row that did not (s).
+        unpaired: Trials that did not improve and whose opposite has not been tried: their number
             and the number of the trial from which they stepped.
     """
 
-    thread: int
-    step: float
+    restart: int
+    step_size: float
     incumbent: int = -1
-    leader: int = -1
-    members: int = 0
+    strict_incumbent: int = -1
+    n_trials: int = 0
     iteration: int = 0
-    improved: int = 0
-    failures: int = 0
-    waiting: tuple[tuple[int, int], ...] = ()
+    last_improvement: int = 0
+    n_failures: int = 0
+    unpaired: tuple[tuple[int, int], ...] = ()
+
+    def note(self, operator: str, **fields: Any) -> LexiFlowNote:
+        """Return the note of a trial proposed in this state."""
+        return LexiFlowNote(
+            operator,
+            restart=self.restart,
+            iteration=self.iteration,
+            n_failures=self.n_failures,
+            **fields,
+        )
 
 
-class LocalSearchReplay:
-    """The stand after each finished trial; a cache that follows the history.
+class LocalSearchReplay(HistoryFollower):
+    """The state after each completed trial.
 
     Args:
-        order: Of the violation of constraints and the values.
-        rules: The numbers of the algorithm.
+        order: Order of violations and values.
+        settings: Settings of the search.
     """
 
-    def __init__(self, order: LexicographicOrder, rules: Rules) -> None:
+    def __init__(self, order: LexicographicOrder, settings: LexiFlowSettings) -> None:
+        super().__init__()
+        #: The order, and the same without tolerances.
         self.orders = (order, order.without_tolerances())
-        self.rules = rules
-        self._numbers = np.zeros(0, dtype=np.int64)
-        self._threads: list[int] = []
-        self._stands: list[LocalSearchState] = [LocalSearchState(0, rules.first_step)]
+        #: Violation and values of each trial, minimized.
+        self.losses: Array = np.zeros((0, 0))
+        self._settings = settings
+        self._restarts: list[int] = []
+        self._states = [LocalSearchState(0, settings.step_size)]
         self._targets: list[tuple[Array, ...]] = [()]
 
-    def after(
-        self, numbers: Array, points: Array, notes: list[dict[str, Any]]
-    ) -> LocalSearchState:
-        """The stand after all finished trials.
-
-        Args:
-            numbers: Trial numbers, ascending.
-            points: Violation and values of each trial, minimized.
-            notes: What the sampler wrote on each trial.
-        """
-        first = n_unchanged(self._numbers, numbers)
-        del self._threads[first:], self._stands[first + 1 :], self._targets[first + 1 :]
-        for i in range(first, len(numbers)):
-            self._consume(i, numbers, points, notes[i])
-        self._numbers = numbers.copy()
-        return self._stands[-1]
+    @property
+    def state(self) -> LocalSearchState:
+        """The state after the last trial."""
+        return self._states[-1]
 
     @property
     def targets(self) -> tuple[Array, ...]:
-        """Those of all trials that were read, by each of the orders."""
+        """Targets after the last trial, by each of the orders."""
         return self._targets[-1]
 
-    def _consume(self, i: int, numbers: Array, points: Array, note: dict[str, Any]) -> None:
-        before = self._stands[-1]
-        # A trial that this sampler did not make is taken up by the thread of its time.
-        thread = int(note.get("thread", before.thread))
-        self._threads.append(thread)
-        incumbent, leader = self._bests(i, before, points)
-        here = {int(numbers[k]) for k in (incumbent, leader) if k >= 0}
-        stand = replace(
+    def rankings(self) -> tuple[Array, Array]:
+        """Return the positions of all trials, best first, by each of the orders."""
+        first, second = (
+            order.ranking(self.losses, targets)
+            for order, targets in zip(self.orders, self.targets)
+        )
+        return first, second
+
+    def rewind(self, n_trials: int) -> None:
+        """Drop the states after the first ``n_trials`` trials."""
+        del self._restarts[n_trials:], self._states[n_trials + 1 :], self._targets[n_trials + 1 :]
+
+    def advance(self, history: History) -> None:
+        """Add the states after new trials."""
+        self.losses = np.column_stack([history.violations, history.values])
+        notes = history.notes(LexiFlowNote)
+        for i in range(len(self._restarts), len(history)):
+            self._add(i, history.numbers, notes[i])
+
+    def _add(self, i: int, numbers: Array, note: LexiFlowNote) -> None:
+        before = self.state
+        restart = before.restart if note.restart is None else note.restart
+        self._restarts.append(restart)
+        targets = tuple(order.targets(self.losses[: i + 1]) for order in self.orders)
+        incumbent = self._incumbent(i, 0, before.incumbent, targets)
+        strict_incumbent = self._incumbent(i, 1, before.strict_incumbent, targets)
+        self._targets.append(targets)
+        bases = {int(numbers[k]) for k in (incumbent, strict_incumbent) if k >= 0}
+        state = replace(
             before,
             incumbent=incumbent,
-            leader=leader,
-            # An opposite is worth a trial as long as one of the two stands where it begins.
-            waiting=tuple(pair for pair in before.waiting if pair[1] in here),
+            strict_incumbent=strict_incumbent,
+            # The opposite is tried only while the direction started from one of the incumbents.
+            unpaired=tuple(pair for pair in before.unpaired if pair[1] in bases),
         )
-        if thread == before.thread:
-            improved = (incumbent, leader) != (before.incumbent, before.leader)
-            stand = _counted(stand, note, int(numbers[i]), improved=improved, here=here)
-        if stand.failures > before.failures:
-            stand = self._adapted(stand, int(note["dimension"]))
-        self._stands.append(stand)
+        if restart == before.restart:
+            old = (before.incumbent, before.strict_incumbent)
+            improved = (incumbent, strict_incumbent) != old
+            state = _counted(state, note, int(numbers[i]), bases, improved=improved)
+        if state.n_failures > before.n_failures:
+            state = self._adapted(state, note.dimension)
+        self._states.append(state)
 
-    def _bests(self, i: int, stand: LocalSearchState, points: Array) -> tuple[int, int]:
-        """Incumbent and leader after the i-th trial."""
-        found = []
-        targets = tuple(order.targets(points[: i + 1]) for order in self.orders)
-        for k, old in enumerate((stand.incumbent, stand.leader)):
-            last = self._targets[-1]
-            moved = not last or not np.array_equal(targets[k], last[k])
-            found.append(self._best(i, stand.thread, old, points, targets[k], k, moved=moved))
-        self._targets.append(targets)
-        return found[0], found[1]
-
-    def _best(
-        self, i: int, thread: int, old: int, points: Array, targets: Array, k: int, *, moved: bool
-    ) -> int:
-        """The best of a thread under the targets of now (Update, lines 12 to 18)."""
-        mine = self._threads[i] == thread
+    def _incumbent(self, i: int, k: int, old: int, targets: tuple[Array, ...]) -> int:
+        """Return the best trial since the restart by the k-th order (lines 12 to 18)."""
+        restart = self.state.restart
+        belongs = self._restarts[i] == restart
         if old < 0:
-            return i if mine else -1
-        if moved:
-            # Points that were equal before need not be now: all of the thread are looked at.
-            members = np.flatnonzero(np.array(self._threads[: i + 1]) == thread)
-            return int(members[self.orders[k].ranking(points[members], targets)[0]])
-        return i if mine and self.orders[k].accepts(points[i], points[old], targets) else old
+            return i if belongs else -1
+        order, losses = self.orders[k], self.losses
+        if not self.targets or not np.array_equal(targets[k], self.targets[k]):
+            # Under new targets an earlier trial can be better than the incumbent.
+            members = np.flatnonzero(np.array(self._restarts[: i + 1]) == restart)
+            return int(members[order.ranking(losses[members], targets[k])[0]])
+        return i if belongs and order.accepts(losses[i], losses[old], targets[k]) else old
 
-    def _adapted(self, stand: LocalSearchState, dimension: int) -> LocalSearchState:
-        """Shrink the step, or restart (lines 9 to 11)."""
-        if stand.failures < self.rules.limit(dimension):
-            return stand
-        step = stand.step * math.sqrt((stand.improved + 1) / (stand.iteration + 1))
-        if step >= self.rules.least_step:
-            return replace(stand, failures=0, step=step)
-        thread = stand.thread + 1
-        return LocalSearchState(thread, self.rules.step_of(thread, dimension))
+    def _adapted(self, state: LocalSearchState, dimension: int) -> LocalSearchState:
+        """Shrink the step size, or restart (lines 9 to 11)."""
+        if state.n_failures < self._settings.failure_limit(dimension):
+            return state
+        step_size = state.step_size * math.sqrt(
+            (state.last_improvement + 1) / (state.iteration + 1)
+        )
+        if step_size >= self._settings.min_step_size:
+            return replace(state, n_failures=0, step_size=step_size)
+        restart = state.restart + 1
+        return LocalSearchState(restart, self._settings.first_step_size(restart, dimension))
 
 
 def _counted(
-    stand: LocalSearchState, note: dict[str, Any], number: int, *, improved: bool, here: set[int]
+    state: LocalSearchState, note: LexiFlowNote, number: int, bases: set[int], *, improved: bool
 ) -> LocalSearchState:
-    """Count a trial of the thread: a direction succeeded, failed, or awaits its opposite."""
-    stand = replace(stand, members=stand.members + 1)
-    sign = note.get("sign", 0)
-    if sign == 0:
-        return stand
-    ended = {*note.get("no_opposite", ()), note.get("opposite")}
-    waiting = tuple(pair for pair in stand.waiting if pair[0] not in ended)
-    failed = len(stand.waiting) - len(waiting) if sign > 0 else 0
+    """Count a trial: its direction improved an incumbent, failed, or is still unpaired."""
+    state = replace(state, n_trials=state.n_trials + 1)
+    if note.sign == 0:
+        return state
+    done = {*note.no_opposite, note.opposite_of}
+    unpaired = tuple(pair for pair in state.unpaired if pair[0] not in done)
+    n_failed = len(state.unpaired) - len(unpaired) if note.sign > 0 else 0
     if improved:
-        i = stand.iteration + failed + 1
-        return replace(stand, iteration=i, improved=i, failures=0, waiting=waiting)
-    if sign > 0 and note["incumbent"] in here:
-        waiting = (*waiting, (number, int(note["incumbent"])))
+        i = state.iteration + n_failed + 1
+        return replace(state, iteration=i, last_improvement=i, n_failures=0, unpaired=unpaired)
+    if note.sign > 0 and note.parents[0] in bases:
+        unpaired = (*unpaired, (number, note.parents[0]))
     else:
-        # Both signs were tried, or the search has moved on and the opposite is not worth it.
-        failed += 1
+        # Both signs failed, or the incumbents have moved and the opposite will not be tried.
+        n_failed += 1
     return replace(
-        stand,
-        iteration=stand.iteration + failed,
-        failures=stand.failures + failed,
-        waiting=waiting,
+        state,
+        iteration=state.iteration + n_failed,
+        n_failures=state.n_failures + n_failed,
+        unpaired=unpaired,
     )

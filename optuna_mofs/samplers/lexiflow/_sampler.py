@@ -3,83 +3,78 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
-import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from optuna_mofs._typing import Array
+from optuna_mofs._validation import check_int
 from optuna_mofs.fronts._preference import LexicographicPreference
-from optuna_mofs.history._history import History
 from optuna_mofs.samplers._base import HistorySampler
-from optuna_mofs.samplers._context import Proposal
-from optuna_mofs.samplers._gaussian_process import RefitSchedule
-from optuna_mofs.samplers.lexiflow._acquisition import Guide
+from optuna_mofs.samplers._context import Proposal, ProposalContext
+from optuna_mofs.samplers._initial_design import latin_hypercube
+from optuna_mofs.samplers.lexiflow._acquisition import propose_candidate
 from optuna_mofs.samplers.lexiflow._directions import (
     DirectSearch,
     EuclideanSpace,
-    check_start,
-    checked_value,
-    design_row,
-    first_row,
+    check_config,
+    low_cost_row,
+    random_mask,
     restart_row,
-    start_mask,
 )
-from optuna_mofs.samplers.lexiflow._local_search import LocalSearchReplay, LocalSearchState, Rules
+from optuna_mofs.samplers.lexiflow._local_search import (
+    LexiFlowSettings,
+    LocalSearchReplay,
+    LocalSearchState,
+)
+
+#: Stream of the generator of the initial design; those of trials have their numbers.
+_DESIGN_STREAM = 2**31
+_DEFAULTS = LexiFlowSettings()
 
 
 class LexiFlowSampler(HistorySampler):
-    """Randomized direct search towards the trial that a lexicographic preference wants.
+    """Randomized direct search for the best trial of a lexicographic preference.
 
     Zhang et al. (2023), *Targeted hyperparameter optimization with lexicographic preferences over
-    multiple objectives* (ICLR), Algorithm 1. From an incumbent it steps in random directions, of
-    which a model of the trials chooses the most promising, and moves to whatever the preference
-    likes better; the step shrinks when nothing does, and in the end the search restarts.
-    ``docs/samplers/lexiflow.md`` says how categories and masks are walked and what differs from
-    the paper.
+    multiple objectives* (ICLR), Algorithm 1; :meth:`from_paper` is the paper's algorithm. The
+    search steps from an incumbent in random directions, of which a surrogate model selects the
+    most promising one, and moves to every trial that the preference ranks higher. The step size
+    shrinks while nothing improves, until the search restarts. ``docs/samplers/lexiflow.md``
+    explains how categories and masks are moved and what differs from the paper.
 
-    It works on any objective. Of several workers each follows a direction of its own from the
-    shared incumbent. The answer is ``preference.best(study)``.
+    It works with any objective. Parallel workers follow different directions from the same
+    incumbent. The result is ``preference.best(study)``.
 
     Args:
         preference: Priorities, tolerances and goals; by default the metrics in their order.
-        start: A point known to be cheap, by parameter name: the first trial, around which others
-            of the start and all restarts are drawn. Parameters not named are random.
-        start_trials: Finished trials before the first direction, from the best of which it goes.
-        step: Step of a thread at its start, for each axis of the normalized space.
-        least_step: Step at which a thread ends and another begins.
-        most_failures: Most failed directions in a row before the step shrinks; the paper's
-            2^(d-1) holds where it is less, and everywhere if this is None.
-        lead: Probability that a direction starts from the leader, the best trial if nothing may be
-            given up, instead of from the incumbent, and that the model is asked about an objective
-            before the last; 0 is the paper's.
-        explore: Probability that a trial is a random point; 0 is the paper's.
-        sparse: Probability that a direction moves only some of the parameters; 0 is the paper's.
-        sphere: Whether steps have exactly the length δ, as in the paper, or vary about it; of
-            no effect while there are ``candidates``.
-        widen: What each restart adds to the length δ of the first step; the paper: 1. None for
-            the first step's length, up to 0.3 for each axis.
-        candidates: Number of candidates among which a model of the finished trials chooses; with
-            masks a quarter of them. 0 for none, as in the paper: a random direction is followed,
-            then the opposite one.
+        low_cost_partial_config: Parameter values known to be cheap: the first trial, around which
+            the rest of the initial design and all restarts are drawn. Other parameters are
+            random.
+        n_startup_trials: Completed trials before the first direction, which starts from the best
+            of them.
+        n_candidates: Number of candidates among which a model of the completed trials selects; a
+            quarter of it in studies with masks. 0 for no model, as in the paper: a random
+            direction is tried, then the opposite one.
+        settings: Further settings.
         seed: Seed; if None, one is drawn and kept in the study.
 
     Example:
-        The least ``y`` among those whose loss is within 0.1 of the best:
+        Find the smallest ``y`` among trials whose loss is within 0.1 of the best:
 
         >>> import optuna
         >>> optuna.logging.set_verbosity(optuna.logging.ERROR)
-        >>> wanted = LexicographicPreference(tolerances=[0.1, 0])
+        >>> preference = LexicographicPreference(tolerances=[0.1, 0])
         >>> study = optuna.create_study(
-        ...     directions=["minimize"] * 2, sampler=LexiFlowSampler(wanted, seed=0)
+        ...     directions=["minimize"] * 2, sampler=LexiFlowSampler(preference, seed=0)
         ... )
         >>> def objective(trial):
         ...     x, y = trial.suggest_float("x", -1, 1), trial.suggest_float("y", 0, 1)
         ...     return x**2 + (y - 0.5) ** 2, y
         >>> study.optimize(objective, n_trials=60)
-        >>> wanted.best(study).values[1] < 0.3
+        >>> preference.best(study).values[1] < 0.3
         True
     """
 
@@ -87,103 +82,91 @@ class LexiFlowSampler(HistorySampler):
         self,
         preference: LexicographicPreference | None = None,
         *,
-        start: Mapping[str, Any] | None = None,
-        start_trials: int = 16,
-        step: float = 0.1,
-        least_step: float = 0.01,
-        most_failures: int | None = 5,
-        lead: float = 0.7,
-        explore: float = 0.05,
-        sparse: float = 0.5,
-        sphere: bool = False,
-        widen: float | None = None,
-        candidates: int = 64,
+        low_cost_partial_config: Mapping[str, Any] | None = None,
+        n_startup_trials: int = 16,
+        n_candidates: int = 64,
+        settings: LexiFlowSettings = _DEFAULTS,
         seed: int | None = None,
     ) -> None:
         super().__init__(seed=seed)
         if not isinstance(preference, LexicographicPreference | None):
             raise ValueError(f"preference must be a LexicographicPreference, got {preference!r}.")
-        if not isinstance(start, Mapping | None):
-            raise ValueError(f"start must map parameter names to values, got {start!r}.")
-        if start_trials < 1:
-            raise ValueError(f"start_trials must be at least 1, but is {start_trials}.")
-        if candidates < 0:
-            raise ValueError(f"candidates must be at least 0, but is {candidates}.")
-        for name, share in (("lead", lead), ("explore", explore), ("sparse", sparse)):
-            if not 0 <= share <= 1:
-                raise ValueError(f"{name} must be a probability, but is {share}.")
-        self.preference = preference or LexicographicPreference()
-        self.start = dict(start or {})
-        self.start_trials = start_trials
-        self.lead = lead
-        self.explore = explore
-        self.sparse = sparse
-        self.sphere = sphere
-        self.candidates = candidates
-        self.rules = Rules(step, least_step, most_failures, widen)
+        if not isinstance(low_cost_partial_config, Mapping | None):
+            raise ValueError(
+                "low_cost_partial_config must map parameter names to values, "
+                f"got {low_cost_partial_config!r}."
+            )
+        self.preference = preference
+        self.low_cost_partial_config = low_cost_partial_config
+        self.n_startup_trials = check_int("n_startup_trials", n_startup_trials, 1)
+        self.n_candidates = check_int("n_candidates", n_candidates, 0)
+        self.settings = settings
 
     @classmethod
-    def as_published(
+    def from_paper(
         cls,
         preference: LexicographicPreference | None = None,
         *,
-        start: Mapping[str, Any] | None = None,
+        low_cost_partial_config: Mapping[str, Any] | None = None,
         seed: int | None = None,
-    ) -> LexiFlowSampler:
-        """Algorithm 1 of the paper, with the steps of Wu et al. (2021).
+    ) -> Self:
+        """Return Algorithm 1 of Zhang et al. (2023), with the step sizes of Wu et al. (2021).
 
         Args:
             preference: Priorities, tolerances and goals.
-            start: The low-cost point.
+            low_cost_partial_config: Parameter values known to be cheap.
             seed: Seed.
+
+        Example:
+            >>> LexiFlowSampler.from_paper().n_candidates
+            0
         """
         return cls(
             preference,
-            start=start,
-            start_trials=1,
-            most_failures=None,
-            lead=0.0,
-            explore=0.0,
-            sparse=0.0,
-            sphere=True,
-            widen=1.0,
-            candidates=0,
+            low_cost_partial_config=low_cost_partial_config,
+            n_startup_trials=1,
+            n_candidates=0,
+            settings=LexiFlowSettings(
+                max_failures=None,
+                strict_incumbent_prob=0.0,
+                random_prob=0.0,
+                sparse_direction_prob=0.0,
+                unit_sphere=True,
+                restart_step_increase=1.0,
+            ),
             seed=seed,
         )
 
-    def propose(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
-        """A start, a step that the model chooses, the opposite of a direction, or a direction."""
-        threads: LocalSearchReplay = self.kept("threads", _unbound)
-        values = np.column_stack([history.violations, history.values])
-        stand = threads.after(history.numbers, values, history.notes)
-        places = EuclideanSpace.of(history)
-        if stand.members < (self.start_trials if stand.thread == 0 else 1):
-            operator = "start" if stand.thread == 0 else "restart"
-            return self._anywhere(history, places, stand, rng, number, operator)
-        if self.candidates:
-            if rng.random() < self.explore:
-                return self._anywhere(history, places, stand, rng, number, "explore")
-            known = self.kept("scales", RefitSchedule)
-            guide = Guide(
-                self.candidates, self.lead, self.sparse, self.start, self.rules.first_step
+    def propose(self, ctx: ProposalContext) -> Proposal:
+        """Return a random point, the best candidate, or a step in a direction or its opposite."""
+        rng, settings = ctx.rng, self.settings
+        search = ctx.study_cache("local_search", lambda: self._local_search(ctx))
+        search.follow(ctx.history)
+        state, space = search.state, EuclideanSpace.of(ctx.history)
+        if state.n_trials < (self.n_startup_trials if state.restart == 0 else 1):
+            operator = "initial_design" if state.restart == 0 else "restart"
+            return self._random_point(ctx, space, state, operator)
+        if self.n_candidates:
+            if rng.random() < settings.random_prob:
+                return self._random_point(ctx, space, state, "random")
+            candidate = propose_candidate(
+                ctx, search, space, settings, self.n_candidates, self._config
             )
-            guided = guide.propose(history, values, places, threads, stand, known, rng)
-            if guided is not None:
-                return guided
-        walk = DirectSearch(self.sparse, self.sphere)
-        opposite, tried = walk.opposite(history, places, stand, number)
+            if candidate is not None:
+                return candidate
+        directions = DirectSearch(ctx.history, space, state, settings)
+        opposite, duplicates = directions.opposite(ctx.trial_number)
         if opposite is not None:
             return opposite
-        if rng.random() < self.explore:
-            return self._anywhere(history, places, stand, rng, number, "explore")
-        base, step = stand.incumbent, stand.step
-        if rng.random() < self.lead:
-            # The leader is not polished: what it is there to find out needs no small steps.
-            base, step = stand.leader, max(step, self.rules.first_step)
-        proposal = walk.step(history, places, stand, base, step, int(rng.integers(2**53)))
-        if tried:
-            proposal.memory["no_opposite"] = tried
-        return proposal
+        if rng.random() < settings.random_prob:
+            return self._random_point(ctx, space, state, "random")
+        base, step_size = state.incumbent, state.step_size
+        if rng.random() < settings.strict_incumbent_prob:
+            # Steps from the strict incumbent explore how low the first objectives can get, which
+            # small steps would not.
+            base, step_size = state.strict_incumbent, max(step_size, settings.step_size)
+        seed = int(rng.integers(2**53))
+        return directions.step(base, step_size, seed, no_opposite=duplicates)
 
     def sample_independent(
         self,
@@ -192,55 +175,46 @@ class LexiFlowSampler(HistorySampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        """The start's value in the first trial, else a uniform draw."""
-        if trial.number > 0 or param_name not in self.start:
+        """Return the low-cost value in the first trial, else a uniform draw."""
+        if trial.number > 0 or param_name not in self._config:
             return super().sample_independent(study, trial, param_name, param_distribution)
-        return checked_value(param_name, self.start[param_name], param_distribution)
+        value = self._config[param_name]
+        check_config({param_name: value}, {param_name: param_distribution})
+        return value
 
-    def _anywhere(
+    @property
+    def _config(self) -> Mapping[str, Any]:
+        return self.low_cost_partial_config or {}
+
+    def _local_search(self, ctx: ProposalContext) -> LocalSearchReplay:
+        order = (self.preference or LexicographicPreference()).order(ctx.metrics)
+        return LocalSearchReplay(order.after_violations(), self.settings)
+
+    def _random_point(
         self,
-        history: History,
-        places: EuclideanSpace,
-        stand: LocalSearchState,
-        rng: np.random.Generator,
-        number: int,
+        ctx: ProposalContext,
+        space: EuclideanSpace,
+        state: LocalSearchState,
         operator: str,
     ) -> Proposal:
-        row = self._somewhere(history, places, rng, number, operator)
-        memory = {"thread": stand.thread, "step": stand.step}
-        return Proposal(row, start_mask(rng, history, number), operator, memory=memory)
+        row = self._random_row(ctx, space, operator)
+        mask = random_mask(ctx.rng, ctx.history, ctx.trial_number)
+        return Proposal(row, mask, state.note(operator, step_size=state.step_size))
 
-    def _somewhere(
-        self,
-        history: History,
-        places: EuclideanSpace,
-        rng: np.random.Generator,
-        number: int,
-        operator: str,
-    ) -> Array:
-        if number == 0 and (self.start or not self.candidates):
+    def _random_row(self, ctx: ProposalContext, space: EuclideanSpace, operator: str) -> Array:
+        history, rng, d = ctx.history, ctx.rng, len(ctx.history.space)
+        if ctx.trial_number == 0 and (self._config or not self.n_candidates):
             described = history.described
             if described is not None and described.space:
-                check_start(self.start, described.distributions)
-            return first_row(rng, places, self.start)
-        if not self.candidates:
-            return restart_row(rng, places, self.start)
-        if operator == "start":
-            # A model learns more from a design than from as many random points.
-            row = design_row(self.study_seed, number, self.start_trials, places, self.start)
-            if history.table is not None or not history.contains_params(history.space.decode(row)):
+                check_config(self._config, described.distributions)
+            return low_cost_row(rng, space, self._config)
+        if not self.n_candidates:
+            return restart_row(rng, space, self._config)
+        if operator == "initial_design":
+            # A model learns more from a Latin hypercube than from as many random points.
+            design_rng, n = ctx.study_rng(_DESIGN_STREAM), self.n_startup_trials
+            unit = latin_hypercube(design_rng, n, d)
+            row: Array = restart_row(design_rng, space, self._config, unit)[ctx.trial_number % n]
+            if history.table is not None or not history.contains(row):
                 return row
-        return restart_row(rng, places, self.start, rng.random(len(history.space)))
-
-    def _history(self, study: Study, trial: FrozenTrial) -> History:
-        history = super()._history(study, trial)
-        # The preference speaks of metrics by the names that the study gives them.
-        self.kept(
-            "threads",
-            lambda: LocalSearchReplay(self.preference.order(study).after_violations(), self.rules),
-        )
-        return history
-
-
-def _unbound() -> LocalSearchReplay:
-    raise AssertionError("the history was not read")
+        return restart_row(rng, space, self._config, rng.random(d))

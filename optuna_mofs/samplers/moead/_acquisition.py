@@ -7,15 +7,14 @@ import numpy as np
 from optuna_mofs._typing import Array
 from optuna_mofs.history._history import History
 from optuna_mofs.history._search_space import ConditionalParameters
-from optuna_mofs.samplers._encoding import points_of
+from optuna_mofs.samplers._encoding import LogFractionScale, points_of
 from optuna_mofs.samplers._gaussian_process import (
     Points,
-    Process,
+    GaussianProcess,
     RefitSchedule,
     fit_length_scales,
     normal_scores,
 )
-from optuna_mofs.samplers.lexiflow._directions import EuclideanSpace
 from optuna_mofs.samplers.moead._offspring import Children
 from optuna_mofs.samplers.moead._subproblems import Decomposition
 
@@ -80,7 +79,7 @@ def scales(points: Points, values: Array) -> Array:
     """Length scales of the model of one objective, from a spread of these trials."""
     few = spread(values, np.zeros(len(values), dtype=bool), LEARN)
     chosen = points[few]
-    return fit_length_scales(chosen.squares(chosen), normal_scores(values[few]))
+    return fit_length_scales(chosen.squared_distances(chosen), normal_scores(values[few]))
 
 
 def drawn_values(
@@ -99,11 +98,11 @@ def drawn_values(
         candidates: To be judged.
         scales: Of each objective.
     """
-    among, across = points.squares(points), candidates.squares(points)
+    among, across = points.squared_distances(points), candidates.squared_distances(points)
     found = np.empty((across.shape[1], _DRAWS, values.shape[1]))
     for j, normals in enumerate(rng.standard_normal((values.shape[1], _DRAWS))):
         z = normal_scores(values[:, j])
-        mean, sd = Process(among, z, scales[j]).predict(across)
+        mean, sd = GaussianProcess(among, z, scales[j]).predict(across)
         found[:, :, j] = from_scores(
             mean[:, None] + _WIDER * sd[:, None] * normals, z, values[:, j]
         )
@@ -187,12 +186,17 @@ class ExpectedGain:
         sure = np.zeros(len(values), dtype=bool)
         sure[front] = True
         kept = spread(losses.max(axis=1), sure, KEEP)
-        activity, lengths = self._learned.of(history, "model", lambda n: _learn(history, n))
-        places = EuclideanSpace.of(history)
+        activity, lengths = self._learned.fitted(
+            "model",
+            history.numbers,
+            lambda n: _learn(history, n),
+            depends_on=history.space.distributions,
+        )
+        scale = LogFractionScale.of(history)
         rows = activity.apply(history.space.snapped(children.rows))
-        candidates = Points(places.coordinates(rows), history.space.categorical, children.masks)
+        candidates = Points(scale.coordinates(rows), history.space.categorical, children.masks)
         drawn = drawn_values(
-            rng, points_of(history, places, kept), values[kept], candidates, lengths
+            rng, points_of(history, scale, kept), values[kept], candidates, lengths
         )
         gain = expected_gain((drawn - origin) / span, losses, self._weights, self._decomposition)
         return np.argsort(-gain, kind="stable")
@@ -200,7 +204,7 @@ class ExpectedGain:
 
 def _learn(history: History, count: int) -> tuple[ConditionalParameters, list[Array]]:
     """Which parameters are active, and length scales of each objective, from the first trials."""
-    points = points_of(history, EuclideanSpace.of(history), np.arange(count))
+    points = points_of(history, LogFractionScale.of(history), np.arange(count))
     # What later trials say of the worst value must not change what was learned before.
     values = feasible_values(history.values[:count], history.violations[:count])
     activity = ConditionalParameters(history.space, history.rows[:count], history.active_if)

@@ -31,7 +31,7 @@ from optuna_mofs import (
 )
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import suggest_mask
-from optuna_mofs.testing.problems import PROBLEMS, VALUES
+from optuna_mofs.testing.problems import PROBLEMS, N_VALUES
 
 FOLDER = Path(__file__).parent
 N_TRIALS = 60
@@ -42,7 +42,7 @@ SAMPLERS: dict[str, Callable[[], BaseSampler]] = {
     "moead": lambda: MOEADSampler(seed=1),
     "moead_from_paper": lambda: MOEADSampler(paper=True, seed=1),
     "lexiflow": lambda: LexiFlowSampler(seed=1),
-    "lexiflow_from_paper": lambda: LexiFlowSampler.as_published(seed=1),
+    "lexiflow_from_paper": lambda: LexiFlowSampler.from_paper(seed=1),
     "parego": lambda: ParEGOSampler(seed=1),
     "parego_from_paper": lambda: ParEGOSampler(model="norm", surrogate="forest", seed=1),
     "smsego": lambda: SMSEGOSampler(seed=1),
@@ -91,7 +91,7 @@ def proposals(sampler: str, study: str) -> list[dict[str, Any]]:
     """The parameters of the first trials, as JSON values."""
     objective = filter_ensemble if study == "filter_ensemble" else PROBLEMS[study]
     made = optuna.create_study(
-        directions=["minimize"] * VALUES.get(study, 2), sampler=SAMPLERS[sampler]()
+        directions=["minimize"] * N_VALUES.get(study, 2), sampler=SAMPLERS[sampler]()
     )
     made.optimize(objective, n_trials=N_TRIALS)
     return [trial.params for trial in made.get_trials(deepcopy=False)]

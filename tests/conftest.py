@@ -21,29 +21,8 @@ hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=Tr
 hypothesis.settings.load_profile("repeatable")
 
 
-class Entropy:
-    """Replaces the operating system as the source of random bits.
-
-    Every generator of NumPy that is created without a seed asks it for one, and so does every
-    sampler of this package. The first draw of an unseeded Optuna sampler does too. A test that is
-    marked ``unseeded`` gets bits that depend only on its name; any other test fails.
-    """
-
-    def __init__(self) -> None:
-        #: Where bits come from; None in a test that must not ask for any.
-        self.stream: random.Random | None = random.Random("imports")
-        self.refused = False
-
-    def randbits(self, k: int) -> int:
-        """Return ``k`` bits, or raise in a test that is not marked."""
-        if self.stream is None:
-            self.refused = True
-            raise UnseededError
-        return self.stream.getrandbits(k)
-
-
 class UnseededError(AssertionError):
-    """A test draws random numbers that nobody can repeat."""
+    """A test draws random numbers without a seed."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -52,15 +31,79 @@ class UnseededError(AssertionError):
         )
 
 
-def _seeded(self: LazyRandomState, seed: int | None = None) -> None:
-    # Optuna's own creates an unseeded generator first and seeds it afterwards.
-    self._rng = None if seed is None else np.random.RandomState(seed)
+class Entropy:
+    """Replaces the operating system as the source of random bits.
+
+    Generators of NumPy without a seed, Optuna's samplers without a seed (at their first draw) and
+    ours ask for bits here. In a test they are refused unless the test is marked ``unseeded``.
+    The bits that are given depend only on the name of the test.
+    """
+
+    def __init__(self) -> None:
+        self.begin("imports", allowed=True)
+
+    def begin(self, name: str, *, allowed: bool) -> None:
+        """Begin a test."""
+        self._stream = random.Random(name)
+        self._allowed = allowed
+        self.was_refused = False
+
+    def check(self) -> None:
+        """Raise if the current test must not draw without a seed."""
+        if not self._allowed:
+            self.was_refused = True
+            raise UnseededError
+
+    def checked_bits(self, k: int) -> int:
+        """Return ``k`` bits if the current test may draw without a seed."""
+        self.check()
+        return self._stream.getrandbits(k)
+
+    def bits(self, k: int) -> int:
+        """Return ``k`` bits. NumPy also asks for them where a seed or a state is set later."""
+        return self._stream.getrandbits(k)
 
 
 entropy = Entropy()
-secrets.randbits = entropy.randbits
-bit_generator.randbits = entropy.randbits  # type: ignore[attr-defined]
-LazyRandomState.__init__ = _seeded  # type: ignore[method-assign]
+secrets.randbits = entropy.checked_bits
+bit_generator.randbits = entropy.bits  # type: ignore[attr-defined]
+
+_default_rng = np.random.default_rng
+_RandomState = np.random.RandomState
+
+
+def default_rng(seed: Any = None) -> np.random.Generator:
+    """Replace ``np.random.default_rng``."""
+    if seed is None:
+        entropy.check()
+    return _default_rng(seed)
+
+
+class _AnyRandomState(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, _RandomState)
+
+
+class RandomState(_RandomState, metaclass=_AnyRandomState):  # type: ignore[misc]
+    """Replace ``np.random.RandomState``."""
+
+    def __init__(self, seed: Any = None) -> None:
+        if seed is None:
+            entropy.check()
+        super().__init__(seed)
+
+
+def _seed_lazily(self: LazyRandomState, seed: int | None = None) -> None:
+    # Optuna creates an unseeded generator first and seeds it afterwards.
+    self._rng = None if seed is None else np.random.RandomState(seed)
+
+
+np.random.default_rng = default_rng
+np.random.RandomState = RandomState  # type: ignore[misc]
+LazyRandomState.__init__ = _seed_lazily  # type: ignore[method-assign]
+
+#: Tests of the conformance suite about missing seeds. The suite cannot rely on our marker.
+_UNSEEDED = ("test_a_drawn_seed_is_kept_in_the_study", "test_one_sampler_serves_two_studies")
 
 
 def _seed_global_generators() -> None:
@@ -71,13 +114,14 @@ def _seed_global_generators() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Provide random bits to a test that is marked ``unseeded``."""
-    marked = item.get_closest_marker("unseeded") is not None
-    entropy.stream = random.Random(item.nodeid) if marked else None
+    """Refuse unseeded draws, unless the test is marked."""
+    is_marked = item.get_closest_marker("unseeded") is not None
+    allowed = is_marked or getattr(item, "originalname", None) in _UNSEEDED
+    entropy.begin(item.nodeid, allowed=allowed)
     try:
         return (yield)
     finally:
-        entropy.stream = random.Random("imports")
+        entropy.begin("imports", allowed=True)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -89,11 +133,10 @@ def pytest_fixture_setup() -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Iterator[None]:
-    """Make a test independent of those before; fail it for unseeded draws that it caught."""
+    """Make a test independent of those before it; fail it even if it caught the error."""
     _seed_global_generators()
-    entropy.refused = False
     yield
-    if entropy.refused:
+    if entropy.was_refused:
         raise UnseededError
 
 

@@ -22,9 +22,9 @@ from optuna_mofs import (
     suggest_features,
 )
 from optuna_mofs.cli import main
-from optuna_mofs.testing._workers import Job, open_storage, run
+from optuna_mofs.testing._workers import Job, open_storage, run_workers
 from optuna_mofs.testing.problems import PROBLEMS, make_study
-from optuna_mofs.testing.pytest_samplers import distinct, params_of
+from optuna_mofs.testing.pytest_samplers import all_params, n_configurations
 from tests.cli.tables import QUICK, write_people
 from tests.servers import SERVERS
 
@@ -55,23 +55,23 @@ def test_stopped_and_reopened_it_goes_on_as_in_memory(url, name):
         )
         study.optimize(PROBLEMS["packed"], n_trials=trials)
     # To the last bit: a server must not round what a sampler goes by.
-    assert params_of(study) == params_of(whole)
+    assert all_params(study) == all_params(whole)
     assert [t.values for t in study.trials] == [t.values for t in whole.trials]
 
 
 @pytest.mark.parametrize("name", ["nsga2", "ghga"])
 def test_four_processes_try_nothing_twice(url, name):
     study = make_study("packed", storage=open_storage(url), study_name=f"four {name}")
-    job = Job(url, f"four {name}", "packed", trials=8)
-    assert run(SAMPLERS[name], [job], count=4) == [0, 0, 0, 0]
+    job = Job(url, f"four {name}", "packed", n_trials=8)
+    assert run_workers(SAMPLERS[name], [job], n_workers=4) == [0, 0, 0, 0]
     assert [t.state for t in study.trials] == [TrialState.COMPLETE] * 32
-    assert distinct(study.trials) == 32
+    assert n_configurations(study.trials) == 32
 
 
 def test_a_trial_that_a_kill_cut_off_is_tried_again(url):
     study = make_study("packed", storage=open_storage(url), study_name="killed")
-    job = Job(url, "killed", "packed", trials=8, kill_at=5)
-    assert run(SAMPLERS["nsga2"], [job]) == [-9]
+    job = Job(url, "killed", "packed", n_trials=8, kill_at=5)
+    assert run_workers(SAMPLERS["nsga2"], [job]) == [-9]
     assert retry_interrupted(study) == [5]
     study.sampler = SAMPLERS["nsga2"]()
     study.optimize(PROBLEMS["packed"], n_trials=1)

@@ -1,11 +1,11 @@
-"""Conformance suites: what every sampler of this package must keep.
+"""Conformance suites for samplers.
 
-Subclass :class:`SamplerConformance` in a test module and give the fixture ``sampler``.
+Subclass :class:`SamplerConformance` in a test module and define the fixture ``sampler``.
 """
 
 import pytest
 
-# Before it is imported, so that a failed assertion shows its values.
+# Before the import, so that a failed assertion shows its values.
 pytest.register_assert_rewrite(f"{__name__}.pytest_samplers")
 
 from optuna_mofs.testing.pytest_samplers import SamplerConformance

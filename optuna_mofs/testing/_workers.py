@@ -1,7 +1,7 @@
 """Worker processes of the conformance suite.
 
-They are forked from a server that has imported the package once and has seen nothing of the tests:
-each is a new process, without the seconds that imports would cost each time.
+They are forked from a server that has imported the package once and nothing of the tests: each is
+a new process, without the seconds that the imports would take in each.
 """
 
 from __future__ import annotations
@@ -23,34 +23,37 @@ from optuna.trial import Trial, TrialState
 
 from optuna_mofs.testing.problems import PROBLEMS
 
+#: Imported once by the server. Without the last three, the first database of a process is slow.
+_PRELOADED = [__name__, "alembic.command", "sqlalchemy.orm", "sqlalchemy.dialects.sqlite"]
+
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker shall do with one study.
+    """What a worker does with one study.
 
     Args:
-        storage: URL of a database, or the path of a journal file.
+        storage: URL of a database, or path of a journal file.
         study: Name of the study.
         problem: Name of its problem.
-        trials: How many trials to run; None to run ``until`` there are enough.
-        until: How many complete trials the study shall have.
+        n_trials: Number of trials to run; None to run until ``n_completed`` is reached.
+        n_completed: Number of completed trials that the study has in the end.
         kill_at: Number of the trial in the middle of which the process kills itself.
     """
 
     storage: str
     study: str
     problem: str
-    trials: int | None = None
-    until: int = 0
+    n_trials: int | None = None
+    n_completed: int = 0
     kill_at: int | None = None
 
 
-def no_waiting(file: object) -> None:
-    """Instead of ``os.fsync``: tests survive a killed process, not a power failure."""
+def skip_fsync(file: object) -> None:
+    """Replace ``os.fsync``: tests need files to survive a killed process, not a power failure."""
 
 
 def open_storage(where: str) -> BaseStorage:
-    """A database by URL, SQLite with patience for locks, or a journal file by path."""
+    """Open a database by URL, or a journal file by path. SQLite waits a minute for locks."""
     if "://" not in where:
         return JournalStorage(JournalFileBackend(where))
     if not where.startswith("sqlite:"):
@@ -65,23 +68,26 @@ def open_storage(where: str) -> BaseStorage:
     return RDBStorage(where, engine_kwargs={"creator": connect})
 
 
-def run(make: Callable[[], BaseSampler], jobs: Sequence[Job], count: int = 1) -> list[int | None]:
-    """Run jobs in ``count`` new processes, each one all of them, and wait for them.
+def run_workers(
+    make_sampler: Callable[[], BaseSampler], jobs: Sequence[Job], n_workers: int = 1
+) -> list[int | None]:
+    """Run jobs in new processes, all jobs in each, and wait for them.
 
     Args:
-        make: Makes a sampler; called here, once a job and process, and sent there by pickle.
-        jobs: The jobs; processes begin each of them together.
-        count: Number of processes.
+        make_sampler: Makes a sampler. It is called here, once per job and process, and the sampler
+            is pickled.
+        jobs: The jobs. The processes start each of them at the same time.
+        n_workers: Number of processes.
 
     Returns:
-        The processes' exit codes.
+        The exit codes of the processes.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["optuna_mofs.testing._preload"])
-    together = context.Barrier(count)
+    context.set_forkserver_preload(_PRELOADED)
+    barrier = context.Barrier(n_workers)
     workers: list[BaseProcess] = [
-        context.Process(target=_work, args=([(make(), job) for job in jobs], together))
-        for _ in range(count)
+        context.Process(target=_work, args=([(make_sampler(), job) for job in jobs], barrier))
+        for _ in range(n_workers)
     ]
     for worker in workers:
         worker.start()
@@ -89,23 +95,23 @@ def run(make: Callable[[], BaseSampler], jobs: Sequence[Job], count: int = 1) ->
         worker.join(300)
     codes = [worker.exitcode for worker in workers]
     for worker in workers:
-        worker.kill()  # one that hangs
+        worker.kill()  # in case it hangs
     return codes
 
 
-def _work(jobs: Sequence[tuple[BaseSampler, Job]], together: Barrier) -> None:
+def _work(jobs: Sequence[tuple[BaseSampler, Job]], barrier: Barrier) -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    os.fsync = no_waiting  # type: ignore[assignment]
+    os.fsync = skip_fsync  # type: ignore[assignment]
     storages: dict[str, BaseStorage] = {}
     for sampler, job in jobs:
-        together.wait(120)
+        barrier.wait(120)
         storage = storages.setdefault(job.storage, open_storage(job.storage))
         study = optuna.load_study(study_name=job.study, storage=storage, sampler=sampler)
-        trials = job.trials
-        if trials is None:
-            complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-            trials = job.until - len(complete)
-        study.optimize(_objective(job), n_trials=trials)
+        n_trials = job.n_trials
+        if n_trials is None:
+            completed = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+            n_trials = job.n_completed - len(completed)
+        study.optimize(_objective(job), n_trials=n_trials)
 
 
 def _objective(job: Job) -> Callable[[Trial], tuple[float, ...]]:

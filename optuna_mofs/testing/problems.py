@@ -1,4 +1,4 @@
-"""Small deterministic objectives on which samplers are tested, by name."""
+"""Small deterministic objectives for tests of samplers, by name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Objective = Callable[[Trial], tuple[float, ...]]
 
 
 def mixed(trial: Trial) -> tuple[float, ...]:
-    """Floats, logs, steps, integers and a category; two values."""
+    """Suggest floats, integers, log scales, steps and a category; two values."""
     x = trial.suggest_float("x", -3, 3)
     rate = trial.suggest_float("rate", 1e-4, 1, log=True)
     part = trial.suggest_float("part", 0, 1, step=0.1)
@@ -29,7 +29,7 @@ def mixed(trial: Trial) -> tuple[float, ...]:
 
 
 def conditional(trial: Trial) -> tuple[float, ...]:
-    """Two branches with parameters of their own."""
+    """Suggest the parameters of one of two branches."""
     if trial.suggest_categorical("branch", ["line", "curve"]) == "line":
         slope = trial.suggest_float("slope", 0, 1)
         return slope, 1 - slope
@@ -39,12 +39,12 @@ def conditional(trial: Trial) -> tuple[float, ...]:
 
 
 def branches(trial: Trial) -> tuple[float, ...]:
-    """Six branches with a parameter of their own, and one whose range and step change."""
+    """Suggest the parameter of one of six branches, and one whose range and step change."""
     kind = trial.suggest_categorical("kind", ["f", "e", "d", "c", "b", "a"])
-    place = "abcdef".index(kind)
-    steps = trial.suggest_int("steps", 0, 6 * (place + 1), step=2 if place % 2 else 3)
+    position = "abcdef".index(kind)
+    steps = trial.suggest_int("steps", 0, 6 * (position + 1), step=2 if position % 2 else 3)
     own = trial.suggest_float(f"own_{kind}", 0, 1)
-    return place / 6 + own, steps / 36 + 1 - own
+    return position / 6 + own, steps / 36 + 1 - own
 
 
 def _selection(trial: Trial, p: int, form: str) -> tuple[float, ...]:
@@ -58,8 +58,8 @@ def _selection(trial: Trial, p: int, form: str) -> tuple[float, ...]:
 
 
 def _table(p: int) -> FeatureTable:
-    place = np.arange(p)[::-1] / max(1, p - 1)
-    ranks = np.array([place, (place + 0.5) % 1.0])
+    rank = np.arange(p)[::-1] / max(1, p - 1)
+    ranks = np.array([rank, (rank + 0.5) % 1.0])
     half_steps = np.rint(ranks * 2 * (p - 1)) / (2 * (p - 1))
     return FeatureTable(
         names=tuple(f"f{j}" for j in range(p)),
@@ -71,28 +71,28 @@ def _table(p: int) -> FeatureTable:
 
 
 def bits(trial: Trial) -> tuple[float, ...]:
-    """Twelve features as booleans, with filter ranks, one fixed."""
+    """Suggest 12 features as booleans, with filter ranks, one of them fixed."""
     return _selection(trial, 12, "bits")
 
 
 def packed(trial: Trial) -> tuple[float, ...]:
-    """Sixty features in one integer, with filter ranks, one fixed."""
+    """Suggest 60 features as one integer, with filter ranks, one of them fixed."""
     return _selection(trial, 60, "packed")
 
 
 def single(trial: Trial) -> tuple[float, ...]:
-    """One value."""
+    """Return one value."""
     return (mixed(trial)[0],)
 
 
 def three(trial: Trial) -> tuple[float, ...]:
-    """Three values."""
+    """Return three values."""
     first, second = mixed(trial)
     return first, second, abs(trial.params["x"])
 
 
 def rough(trial: Trial) -> tuple[float, ...]:
-    """A range that grows; worse values the later it gets; infinite values and constraints."""
+    """Return infinite and ever worse values; with constraints, and a range that grows."""
     x = trial.suggest_float("x", -1, 1 + (trial.number + 2) // 20)
     y = trial.suggest_float("y", 0, 1)
     kind = trial.suggest_categorical("kind", ["a", "b"])
@@ -113,11 +113,12 @@ PROBLEMS: dict[str, Objective] = {
     "rough": rough,
 }
 
-VALUES = {"single": 1, "three": 3}
+#: Number of values of the problems that do not have two.
+N_VALUES = {"single": 1, "three": 3}
 
 
 def make_study(problem: str, *, maximize: bool = False, **options: object) -> Study:
-    """A study with the right number of directions for a problem."""
+    """Create a study with as many directions as the problem has values."""
     direction = "maximize" if maximize else "minimize"
-    count = VALUES.get(problem, 2)
-    return create_study(directions=[direction] * count, **options)  # type: ignore
+    n_values = N_VALUES.get(problem, 2)
+    return create_study(directions=[direction] * n_values, **options)  # type: ignore

@@ -31,7 +31,7 @@ from optuna_mofs import (
 )
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import suggest_mask
-from optuna_mofs.testing.problems import PROBLEMS, N_VALUES
+from optuna_mofs.testing.problems import N_VALUES, PROBLEMS
 
 FOLDER = Path(__file__).parent
 N_TRIALS = 60

@@ -1,16 +1,22 @@
-"""Fronts: the non-dominated trials of a study, what they are worth, and picks from them.
+"""The non-dominated trials of a study: front, hypervolume, and the choice of one trial.
 
-The array functions minimize all objectives and know nothing of studies; :func:`pareto_front`,
-:func:`hypervolume_history` and :func:`generalization` take a study in its own directions.
+The array functions minimize all objectives. Functions that take a study, such as
+:func:`pareto_front`, :func:`hypervolume_history` and :func:`generalization`, read and return
+values in the study's own directions.
 """
 
 from __future__ import annotations
 
-from optuna_mofs.fronts._comparison import attainment_surfaces, hypervolume_table, shared_reference
+from optuna_mofs.fronts._comparison import (
+    attainment_surfaces,
+    hypervolume_history,
+    hypervolume_table,
+    shared_reference,
+)
 from optuna_mofs.fronts._dominance import entered_front_mask, nondominated_mask, pareto_rank
 from optuna_mofs.fronts._front import Front, pareto_front
 from optuna_mofs.fronts._generalization import Generalization, generalization
-from optuna_mofs.fronts._hypervolume import hypervolume, hypervolume_history, hypervolume_over_time
+from optuna_mofs.fronts._hypervolume import hypervolume, hypervolume_over_time
 from optuna_mofs.fronts._lexicographic import lexicographic_index, lexicographic_targets
 from optuna_mofs.fronts._optima import Optima, optima, optimal_rows, similarities
 from optuna_mofs.fronts._picks import knee_index, one_standard_error_index

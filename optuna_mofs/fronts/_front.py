@@ -1,4 +1,4 @@
-"""The front of a study: its non-dominated trials, as a table, and the picks from it."""
+"""The front of a study: its non-dominated trials, their table, and the choice of one trial."""
 
 from __future__ import annotations
 
@@ -34,17 +34,18 @@ def pareto_front(
     duplicates: bool = True,
     by: str | None = None,
 ) -> Front:
-    """Return the non-dominated finished trials of a study.
+    """Return the non-dominated completed trials of a study.
 
     Args:
-        study: Any Optuna study, of one of this package's objectives or of any other; with one
-            objective the front holds the best trials.
-        targets: Names or positions of the metrics that count. Default: all.
-        include_infeasible: Whether trials that break a constraint may be on the front.
-        duplicates: Whether all trials of equal values are kept, as ``study.best_trials`` does
+        study: Any Optuna study, with an objective of this package or any other. With one
+            objective the front contains the best trials.
+        targets: Names or positions of the metrics to use. Default: all.
+        include_infeasible: Whether trials that violate a constraint can be on the front.
+        duplicates: Whether to keep all trials of equal values, as ``study.best_trials`` does
             (they may use different features), or only the earliest.
-        by: Name of a parameter. The fronts of each of its values are joined, so that
-            ``by="learner"`` keeps the best of every learner, dominated by another or not.
+        by: Name of a parameter. One front is computed per value of the parameter and their union
+            is returned: ``by="learner"`` keeps the best trials of every learner, even if another
+            learner dominates them.
 
     Example:
         >>> import optuna
@@ -64,35 +65,35 @@ def pareto_front(
     rows = np.concatenate(
         [g[nondominated_mask(points.losses[g], duplicates=duplicates)] for g in groups]
     )
-    # lexsort is stable: trials of equal values stay in order of their number.
+    # lexsort is stable: trials of equal values stay in the order of their numbers.
     return Front(points, rows[np.lexsort(points.losses[rows].T[::-1])])
 
 
 def _groups(
     points: CompletedTrials, allowed: NDArray[np.bool_], by: str
 ) -> list[NDArray[np.intp]]:
-    """Rows of the trials that share a value of a parameter."""
+    """Return the rows of the allowed trials, grouped by the value of a parameter."""
     rows = np.flatnonzero(allowed)
     values = [points.trials[row].params.get(by) for row in rows]
-    known = dict.fromkeys(values)  # in order of appearance; values need not be sortable
-    if rows.size and set(known) == {None}:
+    distinct = dict.fromkeys(values)  # in order of appearance; values need not be sortable
+    if rows.size and set(distinct) == {None}:
         names = sorted({name for row in rows for name in points.trials[row].params})
-        raise ValueError(f"No trial has a parameter {by!r} to go by. There are {names}.")
-    return [rows[[v == one for v in values]] for one in known] or [rows]
+        raise ValueError(f"by must be a parameter of the trials, one of {names}, got {by!r}.")
+    return [rows[[v == value for v in values]] for value in distinct] or [rows]
 
 
 class Front(Sequence[FrozenTrial]):
     """Non-dominated trials, sorted by the first metric from best to worst.
 
-    A front is made by :func:`pareto_front`. It is a sequence of
-    :class:`~optuna.trial.FrozenTrial`; a slice of it is a front too. It is a snapshot: trials
-    that finish later are not in it. All values taken and given are in the study's own directions.
+    Create a front with :func:`pareto_front`. It is a sequence of
+    :class:`~optuna.trial.FrozenTrial`, and a slice of it is a front too. It is a snapshot: trials
+    that complete later are not in it. All values are in the study's own directions.
 
     Attributes:
-        study: The study it was made from.
-        points: All finished trials of the study as arrays, from which the front was taken.
-        metric_names: From ``study.metric_names``, or from what the objective wrote down, or
-            ``value_0``, ``value_1``, ...
+        study: The study that the front was computed from.
+        points: All completed trials of the study as arrays.
+        metric_names: ``study.metric_names``, or else the names of the objective's measures, or
+            else ``value_0``, ``value_1``, ...
     """
 
     def __init__(self, points: CompletedTrials, rows: NDArray[np.intp]) -> None:
@@ -116,7 +117,7 @@ class Front(Sequence[FrozenTrial]):
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """Values of the metrics, one row a trial."""
+        """Values of the metrics, one row per trial."""
         return self.points.to_values(self._losses)
 
     @property
@@ -127,21 +128,21 @@ class Front(Sequence[FrozenTrial]):
     @property
     def ideal(self) -> NDArray[np.float64]:
         """The best value of each metric on the front."""
-        self._refuse_empty()
+        self._check_not_empty()
         return self.points.to_values(self._losses.min(axis=0))
 
     @property
     def nadir(self) -> NDArray[np.float64]:
         """The worst value of each metric on the front."""
-        self._refuse_empty()
+        self._check_not_empty()
         return self.points.to_values(self._losses.max(axis=0))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the front as a table, one row a trial, indexed by trial number.
+        """Return the front as a table, one row per trial, indexed by trial number.
 
-        Columns: the metrics, ``n_features`` and ``features`` where they are known, and the
-        hyperparameters. Suggestions that only spell out a feature mask are left out; a
-        hyperparameter with the name of another column is called ``params_<name>``.
+        Columns: the metrics, ``n_features`` and ``features`` if known, and the hyperparameters.
+        Parameters that only encode a feature mask are left out. A hyperparameter with the name of
+        another column is called ``params_<name>``.
         """
         return front_frame(self.study, list(self), self.metric_names, self.values)
 
@@ -149,22 +150,22 @@ class Front(Sequence[FrozenTrial]):
         """Return the dominated hypervolume of the front; 0 for an empty front.
 
         Args:
-            reference: The worst values that count, as a mapping from metric names (it may leave
-                some out) or a sequence. A value not given is the worst possible one that the
-                objective wrote into the study; without that it is the worst finite value of all
-                finished trials of the study, which later trials can move: give a reference to
-                compare studies.
+            reference: The worst values that count, as a sequence or as a mapping from metric
+                names, which can leave some out. The default for a metric is the worst possible
+                value that the objective stored in the study, or else the worst finite value of
+                all completed trials of the study. Later trials can change the latter: give a
+                reference to compare studies.
         """
         if not len(self):
             return 0.0
         return hypervolume(self._losses, self.points.reference_losses(reference))
 
     def knee(self) -> FrozenTrial:
-        """Return the trial where giving up on one metric stops paying in the others.
+        """Return the trial at the knee: any gain in one metric costs much in the others.
 
-        See :func:`optuna_mofs.fronts.knee_index` for how it is found.
+        See :func:`optuna_mofs.fronts.knee_index` for the definition.
         """
-        self._refuse_empty()
+        self._check_not_empty()
         return self[knee_index(self._losses)]
 
     def best(
@@ -172,37 +173,39 @@ class Front(Sequence[FrozenTrial]):
         metric: str | int | None = None,
         *,
         max_features: int | None = None,
-        **caps: float,
+        **limits: float,
     ) -> FrozenTrial:
-        """Return the front's best trial of one metric, under caps.
+        """Return the best trial of the front by one metric, within limits.
 
         Args:
             metric: Name or position of the metric. Default: the first.
-            max_features: Most features the trial may use.
-            **caps: For a metric by name the worst value allowed: at most that for a minimized
-                metric, at least that for a maximized one. For a name that is no Python
-                identifier: ``**{"false positives": 0.1}``.
+            max_features: Maximum number of features.
+            **limits: Worst allowed value per metric name: an upper limit for a minimized metric,
+                a lower limit for a maximized one. For a name that is not a Python identifier:
+                ``**{"false positives": 0.1}``.
 
         Returns:
-            The best trial; of several, the one that is better in the other metrics in order.
+            The best trial. Ties are broken by the other metrics in order.
 
         Raises:
-            ValueError: If the front is empty or no trial of it keeps the caps.
+            ValueError: If the front is empty or no trial is within the limits.
         """
-        self._refuse_empty()
+        self._check_not_empty()
         column = 0 if metric is None else self.points.column(metric)
         allowed = np.ones(len(self), dtype=np.bool_)
-        for name, cap in caps.items():
+        for name, limit in limits.items():
             limited = self.points.column(name)
-            allowed &= self._losses[:, limited] <= cap * self.points.signs[limited]
+            allowed &= self._losses[:, limited] <= limit * self.points.signs[limited]
         if max_features is not None:
             allowed &= self._feature_counts("max_features") <= max_features
         rows = np.flatnonzero(allowed)
         if len(rows) == 0:
-            wanted = {**caps, **({} if max_features is None else {"max_features": max_features})}
+            if max_features is not None:
+                limits["max_features"] = max_features
+            ideal = dict(zip(self.metric_names, self.ideal.tolist()))
             raise ValueError(
-                f"None of the {len(self)} trials of the front keeps {wanted}. Loosen a cap; the "
-                f"best values of the front are {self._named(self.ideal)}."
+                f"None of the {len(self)} trials of the front is within the limits {limits}. "
+                f"Loosen a limit; the best values of the front are {ideal}."
             )
         order = [column, *(c for c in range(len(self.metric_names)) if c != column)]
         return self[int(rows[np.lexsort(self._losses[rows][:, order].T[::-1])[0]])]
@@ -212,19 +215,19 @@ class Front(Sequence[FrozenTrial]):
     ) -> FrozenTrial:
         """Return the sparsest trial whose error is within one standard error of the best.
 
-        The standard error is that of the best trial's mean over its folds, from the values of
-        single folds that the objective wrote on the trial (``fold_scores``).
+        The standard error is that of the best trial's mean over its folds, computed from the user
+        attribute ``fold_scores`` of the trial.
 
         Args:
             metric: Name or position of the error. Default: the first metric.
-            sparsity: Name or position of the metric that says how sparse a trial is. Default: its
-                number of features.
+            sparsity: Name or position of the metric that measures sparsity. Default: the number of
+                features.
 
         Raises:
-            ValueError: If the front is empty, or the best trial has no values of single folds, or
-                nothing says how many features the trials have.
+            ValueError: If the front is empty, the best trial has no ``fold_scores``, or the number
+                of features of a trial is unknown.
         """
-        self._refuse_empty()
+        self._check_not_empty()
         column = 0 if metric is None else self.points.column(metric)
         if sparsity is None:
             sizes = self._feature_counts("one_standard_error (or give sparsity='<metric>')")
@@ -244,13 +247,13 @@ class Front(Sequence[FrozenTrial]):
     ) -> FrozenTrial:
         """Return the best trial by priority of the metrics, with tolerances and goals.
 
-        Metric by metric the trials that miss its target leave; see
+        Metric by metric, the trials that miss its target are dropped; see
         :func:`optuna_mofs.fronts.lexicographic_index` and the paper cited there.
 
         Args:
-            tolerances: What may be given up of a metric for the sake of the later ones: a number,
-                or ``"5%"`` of the size of the best value. By metric name, or a sequence in the
-                order of ``metric_names``. Default: nothing.
+            tolerances: How much worse than the best value a metric may be if later metrics gain: a
+                number, or ``"5%"`` of the absolute best value. A mapping from metric names, or a
+                sequence in the order of ``metric_names``. Default: 0.
             goals: Values that are good enough, in the same form, in the metrics' own directions.
             priorities: Names or positions of metrics, the most important first; those left out
                 follow in their order. Default: the order of ``metric_names``.
@@ -265,7 +268,7 @@ class Front(Sequence[FrozenTrial]):
             >>> pareto_front(study).lexicographic(tolerances={"accuracy": 0.02}).values
             [0.9, 12.0]
         """
-        self._refuse_empty()
+        self._check_not_empty()
         order = named_order(
             self.metric_names,
             self.points.signs,
@@ -282,9 +285,9 @@ class Front(Sequence[FrozenTrial]):
         folds = next((scores[name] for name in names if name in scores), None)
         if folds is None or len(folds) < 2:
             raise ValueError(
-                f"The standard error of {names[1]!r} needs its values in two or more folds; trial "
-                f"{trial.number} has {folds!r}. The objectives of this package write them as the "
-                "user attribute 'fold_scores' (measure name -> list of values)."
+                f"The standard error of {names[1]!r} requires its values in two or more folds; "
+                f"trial {trial.number} has {folds!r}. The objectives of this package store them "
+                "in the user attribute 'fold_scores' (measure name -> list of values)."
             )
         return float(np.std(np.asarray(folds, dtype=np.float64), ddof=1) / np.sqrt(len(folds)))
 
@@ -294,22 +297,19 @@ class Front(Sequence[FrozenTrial]):
         if None in counts:
             trial = self[counts.index(None)]
             raise ValueError(
-                f"{purpose} needs the number of features, which nothing says for trial "
-                f"{trial.number}. In an objective of your own: "
+                f"{purpose} requires the number of features, which is unknown for trial "
+                f"{trial.number}. Store it in your objective: "
                 "trial.set_user_attr('n_features', n)."
             )
         return np.array(counts, dtype=np.float64)
 
-    def _refuse_empty(self) -> None:
+    def _check_not_empty(self) -> None:
         if not len(self):
             raise ValueError(
-                f"The front of study {self.study.study_name!r} is empty: of "
-                f"{len(self.points.trials)} finished trials none can be on it. Run more trials, "
-                "or pass include_infeasible=True if all of them break a constraint."
+                f"The front of study {self.study.study_name!r} is empty: none of its "
+                f"{len(self.points.trials)} completed trials can be on it. Run more trials, or "
+                "pass include_infeasible=True if all of them violate a constraint."
             )
-
-    def _named(self, values: NDArray[np.float64]) -> dict[str, float]:
-        return dict(zip(self.metric_names, values.tolist()))
 
     def __repr__(self) -> str:
         title = self._title()
@@ -337,19 +337,19 @@ def front_frame(
     import pandas as pd
 
     columns: dict[str, Any] = dict(zip(metric_names, values.T))
-    described = StudyDescription.read(study)
-    # A study that has nothing to show yet has its columns nevertheless.
-    chooses = described is not None and described.features is not None
+    description = StudyDescription.read(study)
+    # The columns of features are there even if no trial is.
+    selects = description is not None and description.features is not None
     counts = [feature_count(study, trial) for trial in trials]
-    # A metric keeps its name.
-    if "n_features" not in columns and (chooses or any(count is not None for count in counts)):
-        # The nullable type keeps the counts integers next to trials without one.
+    # A metric takes precedence over another column of its name.
+    if "n_features" not in columns and (selects or any(count is not None for count in counts)):
+        # The nullable type keeps the counts integers if some are missing.
         columns["n_features"] = pd.array(counts, dtype="Int64" if None in counts else "int64")
     texts = [feature_text(study, trial) for trial in trials]
-    if "features" not in columns and (chooses or any(text is not None for text in texts)):
+    if "features" not in columns and (selects or any(text is not None for text in texts)):
         columns["features"] = texts
-    # Suggestions that only spell out a mask; the features are in columns of their own.
-    hidden = set() if described is None else set(described.mask_parameters)
+    # Parameters that only encode a mask: the features have columns of their own.
+    hidden = set() if description is None else set(description.mask_parameters)
     # A dict keeps the order in which the trials suggested their parameters.
     parameters = dict.fromkeys(name for trial in trials for name in trial.params)
     for name in parameters:

@@ -1,4 +1,4 @@
-"""What a front is worth on data that the search did not see."""
+"""The front of a study on test data."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class RefitsAndTests(Protocol):
-    """What :func:`generalization` asks of an objective."""
+class RefittableObjective(Protocol):
+    """The methods of an objective that :func:`generalization` calls."""
 
     def refit(self, trial: FrozenTrial) -> Any:
-        """Return an estimator fitted on all data of the search, which takes the full ``X``."""
+        """Return an estimator fitted on all training data; it predicts from all features."""
 
     def test_values(
         self, model: Any, trial: FrozenTrial, X_test: Any, y_test: Any
     ) -> Sequence[float]:
-        """Return the study's metrics of ``model`` on test data, one a direction."""
+        """Return the metrics of ``model`` on test data, one per direction of the study."""
 
 
 @dataclass(frozen=True)
 class Generalization:
-    """The outcome of :func:`generalization`.
+    """Result of :func:`generalization`.
 
     Attributes:
         hypervolume: Volume dominated by the front's values on the test data (domHV_gen).
-        optimization_hypervolume: Volume of the same front by the values the search saw, with the
-            same reference. What it is above ``hypervolume`` is overtuning.
-        frame: One row a trial of the front, indexed by trial number, with the columns
+        optimization_hypervolume: Volume dominated by the values of the same front in the study,
+            with the same reference. Its excess over ``hypervolume`` is overtuning.
+        frame: One row per trial of the front, indexed by trial number, with the columns
             ``<metric>`` and ``<metric>_test`` for each metric.
-        reference: The reference point by metric name.
+        reference: Reference point by metric name.
         front: The front that was tested.
     """
 
@@ -52,30 +52,30 @@ class Generalization:
 
 def generalization(
     study: Study,
-    objective: RefitsAndTests,
+    objective: RefittableObjective,
     X_test: Any,
     y_test: Any,
     *,
     reference: Mapping[str, float] | Sequence[float] | None = None,
 ) -> Generalization:
-    """Measure the front of a study on test data.
+    """Evaluate the front of a study on test data.
 
     Binder et al. (2020), *Multi-objective hyperparameter tuning and feature selection using filter
-    ensembles* (GECCO), section 5.4: the trials that are non-dominated by what the search saw are
-    fitted again on all its data, and the hypervolume of their values on the test data is the
-    generalization estimate domHV_gen. Trials are not chosen by their test values, so it is not
-    flattered by overtuning. The front is that of all finished trials.
+    ensembles* (GECCO), section 5.4: the non-dominated trials of the study are refitted on all
+    training data, and the hypervolume of their values on the test data is the generalization
+    estimate domHV_gen. Trials are not chosen by their test values, so overtuning does not bias it.
+    The front is that of all completed trials.
 
     Args:
-        study: A finished study of ``objective``.
+        study: A study of ``objective``.
         objective: Has ``refit(trial)`` and ``test_values(model, trial, X_test, y_test)``.
         X_test: Test data with all features.
-        y_test: Its target.
+        y_test: Target of the test data.
         reference: As for :meth:`Front.hypervolume`. The paper's is (1, 1) for error and fraction.
 
     Raises:
-        ValueError: If the study has no front yet, or the objective gives another number of values
-            than the study has directions.
+        ValueError: If the front is empty, or the objective returns another number of values than
+            the study has directions.
     """
     import pandas as pd
 
@@ -87,7 +87,7 @@ def generalization(
     points = front.points
     rows: dict[int, list[float]] = {}
     for trial in front:
-        # The objective marks trials of equal parameters: they are one model, fitted once.
+        # The objective marks trials of equal parameters: their model is fitted once.
         same = trial.user_attrs.get("duplicate_of")
         if same in rows:
             rows[trial.number] = rows[same]
@@ -95,8 +95,9 @@ def generalization(
         values = objective.test_values(objective.refit(trial), trial, X_test, y_test)
         if len(values) != len(front.metric_names):
             raise ValueError(
-                f"The objective gave {len(values)} test values for trial {trial.number}, but the "
-                f"study has the metrics {list(front.metric_names)}. Is it the study's objective?"
+                f"Expected one test value per metric {list(front.metric_names)}, got "
+                f"{len(values)} test values for trial {trial.number}. Pass the objective of this "
+                "study."
             )
         rows[trial.number] = [float(value) for value in values]
     tested = np.array(list(rows.values()), dtype=np.float64)

@@ -1,36 +1,36 @@
-"""One member of a front: the knee, or the smallest within one standard error."""
+"""Choice of one point: the knee, or the sparsest within one standard error. Arrays only."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from optuna_mofs.fronts._dominance import as_points, has_no_nan, nondominated_mask
+from optuna_mofs.fronts._dominance import as_points, nondominated_mask
 
-# Sums of normalized objectives nearer than this are the same up to rounding.
+#: Sums of normalized objectives that differ by less are equal up to rounding errors.
 _ROUNDING = 1e-9
 
 
 def knee_index(points: ArrayLike) -> int:
-    """Return the row of the knee: where giving up on one objective stops paying in the others.
+    """Return the row of the knee, where any gain in one objective costs much in the others.
 
-    The front of ``points`` is normalized to [0, 1] by its best and worst value in each objective;
-    the knee is the point farthest below the hyperplane through the unit points of the axes. With
+    The front of ``points`` is normalized to [0, 1] by its best and worst value in each objective.
+    The knee is the point farthest below the hyperplane through the unit points of the axes. With
     two objectives that is the straight line between the two extreme points (Das, 1999, *On
-    characterizing the "knee" of the Pareto curve*, Structural Optimization 18), and in any number
-    of objectives it is the point with the least sum of normalized values.
+    characterizing the "knee" of the Pareto curve*, Structural Optimization 18). In any number of
+    objectives it is the point with the smallest sum of normalized values.
 
-    - No point below the hyperplane (two points, a straight or a concave front): the point whose
-      worst normalized objective is least.
-    - Ties: the least worst normalized objective, then the better first objective, then the
+    - No point below the hyperplane (two points, a straight or a concave front): the point with the
+      smallest maximum of normalized values.
+    - Ties: the smallest maximum of normalized values, then the better first objective, then the
       second, ..., then the first row.
-    - An objective that is constant on the front says nothing and counts as 0.
+    - An objective that is constant on the front counts as 0.
     - Points with a NaN are left out; points with an infinity too, unless there are no others.
 
-    The pick depends neither on the objectives' units and offsets nor on the order of the points.
+    The result depends neither on the objectives' units and offsets nor on the order of the points.
 
     Args:
-        points: One row a point, one column an objective to be minimized.
+        points: One row per point, one column per objective, all minimized.
 
     Raises:
         ValueError: If there is no point without NaN.
@@ -43,41 +43,39 @@ def knee_index(points: ArrayLike) -> int:
     rows = np.flatnonzero(nondominated_mask(array))
     if len(rows) == 0:
         raise ValueError(
-            f"No knee among {len(array)} points: all of them hold a NaN."
+            f"No knee among {len(array)} points: all of them contain a NaN."
             if len(array)
             else "No knee: there are no points."
         )
     finite = rows[np.isfinite(array[rows]).all(axis=1)]
     if len(finite) == 0:
-        return int(rows[first_in_order(array[rows])])
+        return int(rows[_lexicographic_first(array[rows])])
     front = array[finite]
-    scaled = normalized(front)
+    scaled = normalize(front)
     sums, worst = scaled.sum(axis=1), scaled.max(axis=1)
     if sums.min() < 1.0 - _ROUNDING:
         candidates = np.flatnonzero(sums <= sums.min() + _ROUNDING)
     else:
         candidates = np.arange(len(front))
     candidates = candidates[worst[candidates] <= worst[candidates].min() + _ROUNDING]
-    return int(finite[candidates[first_in_order(front[candidates])]])
+    return int(finite[candidates[_lexicographic_first(front[candidates])]])
 
 
-def normalized(points: NDArray[np.float64]) -> NDArray[np.float64]:
+def normalize(points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Map each objective of finite points to [0, 1]; a constant objective maps to 0."""
     best = points.min(axis=0)
     with np.errstate(over="ignore"):
         span = points.max(axis=0) - best
-    # The span of huge values may overflow; a quarter of them has the same shape.
+    # The span of huge values can overflow; dividing them by four keeps the shape.
     wide = np.isinf(span)
     if wide.any():
-        return normalized(np.where(wide, points / 4.0, points))
+        return normalize(np.where(wide, points / 4.0, points))
     scaled: NDArray[np.float64] = (points - best) / np.where(span > 0.0, span, 1.0)
     return scaled
 
 
-def first_in_order(points: NDArray[np.float64]) -> int:
-    """Return the row that comes first by the first objective, then the second, and so on."""
-    if not has_no_nan(points).all():
-        raise ValueError("Points with a NaN have no order; leave them out first.")
+def _lexicographic_first(points: NDArray[np.float64]) -> int:
+    """Return the row that is best in the first objective, then in the second, and so on."""
     return int(np.lexsort(points.T[::-1])[0])
 
 
@@ -87,16 +85,16 @@ def one_standard_error_index(
     """Return the index of the sparsest point within one standard error of the best.
 
     The rule of Breiman, Friedman, Olshen and Stone (1984, *Classification and Regression Trees*,
-    section 3.4.3): a smaller model is taken when its error cannot be told from the least one.
+    section 3.4.3): prefer a smaller model if its error cannot be told apart from the smallest.
 
     Args:
         errors: Mean error of each point. Points with a NaN error or size are left out.
         sizes: Size of each point, for example its number of features.
         standard_errors: Standard error of each point's mean, or one number for all. Only that of
-            the point with the least error is used (of several, of the sparsest).
+            the point with the smallest error is used (if tied, of the sparsest).
 
     Returns:
-        The index; of equal sizes the one with the lower error, then the first.
+        The index. Ties in size are broken by the lower error, then by the first index.
 
     Example:
         >>> one_standard_error_index([0.10, 0.11, 0.15], [30, 8, 2], 0.02)
@@ -107,7 +105,7 @@ def one_standard_error_index(
     spread = np.asarray(standard_errors, dtype=np.float64)
     if error.ndim != 1 or size.shape != error.shape or spread.shape not in ((), error.shape):
         raise ValueError(
-            "errors and sizes must be vectors of one length and standard_errors a number or a "
+            "errors and sizes must be vectors of one length, and standard_errors a number or a "
             f"vector of that length, got shapes {error.shape}, {size.shape}, {spread.shape}."
         )
     rows = np.flatnonzero(~np.isnan(error) & ~np.isnan(size))
@@ -117,8 +115,8 @@ def one_standard_error_index(
     allowed = float(np.broadcast_to(spread, error.shape)[best])
     if not 0.0 <= allowed < np.inf:
         raise ValueError(
-            "The standard error of the best point must be a finite number of at least 0, got "
-            f"{allowed}."
+            "The standard error of the best point must be a finite number of at least 0, "
+            f"got {allowed}."
         )
     rows = rows[error[rows] <= error[best] + allowed]
     return int(rows[np.lexsort((error[rows], size[rows]))[0]])

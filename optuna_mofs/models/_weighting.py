@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.fronts._picks import normalized
+from optuna_mofs.fronts._picks import normalize
 
 #: A distance below this (of a diagonal of about 1) counts as this: the ideal point itself must not
 #: silence all others.
@@ -31,7 +31,7 @@ def ideal_distances(losses: Array) -> Array:
         >>> ideal_distances(np.array([[0.0, 4.0], [1.0, 0.0]])).tolist()
         [1.0, 1.0]
     """
-    scaled = normalized(np.asarray(losses, dtype=float))
+    scaled = normalize(np.asarray(losses, dtype=float))
     distances: Array = np.sqrt((scaled**2).sum(axis=1))
     return distances
 

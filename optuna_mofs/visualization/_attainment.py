@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from optuna_mofs._typing import Floats
-from optuna_mofs.fronts._comparison import attainment_surfaces, same_metrics
+from optuna_mofs.fronts._comparison import attainment_surfaces, check_same_metrics
 from optuna_mofs.study._completed_trials import CompletedTrials, read_points
 from optuna_mofs.visualization._utils import (
     UPPER_RIGHT,
@@ -53,7 +53,7 @@ def plot_attainment(
         name: [read_points(study, targets=targets) for study in runs]
         for name, runs in groups.items()
     }
-    points = same_metrics([run for runs in read.values() for run in runs])
+    points = check_same_metrics([run for runs in read.values() for run in runs])
     if len(points.metric_names) != 2:
         raise NothingToPlotError(
             f"Attainment surfaces are drawn of two metrics, but there are "

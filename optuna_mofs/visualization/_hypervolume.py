@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from optuna_mofs.fronts._comparison import Reference, shared_reference
-from optuna_mofs.fronts._hypervolume import hypervolume_history
+from optuna_mofs.fronts._comparison import Reference, hypervolume_history, shared_reference
 from optuna_mofs.study._completed_trials import read_points
 from optuna_mofs.visualization._utils import (
     LOWER_RIGHT,

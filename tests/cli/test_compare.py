@@ -115,7 +115,7 @@ def test_failures(storage: str, tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "is in two storages" in capsys.readouterr().err
     optuna.create_study(storage=other, study_name="single")
     assert main(["compare", "single", "--storage", other]) == 1
-    assert "No finished trial" in capsys.readouterr().err
+    assert "No completed trial" in capsys.readouterr().err
 
 
 STUDIES = {

@@ -1,4 +1,4 @@
-"""What the tests of this room share: point strategies, slow and obvious reference code."""
+"""Shared by the tests of fronts: strategies for points, slow and obvious reference code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 quick = settings(max_examples=60)
 
-# Few different values: ties and duplicates are the hard cases.
+# Few distinct values: ties and duplicates are the hard cases.
 coarse = st.integers(0, 6).map(float)
 special = st.sampled_from([0.0, 1.0, 2.0, 3.0, np.inf, -np.inf, np.nan])
 
@@ -33,12 +33,12 @@ def dominates(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def slow_front(points: np.ndarray) -> list[int]:
-    usable = [i for i, p in enumerate(points) if not np.isnan(p).any()]
-    return [i for i in usable if not any(dominates(points[j], points[i]) for j in usable)]
+    valid = [i for i, p in enumerate(points) if not np.isnan(p).any()]
+    return [i for i in valid if not any(dominates(points[j], points[i]) for j in valid)]
 
 
 def slow_volume(points: np.ndarray, reference: Sequence[float]) -> float:
-    """Sum the cells of the grid spanned by all coordinates that some point dominates."""
+    """Sum the volumes of the grid cells that some point dominates."""
     bound = np.asarray(reference, dtype=float)
     inside = points[(points < bound).all(axis=1)]
     if len(inside) == 0:
@@ -58,7 +58,10 @@ def make_study(
     names: Sequence[str] | None = None,
     **columns: Sequence[dict],
 ) -> optuna.Study:
-    """Make a study of finished trials; columns are keywords of create_trial, one entry a trial."""
+    """Create a study of completed trials.
+
+    ``columns`` are keywords of ``create_trial`` with one entry per trial.
+    """
     width = len(values[0]) if len(values) else 2
     study = optuna.create_study(directions=list(directions or ["minimize"] * width))
     if names is not None:

@@ -3,8 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from optuna_mofs.fronts import entered_front_mask, nondominated_mask, pareto_rank
+from optuna_mofs.fronts._dominance import update_front
 
 from .helpers import dominates, point_arrays, quick, slow_front, special
 
@@ -23,7 +25,7 @@ def test_nan_and_infinities(points):
 
 @quick
 @given(point_arrays())
-def test_every_point_is_covered_by_a_member_and_members_do_not_dominate_each_other(points):
+def test_the_front_covers_every_point_and_its_members_do_not_dominate_each_other(points):
     front = points[nondominated_mask(points)]
     for point in points:
         assert any(dominates(member, point) or (member == point).all() for member in front)
@@ -43,21 +45,21 @@ def test_without_duplicates_the_first_of_each_value_is_kept(points):
 
 @quick
 @given(point_arrays(special))
-def test_ranks_peel_fronts(points):
+def test_ranks_are_those_of_removing_fronts_one_by_one(points):
     ranks = pareto_rank(points)
-    unmeasured = np.isnan(points).any(axis=1)
-    left = np.flatnonzero(~unmeasured)
+    invalid = np.isnan(points).any(axis=1)
+    left = np.flatnonzero(~invalid)
     rank = 0
     while len(left):
         on_front = left[slow_front(points[left])]
         assert (ranks[on_front] == rank).all()
         left = np.setdiff1d(left, on_front)
         rank += 1
-    assert (ranks[unmeasured] == rank).all()
+    assert (ranks[invalid] == rank).all()
 
 
-def test_infinities_that_moocore_does_not_survive():
-    # moocore 0.3.2 ends the process on the first and errs on the second.
+def test_infinities_that_moocore_cannot_handle():
+    # moocore 0.3.2 crashes on the first and is wrong on the second.
     inf = np.inf
     assert pareto_rank([[-inf, 1.0, 1.0], [1.0, -inf, 2.0]]).tolist() == [0, 0]
     points = [[0.0, inf, inf, inf], [inf, inf, inf, inf]]
@@ -66,7 +68,7 @@ def test_infinities_that_moocore_does_not_survive():
 
 
 def test_many_points_of_each_width_agree_with_the_definition():
-    # Above a size the library takes another algorithm for four and more objectives.
+    # moocore switches the algorithm for many points of four and more objectives.
     rng = np.random.default_rng(3)
     for width in (2, 3, 4, 5):
         points = rng.integers(0, 8, size=(300, width)).astype(float)
@@ -101,3 +103,29 @@ def test_points_enter_the_front_unless_an_earlier_point_equals_or_dominates_them
         for i, point in enumerate(points)
     ]
     assert entered_front_mask(points).tolist() == expected
+
+
+@quick
+@given(point_arrays(special), st.data())
+def test_infeasible_points_rank_last_by_violation(points, data):
+    drawn = st.lists(
+        st.sampled_from([0.0, 0.0, 1.0, 2.5]), min_size=len(points), max_size=len(points)
+    )
+    violations = np.array(data.draw(drawn))
+    ranks = pareto_rank(points, violations)
+    feasible = violations == 0
+    assert ranks[feasible].tolist() == pareto_rank(points[feasible]).tolist()
+    for i, j in np.ndindex(len(points), len(points)):
+        if violations[i] < violations[j]:
+            assert ranks[i] < ranks[j]
+    assert pareto_rank(points, np.zeros(len(points))).tolist() == pareto_rank(points).tolist()
+
+
+@quick
+@given(point_arrays())
+def test_updating_point_by_point_gives_the_front(points):
+    front = np.zeros(0, dtype=int)
+    for row in range(len(points)):
+        updated = update_front(points, front, row)
+        front = front if updated is None else updated
+    assert sorted(front) == np.flatnonzero(nondominated_mask(points, duplicates=False)).tolist()

@@ -55,7 +55,7 @@ def test_same_trials_as_best_trials(case):
 
 @quick
 @given(studies(), st.data())
-def test_constraints_are_respected_as_best_trials_does(case, data):
+def test_constraints_are_respected_as_in_best_trials(case, data):
     points, directions = case
     marks = st.lists(st.sampled_from([-1.0, 0.0, 1.0]), min_size=len(points), max_size=len(points))
     study = make_study(
@@ -75,28 +75,26 @@ def test_constraints_are_respected_as_best_trials_does(case, data):
 def test_maximizing_mirrors_minimizing(case):
     points, directions = case
     signs = np.array([1.0 if d == "minimize" else -1.0 for d in directions])
-    given_way = pareto_front(make_study(points, directions))
+    mixed = pareto_front(make_study(points, directions))
     minimized = pareto_front(make_study(points * signs))
     reference = np.full(len(signs), 10.0) * signs
-    assert [t.number for t in given_way] == [t.number for t in minimized]
-    assert given_way.knee().number == minimized.knee().number
-    assert given_way.best().number == minimized.best().number
+    assert [t.number for t in mixed] == [t.number for t in minimized]
+    assert mixed.knee().number == minimized.knee().number
+    assert mixed.best().number == minimized.best().number
     tolerances, goals = ["20%"] * len(signs), np.full(len(signs), 2.0)
     assert (
-        given_way.lexicographic(tolerances=tolerances, goals=list(goals * signs)).number
+        mixed.lexicographic(tolerances=tolerances, goals=list(goals * signs)).number
         == minimized.lexicographic(tolerances=tolerances, goals=list(goals)).number
     )
-    assert given_way.hypervolume(reference) == pytest.approx(
-        minimized.hypervolume(np.abs(reference))
-    )
-    assert given_way.hypervolume() == pytest.approx(minimized.hypervolume())
-    np.testing.assert_array_equal(given_way.ideal, minimized.ideal * signs)
-    np.testing.assert_array_equal(given_way.nadir, minimized.nadir * signs)
+    assert mixed.hypervolume(reference) == pytest.approx(minimized.hypervolume(np.abs(reference)))
+    assert mixed.hypervolume() == pytest.approx(minimized.hypervolume())
+    np.testing.assert_array_equal(mixed.ideal, minimized.ideal * signs)
+    np.testing.assert_array_equal(mixed.nadir, minimized.nadir * signs)
 
 
 @quick
 @given(studies(coarse))
-def test_sorted_by_the_first_metric_and_values_are_the_users(case):
+def test_sorted_by_the_first_metric_with_values_in_the_studys_directions(case):
     points, directions = case
     front = pareto_front(make_study(points, directions))
     assert front.values.tolist() == [trial.values for trial in front]
@@ -120,13 +118,13 @@ def test_picks_are_members(case):
         assert pick.number in numbers
 
 
-def test_duplicates_can_be_dropped():
+def test_duplicates_can_be_left_out():
     study = make_study([[1.0, 2.0], [1.0, 2.0], [2.0, 1.0]])
     assert [trial.number for trial in pareto_front(study)] == [0, 1, 2]
     assert [trial.number for trial in pareto_front(study, duplicates=False)] == [0, 2]
 
 
-def test_targets_look_at_some_metrics_only():
+def test_targets_select_metrics():
     study = make_study([[1.0, 5.0, 1.0], [2.0, 1.0, 2.0]], names=["a", "b", "c"])
     assert len(pareto_front(study)) == 2
     front = pareto_front(study, targets=["a", "c"])
@@ -164,7 +162,7 @@ def test_it_is_a_snapshot():
     assert len(pareto_front(study)) == 1
 
 
-def test_best_under_caps():
+def test_best_within_limits():
     front = pareto_front(errors_and_sizes())
     assert front.best().number == 0
     assert front.best("fraction").number == 3
@@ -175,7 +173,7 @@ def test_best_under_caps():
     assert front.best(fraction=0.4, max_features=3).number == 2
 
 
-def test_a_cap_on_a_maximized_metric_is_a_floor():
+def test_the_limit_of_a_maximized_metric_is_a_lower_limit():
     study = make_study(
         [(0.9, 10), (0.8, 5), (0.6, 1)], ["maximize", "minimize"], names=["accuracy", "size"]
     )
@@ -189,9 +187,9 @@ def test_best_of_several_is_better_in_the_other_metrics():
     assert pareto_front(study).best("value_0").number == 1
 
 
-def test_caps_that_cannot_be_kept():
+def test_limits_that_no_trial_is_within():
     front = pareto_front(errors_and_sizes())
-    with pytest.raises(ValueError, match=r"None of the 4 trials.*'error': 0.01.*Loosen"):
+    with pytest.raises(ValueError, match=r"None of the 4 trials.*'error': 0.01.*Loosen a limit"):
         front.best(error=0.01)
     with pytest.raises(ValueError, match="No metric 'eror'"):
         front.best(eror=0.01)
@@ -217,7 +215,7 @@ def test_one_standard_error_of_a_maximized_metric():
     assert pareto_front(study).one_standard_error(sparsity="size").number == 1
 
 
-def test_one_standard_error_says_what_is_missing():
+def test_one_standard_error_without_fold_scores_or_sizes_raises():
     study = make_study([[0.1, 2.0]], names=["error", "size"], user_attrs=[{"n_features": 2}])
     with pytest.raises(ValueError, match=r"standard error of 'error'.*trial 0 has None"):
         pareto_front(study).one_standard_error()
@@ -242,7 +240,7 @@ def test_lexicographic_by_name_and_by_position():
     assert front.lexicographic(priorities=[1], goals={"fraction": 0.5}).number == 1
 
 
-def test_lexicographic_refuses_unknown_names():
+def test_lexicographic_raises_on_unknown_names():
     front = pareto_front(errors_and_sizes())
     for options in ({"tolerances": {"eror": 1}}, {"goals": {"eror": 1}}, {"priorities": ["eror"]}):
         with pytest.raises(ValueError, match="No metric 'eror'"):
@@ -254,7 +252,7 @@ def test_hypervolume_and_its_reference():
     front = pareto_front(study)
     assert front.hypervolume([1, 1]) == pytest.approx(hypervolume(front.values, [1, 1]))
     assert front.hypervolume({"fraction": 1, "error": 1}) == front.hypervolume([1, 1])
-    # Worst finished values: 0.30 and 1.0.
+    # Worst values of completed trials: 0.30 and 1.0.
     assert front.hypervolume() == pytest.approx(hypervolume(front.values, [0.3, 1.0]))
     with pytest.raises(ValueError, match="must be finite"):
         front.hypervolume([np.nan, 1])
@@ -312,7 +310,7 @@ def test_frame_counts_are_integers():
     assert pareto_front(errors_and_sizes()).to_frame()["n_features"].dtype == "int64"
 
 
-def test_words_and_html():
+def test_repr_and_html():
     front = pareto_front(errors_and_sizes())
     text = repr(front)
     assert text.startswith("Front of 4 trials of study")
@@ -338,11 +336,11 @@ def test_empty_front():
     assert "0 trials" in front._repr_html_()
     picks = (front.knee, front.best, front.one_standard_error, front.lexicographic)
     for pick in (*picks, lambda: front.ideal, lambda: front.nadir):
-        with pytest.raises(ValueError, match="is empty: of 0 finished trials"):
+        with pytest.raises(ValueError, match="is empty: none of its 0 completed trials"):
             pick()
 
 
-def test_all_infeasible_says_so():
+def test_message_if_all_trials_are_infeasible():
     study = make_study([[1.0, 2.0]], constraints=[{"c": 1.0}])
     with pytest.raises(ValueError, match="include_infeasible=True"):
         pareto_front(study).knee()
@@ -369,7 +367,7 @@ def test_one_objective():
     assert front.hypervolume(5.0) == 4.0
 
 
-def a_study_of_learners() -> optuna.Study:
+def study_of_learners() -> optuna.Study:
     study = optuna.create_study(directions=["minimize", "minimize"])
     kinds = optuna.distributions.CategoricalDistribution(["tree", "svm"])
     for learner, values in [("tree", (3, 3)), ("tree", (4, 4)), ("svm", (1, 2)), ("svm", (2, 1))]:
@@ -381,14 +379,14 @@ def a_study_of_learners() -> optuna.Study:
     return study
 
 
-def test_each_value_of_a_parameter_has_its_own_front():
-    study = a_study_of_learners()
+def test_one_front_per_value_of_a_parameter():
+    study = study_of_learners()
     assert [t.number for t in pareto_front(study)] == [2, 3]
-    # The first tree is dominated by machines, but not by trees.
+    # The first tree is dominated by support vector machines, but not by trees.
     assert [t.number for t in pareto_front(study, by="learner")] == [2, 3, 0]
 
 
-def test_a_parameter_that_no_trial_has_is_refused():
-    with pytest.raises(ValueError, match=r"No trial has a parameter 'model'.*\['learner'\]"):
-        pareto_front(a_study_of_learners(), by="model")
+def test_a_parameter_that_no_trial_has_raises():
+    with pytest.raises(ValueError, match=r"one of \['learner'\], got 'model'"):
+        pareto_front(study_of_learners(), by="model")
     assert len(pareto_front(optuna.create_study(), by="model")) == 0

@@ -8,7 +8,7 @@ from tests.fronts.helpers import make_study
 
 
 class Shifted:
-    """An objective whose models are a trial's number and whose test error is a table."""
+    """An objective whose model is the trial's number and whose test values are a table."""
 
     def __init__(self, tests):
         self.tests = tests
@@ -29,7 +29,7 @@ def study_of_three():
 
 
 def test_hypervolume_of_the_fronts_test_values():
-    # Trial 2 is dominated by what the search saw: its good test value does not count.
+    # Trial 2 is dominated in the study: its good test value does not count.
     objective = Shifted({0: [0.4, 0.8], 1: [0.35, 0.2], 2: [0.0, 0.0]})
     outcome = generalization(study_of_three(), objective, "X", "y", reference=[1, 1])
     assert objective.refitted == [0, 1]
@@ -58,14 +58,14 @@ def test_maximized_metrics():
     assert outcome.optimization_hypervolume == pytest.approx(0.9 * 0.5)
 
 
-def test_a_test_value_that_cannot_be_measured_adds_nothing():
+def test_a_test_value_of_nan_adds_nothing():
     objective = Shifted({0: [np.nan, 0.8], 1: [0.3, 0.2]})
     outcome = generalization(study_of_three(), objective, "X", "y", reference=[1, 1])
     assert outcome.hypervolume == pytest.approx(0.7 * 0.8)
     assert np.isnan(outcome.frame.loc[0, "error_test"])
 
 
-def test_what_cannot_be_is_refused():
+def test_bad_input_raises():
     with pytest.raises(ValueError, match="Nothing to test"):
         generalization(make_study([], ["minimize"]), Shifted({}), "X", "y")
     with pytest.raises(ValueError, match="3 test values for trial 0"):

@@ -73,7 +73,7 @@ def test_degenerate_fronts():
     assert knee_index([[1.0, 1.0], [1.0, 1.0]]) == 0
 
 
-def test_a_constant_objective_says_nothing():
+def test_a_constant_objective_does_not_matter():
     front = np.array([[0.0, 10.0], [1.0, 3.0], [5.0, 1.0], [10.0, 0.0]])
     with_constant = np.insert(front, 1, 7.0, axis=1)
     assert knee_index(with_constant) == knee_index(front) == 1
@@ -84,7 +84,7 @@ def test_three_objectives_near_the_ideal_point():
     assert knee_index(np.vstack([corners, [[0.2, 0.3, 0.2]]])) == 3
 
 
-def test_infinite_points_are_no_knee_unless_alone():
+def test_infinite_points_are_no_knee_unless_there_are_no_others():
     assert knee_index([[-np.inf, 9.0], [1.0, 1.0], [0.0, 5.0], [5.0, 0.0]]) == 1
     assert knee_index([[np.inf, 0.0], [0.0, np.inf]]) == 1
 
@@ -143,11 +143,11 @@ def test_only_the_spread_of_the_best_point_counts():
 
 
 @pytest.mark.parametrize("spread", [-0.1, np.nan, np.inf])
-def test_bad_spread_is_refused(spread):
+def test_bad_spread_raises(spread):
     with pytest.raises(ValueError, match="standard error of the best"):
         one_standard_error_index([0.1, 0.2], [9, 1], spread)
 
 
-def test_bad_shapes_are_refused():
+def test_bad_shapes_raise():
     with pytest.raises(ValueError, match="one length"):
         one_standard_error_index([0.1, 0.2], [9], 0.1)

@@ -1,4 +1,4 @@
-"""The whole room on studies of this package's own objective."""
+"""Fronts of studies of this package's own objective."""
 
 from __future__ import annotations
 
@@ -61,20 +61,20 @@ def test_filter_representations_show_their_parameters(wine):
     _, study = run(wine, "filter_ensemble", n_trials=3)
     frame = pareto_front(study).to_frame()
     shown = {"error", "fraction", "n_features", "features"}
-    # The parameter "fraction" gives way to the measure of that name.
+    # The measure "fraction" takes precedence over the parameter of that name.
     params = {"params_fraction" if n == "fraction" else n for n in study.trials[0].params}
     assert "params_fraction" in params
     assert set(frame.columns) == shown | params
 
 
-def test_the_described_worst_values_are_the_reference(searched):
+def test_the_worst_values_of_the_description_are_the_reference(searched):
     _, study = searched
     front = pareto_front(study)
     assert front.hypervolume() == pytest.approx(hypervolume(front.values, [1.0, 1.0]))
     assert hypervolume_history(study).iloc[-1] == pytest.approx(front.hypervolume())
 
 
-def test_one_standard_error_from_the_folds_written_down(searched):
+def test_one_standard_error_from_stored_fold_scores(searched):
     _, study = searched
     front = pareto_front(study)
     best = front.best()
@@ -106,7 +106,7 @@ def test_generalization_is_that_of_the_refitted_models(searched, wine):
     assert outcome.hypervolume == pytest.approx(hypervolume(tested, [1.0, 1.0]))
 
 
-def test_a_front_of_nothing_has_its_columns(wine):
+def test_an_empty_front_has_its_columns(wine):
     X, _, y, _ = wine
     objective = FeatureSelectionObjective(
         GaussianNB(), X, y, representation="mask", cv=3, filters=["anova_f"], expected_n_features=4

@@ -1,36 +1,61 @@
-"""Elimination chains, read from what is written on the trials.
+"""Elimination chains, read from the notes on the trials.
 
-A chain is a guided elimination (Algorithm 4), or a probe (see :mod:`.renewal`). Each of its
-trials remembers the chain (by the number of its first trial), the trial it was made from (its
-master), and how many evaluations the chain may spend. Where a chain stands is computed of that, so
-that it survives a kill.
+A chain is a guided elimination (Algorithm 4) or a probe (:mod:`._elimination`). The note on each of
+its trials names the chain (by the number of its first trial), the trial it was made from (its
+master) and the chain's budget. How far a chain has come is computed from these notes, so that it
+survives a kill.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from optuna_mofs._typing import Array
+from optuna_mofs.study._trial_note import TrialNote
 
-#: Value of a note that stands for no chain.
+#: Stands for no chain.
 NO_CHAIN = -1
 
 
 @dataclass(frozen=True)
-class EliminationStep:
-    """One trial of a chain: the trial it was made from, and the features it left out."""
+class GHGANote(TrialNote):
+    """What :class:`GHGASampler` remembers of a trial.
+
+    Args:
+        step_size: Self-adapted step size of numbers, in units of their range.
+        switch_prob: Self-adapted probability that a category changes.
+        after_chain: For a child: the latest chain at that time, ``NO_CHAIN`` if there was none.
+        chain: For a trial of a chain: number of the chain's first trial, which names the chain.
+        chain_start: Number of the trial whose set the chain started from; None if that set was
+            made for the chain by this trial.
+        master: Number of the trial whose set was reduced.
+        removed_features: Positions of the features that were removed from the master's set.
+        budget: Evaluations that the chain may spend.
+        probed_features: For a probe: the features of which each is removed once.
+        is_restart: Whether the chain is an elimination that a restart began.
+    """
+
+    step_size: float = 0.1
+    switch_prob: float = 0.1
+    after_chain: int | None = None
+    chain: int | None = None
+    chain_start: int | None = None
+    master: int | None = None
+    removed_features: tuple[int, ...] = ()
+    budget: int = 0
+    probed_features: tuple[int, ...] = ()
+    is_restart: bool = False
+
+
+class EliminationStep(NamedTuple):
+    """One trial of a chain: the trial it was made from, and the features that were removed."""
 
     master: int
-    left_out: tuple[int, ...]
-
-    @classmethod
-    def noted(cls, note: dict[str, Any]) -> EliminationStep:
-        """As the trial remembers it."""
-        return cls(note["master"], tuple(note["left_out"]))
+    removed_features: tuple[int, ...]
 
 
 @dataclass
@@ -38,105 +63,103 @@ class Chain:
     """One elimination, or one probe.
 
     Args:
-        first: Number of the trial whose mask it started from.
+        start: Number of the trial whose mask it started from.
         budget: Evaluations it may spend.
-        tries: Its finished trials by number.
-        waiting: Its trials that still run.
-        against: Of a probe: the features of which each is left out once.
-        renewed: Whether it is an elimination that started where a renewal led to.
+        steps: Its completed trials by number.
+        running: Its trials that are still running.
+        probed_features: For a probe: the features of which each is removed once.
+        is_restart: Whether it is an elimination that a restart began.
     """
 
-    first: int
+    start: int
     budget: int
-    tries: dict[int, EliminationStep] = field(default_factory=dict)
-    waiting: list[EliminationStep] = field(default_factory=list)
-    against: tuple[int, ...] = ()
-    renewed: bool = False
+    steps: dict[int, EliminationStep] = field(default_factory=dict)
+    running: list[EliminationStep] = field(default_factory=list)
+    probed_features: tuple[int, ...] = ()
+    is_restart: bool = False
 
-    @classmethod
-    def noted(cls, note: dict[str, Any], first: int) -> Chain:
-        """A chain as one of its trials remembers it, without tries."""
-        against = tuple(note.get("against", ()))
-        return cls(first, note["budget"], against=against, renewed="renewed" in note)
-
-    def note(self, name: int, tried: EliminationStep) -> dict[str, Any]:
-        """What one of its trials has to remember.
+    def note(self, name: int, step: EliminationStep, inherited: GHGANote) -> GHGANote:
+        """Return the note on one of its trials.
 
         Args:
             name: Name of the chain: the number of its first trial.
-            tried: How the trial was made.
+            step: How the trial was made.
+            inherited: A note with the master's step size and switching probability.
         """
-        note = {
-            "chain": name,
-            "first": self.first,
-            "master": tried.master,
-            "left_out": list(tried.left_out),
-            "budget": self.budget,
-        }
-        if self.against:
-            note["against"] = list(self.against)
-        if self.renewed:
-            note["renewed"] = True
-        return note
+        return GHGANote(
+            operator="probe" if self.probed_features else "elimination",
+            parents=(step.master,),
+            step_size=inherited.step_size,
+            switch_prob=inherited.switch_prob,
+            chain=name,
+            chain_start=self.start,
+            master=step.master,
+            removed_features=step.removed_features,
+            budget=self.budget,
+            probed_features=self.probed_features,
+            is_restart=self.is_restart,
+        )
 
     @property
-    def spent(self) -> int:
-        """Evaluations so far, with those that run."""
-        return len(self.tries) + len(self.waiting)
+    def n_evaluations(self) -> int:
+        """Evaluations so far, including running ones."""
+        return len(self.steps) + len(self.running)
 
     def current(
         self,
-        advances: Callable[[int, int], bool],
+        improves: Callable[[int, int], bool],
         best_step: Callable[[int], int | None] = lambda trial: None,
     ) -> int:
-        """The trial whose features are left out next.
+        """Return the trial whose features are removed next.
 
-        The deepest trial that advanced from its master, of equally deep ones the earliest. A
-        trial that finishes late can only take the chain deeper, never back.
+        It is the deepest trial that improved on its master, the earliest of equally deep ones. A
+        trial that completes late can only take the chain deeper, never back.
 
         Args:
-            advances: Whether a trial is a step forward from its master, both by number.
-            best_step: Where to go on from a trial of which all steps are known, None to stay.
+            improves: Whether a trial improves on its master, both given by number.
+            best_step: Returns the trial to continue from if all steps of a trial are known, None
+                to stay.
         """
-        depth = {self.first: 0}
+        depth = {self.start: 0}
         while True:
-            self._follow(depth, advances)
+            self._follow(depth, improves)
             deepest = min(depth, key=lambda trial: (-depth[trial], trial))
             onward = best_step(deepest)
             if onward is None or onward in depth:
                 return deepest
             depth[onward] = depth[deepest] + 1
 
-    def _follow(self, depth: dict[int, int], advances: Callable[[int, int], bool]) -> None:
-        left = {number: t.master for number, t in self.tries.items() if number not in depth}
+    def _follow(self, depth: dict[int, int], improves: Callable[[int, int], bool]) -> None:
+        left = {number: step.master for number, step in self.steps.items() if number not in depth}
         while True:
             reached = {number: master for number, master in left.items() if master in depth}
             if not reached:
                 return
             for number, master in reached.items():
                 del left[number]
-                if advances(number, master):
+                if improves(number, master):
                     depth[number] = depth[master] + 1
 
-    def tried(self, master: int) -> int:
-        """How many sets were made of this master, with those that run."""
-        return sum(t.master == master for t in (*self.tries.values(), *self.waiting))
+    def n_steps_from(self, master: int) -> int:
+        """Return how many sets were made from a master, including running ones."""
+        return sum(step.master == master for step in (*self.steps.values(), *self.running))
 
-    def suspicion(self, mask: Array, advances: Callable[[int, int], bool]) -> Array:
-        """How likely each feature of a mask is the reason that a try of this chain failed.
+    def suspicion(self, mask: Array, improves: Callable[[int, int], bool]) -> Array:
+        """Return how likely each feature of a mask explains that a step of this chain failed.
 
-        Some feature that a failed try left out must be needed. Those that have been left out
-        since are not; if a part of them failed too, that explains it. Among the others the
-        suspicion is shared evenly. A try that runs counts as failed, so that several workers try
-        different features.
+        At least one feature that a failed step removed is needed. Features that have been removed
+        since are not; if removing some of them alone failed too, that explains the failure. The
+        suspicion is shared evenly among the others. A running step counts as failed, so that
+        several workers try different features.
 
         Args:
-            mask: The features still in.
-            advances: As for :meth:`current`.
+            mask: The features that are left.
+            improves: As for :meth:`current`.
         """
-        failed = [t for number, t in self.tries.items() if not advances(number, t.master)]
+        failed = [step for number, step in self.steps.items() if not improves(number, step.master)]
         suspects = {
-            frozenset(j for j in one.left_out if mask[j]) for one in (*failed, *self.waiting)
+            frozenset(j for j in step.removed_features if mask[j])
+            for step in (*failed, *self.running)
         }
         suspicion = np.zeros(len(mask))
         for group in suspects:
@@ -145,19 +168,19 @@ class Chain:
         return suspicion
 
 
-def left_out_in_turn(order: Array, largest: int, tried: int) -> Iterator[Array]:
-    """Which features of a set to leave out, first choice first.
+def removal_candidates(order: Array, block_size: int, n_failed: int) -> Iterator[Array]:
+    """Yield which features of a set to remove, first choice first.
 
     Args:
         order: Its features, the most dispensable first.
-        largest: How many of them are left out at first; halved by each try that failed.
-        tried: Tries so far.
+        block_size: How many features are removed together at first; each failed step halves it.
+        n_failed: Failed steps so far.
 
     Example:
-        >>> [left.tolist() for left in left_out_in_turn(np.arange(8), 4, tried=1)][:3]
+        >>> [removed.tolist() for removed in removal_candidates(np.arange(8), 4, n_failed=1)][:3]
         [[0, 1], [0], [1]]
     """
-    size = largest >> min(tried, 60)
+    size = block_size >> min(n_failed, 60)
     while size > 1:
         yield order[:size]
         size //= 2
@@ -165,77 +188,89 @@ def left_out_in_turn(order: Array, largest: int, tried: int) -> Iterator[Array]:
         yield order[k : k + 1]
 
 
-class ChainLog:
-    """What the notes of all trials say of the course of the search.
+class Progress(NamedTuple):
+    """How far the search has come."""
 
-    Finished notes are added once and in any order; running ones are seen by :meth:`now`.
+    #: Name of the latest chain, or ``NO_CHAIN``.
+    latest: int
+    #: The latest chain; None if there is none, or if the set it starts from is still running.
+    chain: Chain | None
+    #: Children made after the latest chain began.
+    n_children_since: int
+    #: All children.
+    n_children: int
+
+
+class ChainLog:
+    """Chains and children of all trials.
+
+    Completed trials are added once and in any order; running ones are given to :meth:`progress`.
     """
 
     def __init__(self) -> None:
-        self._chains: dict[int, list[tuple[int, dict[str, Any]]]] = {}
-        self._children: dict[int, int] = {}
-        self._chosen: dict[int, int] = {}
-        self.children = 0
-        #: Trials from which eliminations started because a renewal led to them.
-        self.renewed: set[int] = set()
-        #: Probes: the trial they started from, and the features that were left out.
+        self._chains: dict[int, list[tuple[int, GHGANote]]] = {}
+        self._n_children: dict[int, int] = {}
+        self._n_chains_from: dict[int, int] = {}
+        #: Trials from which restarts began an elimination.
+        self.restarts: set[int] = set()
+        #: Probes: the trial they started from, and the probed features.
         self.probes: set[tuple[int, tuple[int, ...]]] = set()
 
-    def add(self, number: int, note: dict[str, Any]) -> None:
-        """Take in a finished trial."""
-        if "after" in note:
-            self.children += 1
-            self._children[note["after"]] = self._children.get(note["after"], 0) + 1
-        if "chain" in note:
-            self._chains.setdefault(note["chain"], []).append((number, note))
-            if "against" in note:
-                self.probes.add((note["first"], tuple(note["against"])))
-            elif "renewed" in note:
-                self.renewed.add(note["first"])
-            if note["chain"] == number and "first" in note:
-                self._chosen[note["first"]] = self._chosen.get(note["first"], 0) + 1
+    def add(self, number: int, note: GHGANote) -> None:
+        """Add a completed trial."""
+        if note.after_chain is not None:
+            self._n_children[note.after_chain] = self._n_children.get(note.after_chain, 0) + 1
+        if note.chain is None:
+            return
+        self._chains.setdefault(note.chain, []).append((number, note))
+        if note.chain_start is None:
+            return
+        if note.probed_features:
+            self.probes.add((note.chain_start, note.probed_features))
+        elif note.is_restart:
+            self.restarts.add(note.chain_start)
+        if note.chain == number:
+            self._n_chains_from[note.chain_start] = self.n_chains_from(note.chain_start) + 1
 
-    def chosen(self, trial: int) -> int:
-        """How many chains started from a trial: t(c)."""
-        return self._chosen.get(trial, 0)
+    def n_chains_from(self, trial: int) -> int:
+        """Return how many chains started from a trial, t(c)."""
+        return self._n_chains_from.get(trial, 0)
 
-    def now(self, running: Sequence[dict[str, Any]]) -> tuple[int, Chain | None, int, int]:
-        """Where the search stands.
+    def progress(self, running: Sequence[GHGANote]) -> Progress:
+        """Return how far the search has come.
 
         Args:
-            running: Notes of the trials that run.
-
-        Returns:
-            The latest chain's name, the chain (None if there is none, or if its first set is still
-            being evaluated), the children made after it, and the children made at all.
+            running: Notes on the running trials.
         """
-        latest = max(
-            [*self._chains, *(note["chain"] for note in running if "chain" in note)],
-            default=NO_CHAIN,
+        chains = [note.chain for note in running if note.chain is not None]
+        latest = max([*self._chains, *chains], default=NO_CHAIN)
+        after = [note.after_chain for note in running if note.after_chain is not None]
+        return Progress(
+            latest,
+            _chain(self._chains.get(latest, ()), [n for n in running if n.chain == latest]),
+            self._n_children.get(latest, 0) + after.count(latest),
+            sum(self._n_children.values()) + len(after),
         )
-        after = [note["after"] for note in running if "after" in note]
-        children = self._children.get(latest, 0) + after.count(latest)
-        chain = self._chain(
-            self._chains.get(latest, ()), [n for n in running if n.get("chain") == latest]
-        )
-        return latest, chain, children, self.children + len(after)
 
-    @staticmethod
-    def _chain(
-        finished: Iterable[tuple[int, dict[str, Any]]], running: list[dict[str, Any]]
-    ) -> Chain | None:
-        chain: Chain | None = None
-        tries: dict[int, EliminationStep] = {}
-        for number, note in finished:
-            if "master" in note:
-                tries[number] = EliminationStep.noted(note)
-                chain = chain or Chain.noted(note, note["first"])
-            else:  # the set it started from was made for it
-                chain = chain or Chain.noted(note, number)
-        running = [note for note in running if "master" in note]
-        if chain is None and running:
-            chain = Chain.noted(running[0], running[0]["first"])
-        if chain is not None:
-            chain.tries = tries
-            chain.waiting = [EliminationStep.noted(note) for note in running]
-        return chain
+
+def _chain(
+    completed: Sequence[tuple[int, GHGANote]], running: Sequence[GHGANote]
+) -> Chain | None:
+    """Return the chain that the notes on its trials describe."""
+    started = [(NO_CHAIN, note) for note in running if note.master is not None]
+    if not completed and not started:
+        return None
+    number, note = [*completed, *started][0]
+    return Chain(
+        number if note.chain_start is None else note.chain_start,
+        note.budget,
+        {n: _step(done) for n, done in completed if done.master is not None},
+        [_step(step) for _, step in started],
+        note.probed_features,
+        note.is_restart,
+    )
+
+
+def _step(note: GHGANote) -> EliminationStep:
+    assert note.master is not None
+    return EliminationStep(note.master, note.removed_features)

@@ -3,323 +3,320 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.history._history import History
-from optuna_mofs.samplers._context import Proposal
-from optuna_mofs.samplers._row_operators import RowVariation
+from optuna_mofs.samplers._context import Proposal, ProposalContext
+from optuna_mofs.samplers._row_operators import fill_missing
 from optuna_mofs.samplers.ghga._archive import Archive
-from optuna_mofs.samplers.ghga._chains import Chain, EliminationStep, left_out_in_turn
-from optuna_mofs.samplers.ghga._guides import Guide
-from optuna_mofs.samplers.ghga._state import Search, elimination_places, similar_pair, tournament
+from optuna_mofs.samplers.ghga._chains import (
+    Chain,
+    EliminationStep,
+    GHGANote,
+    removal_candidates,
+)
+from optuna_mofs.samplers.ghga._state import (
+    ArchiveState,
+    elimination_population,
+    similar_pair,
+    tournament,
+)
 
-#: Evaluations that an elimination may spend, from the set's size and how often it was chosen.
+if TYPE_CHECKING:
+    from optuna_mofs.samplers.ghga._sampler import GHGASettings
+
+#: Function of (set size, times chosen) that returns how many evaluations a chain may spend.
 Budget = Callable[[int, int], int]
-#: Features are left out together while the suspicion of all of them is below this.
-_LIKELY = 0.5
-#: Tries to find a union that no trial has.
-_TRIES = 50
-
-
-def size_budget(size: int, chosen: int) -> int:
-    """As many evaluations as the set has features, at least 10."""
-    return max(10, size)
+#: Features are removed together while the suspicion of all of them is below this.
+_MAX_SUSPICION = 0.5
+#: Attempts to find a union that no trial has.
+_MAX_UNIONS = 50
 
 
 @dataclass(frozen=True)
 class Elimination:
-    """Proposes the trials of chains; the arguments are those of :class:`GHGASampler`.
+    """Proposes the trials of chains.
 
-    ``n_conflicts`` is how often the proposal gave way to another worker's.
+    Args:
+        ctx: Context of the proposal.
+        state: State of the search.
+        settings: Settings of the sampler.
+        max_budget: Limit of every chain's budget, if any.
+        use_filters: Whether filters rank the features, so that only probes and restarts avoid
+            supersets of known optima when the guide is fitted.
     """
 
-    history: History
-    rows: RowVariation
-    guide: Guide = field(kw_only=True)
-    retrain_every: int = field(kw_only=True)
-    budget: int | Budget = field(kw_only=True)
-    block: float = field(kw_only=True)
-    slack: float = field(kw_only=True)
-    demote: bool = field(kw_only=True)
-    renew: float = field(kw_only=True)
-    merge: float = field(kw_only=True)
-    radius: float = field(kw_only=True)
-    n_conflicts: int = field(kw_only=True)
-    filtered: bool = field(kw_only=True)
-    longest: int | None = field(kw_only=True)
-    tournament_divisor: int = field(kw_only=True)
+    ctx: ProposalContext
+    state: ArchiveState
+    settings: GHGASettings
+    max_budget: int | None
+    use_filters: bool
 
-    def begin(
-        self, search: Search, rng: np.random.Generator, members: Array, number: int
-    ) -> Proposal | None:
-        """The first trial of a new chain.
+    def begin(self, members: Array) -> Proposal | None:
+        """Return the first trial of a new chain, which the trial's number names.
 
         Args:
-            search: What is known.
-            rng: Generator.
-            members: Places of the reproductive population, best first.
-            number: Number of the trial, which names the chain.
+            members: Positions of the reproductive population, best first.
         """
+        state, settings, rng = self.state, self.settings, self.ctx.rng
         u = rng.random()
-        made = None
-        if u < self.renew:
-            made = self._renewal(search, rng, number)
-        elif u < self.renew + self.merge:
-            made = self._union(search, rng, number)
-        if made is not None:
-            return made
-        inert = np.flatnonzero(search.archive.inert)
-        places = elimination_places(members, inert, search.archive.dissimilarity)
-        place = tournament(rng, places, self.tournament_divisor)
-        return self.step(search, rng, number, self._chain(search, place))
+        proposal = None
+        if u < settings.restart_prob:
+            proposal = self._restart()
+        elif u < settings.restart_prob + settings.merge_prob:
+            proposal = self._union()
+        if proposal is not None:
+            return proposal
+        inert = np.flatnonzero(state.archive.inert)
+        positions = elimination_population(members, inert, state.archive.dissimilarity)
+        position = tournament(rng, positions, settings.tournament_divisor)
+        return self.step(self.ctx.trial_number, self._chain(position))
 
-    def step(
-        self, search: Search, rng: np.random.Generator, name: int, chain: Chain
-    ) -> Proposal | None:
-        """The next, thinner set of a chain, or None where all have been tried."""
-        if chain.against:
-            place = search.place(chain.first)
-            order = self._order(search, rng, name, chain, place, np.array(chain.against))
-            return self._first_new(
-                search, rng, name, chain, chain.first, left_out_in_turn(order, 1, 0)
-            )
+    def step(self, name: int, chain: Chain) -> Proposal | None:
+        """Return the next smaller set of a chain, or None if all have been tried."""
+        state, settings = self.state, self.settings
+        if chain.probed_features:
+            position = state.position(chain.start)
+            order = self._order(name, chain, position, np.array(chain.probed_features))
+            return self._first_new(name, chain, chain.start, removal_candidates(order, 1, 0))
 
         @cache
-        def advances(trial: int, master: int) -> bool:
-            return search.gain(search.place(trial), search.place(master), self.slack) > 0
+        def improves(trial: int, master: int) -> bool:
+            return state.improves(
+                state.position(trial), state.position(master), settings.max_penalty_increase
+            )
 
-        master = chain.current(advances, search.best_step)
-        place = search.place(master)
-        if chain.renewed and search.hopeless(place):
+        master = chain.current(improves, state.best_step)
+        position = state.position(master)
+        if chain.is_restart and state.cannot_improve(position):
             return None
-        mask = search.archive.mask(place)
-        order = self._order(search, rng, name, chain, place, np.flatnonzero(mask))
-        largest = int(self.block * len(order))
-        if self.demote:
-            suspicion = chain.suspicion(mask, advances)
+        mask = state.archive.mask(position)
+        order = self._order(name, chain, position, np.flatnonzero(mask))
+        block_size = int(settings.block_fraction * len(order))
+        if settings.demote_suspects:
+            suspicion = chain.suspicion(mask, improves)
             order = order[np.argsort(suspicion[order], kind="stable")]
             # As many as are more likely all dispensable than not.
-            likely = np.count_nonzero(np.cumsum(suspicion[order]) < _LIKELY)
-            largest = min(largest, int(likely))
-        turns = left_out_in_turn(order, largest, chain.tried(master))
-        return self._first_new(search, rng, name, chain, master, turns)
+            n_likely = np.count_nonzero(np.cumsum(suspicion[order]) < _MAX_SUSPICION)
+            block_size = min(block_size, int(n_likely))
+        candidates = removal_candidates(order, block_size, chain.n_steps_from(master))
+        return self._first_new(name, chain, master, candidates)
 
-    def _order(
-        self,
-        search: Search,
-        rng: np.random.Generator,
-        name: int,
-        chain: Chain,
-        place: int,
-        features: Array,
-    ) -> Array:
-        """Features of a set in the guide's order, the most dispensable first."""
+    def _order(self, name: int, chain: Chain, position: int, features: Array) -> Array:
+        """Return features of a set in the guide's order, the most dispensable first."""
         if not len(features):
             return features
-        thinner = np.repeat(search.archive.mask(place)[None], len(features), axis=0)
-        thinner[np.arange(len(features)), features] = False
-        predict = search.prediction(
-            self.history,
-            self.guide,
-            self.retrain_every,
-            before=name if self.renew == 0 else None,
-            of_all=self.renew == 0 or (self.filtered and not chain.against and not chain.renewed),
+        smaller = np.repeat(self.state.archive.mask(position)[None], len(features), axis=0)
+        smaller[np.arange(len(features)), features] = False
+        no_restarts = self.settings.restart_prob == 0
+        is_plain = not chain.probed_features and not chain.is_restart
+        predict = self.state.prediction(
+            before=name if no_restarts else None,
+            include_supersets=no_restarts or (self.use_filters and is_plain),
         )
-        order: Array = features[np.argsort(-predict(thinner, rng), kind="stable")]
+        scores = predict(smaller, self.ctx.rng)
+        order: Array = features[np.argsort(-scores, kind="stable")]
         return order
 
     def _first_new(
-        self,
-        search: Search,
-        rng: np.random.Generator,
-        name: int,
-        chain: Chain,
-        master: int,
-        turns: Iterable[Array],
+        self, name: int, chain: Chain, master: int, candidates: Iterable[Array]
     ) -> Proposal | None:
-        """The first of several thinner sets that no trial has.
+        """Return the first of several smaller sets that no trial has.
 
-        After giving way to another worker it is one of the next few, by chance: both go by the
-        same order, and would meet again.
+        After a conflict with another worker it is one of the next few, by chance: both workers
+        follow the same order and would collide again.
         """
-        place = search.place(master)
-        mask = search.archive.mask(place)
-        passed = int(rng.integers(2**self.n_conflicts))
-        made = None
-        row = self.rows.whole(rng, self.history.space, search.row(self.history, place))
-        for left_out in turns:
-            thinner = mask.copy()
-            thinner[left_out] = False
-            tried = EliminationStep(master, tuple(left_out.tolist()))
-            if search.archive.place(thinner) is not None or tried in chain.waiting:
+        ctx, state = self.ctx, self.state
+        position = state.position(master)
+        mask = state.archive.mask(position)
+        n_skipped = int(ctx.rng.integers(2**ctx.n_conflicts))
+        proposal = None
+        row, inherited = self._inherited(position)
+        for removed in candidates:
+            smaller = mask.copy()
+            smaller[removed] = False
+            step = EliminationStep(master, tuple(removed.tolist()))
+            if state.archive.position(smaller) is not None or step in chain.running:
                 continue
-            if self.history.contains(row, thinner):
+            if ctx.history.contains(row, smaller):
                 continue
-            memory = self.rows.memory(self.history.space, search.note(self.history, place))
-            operator = "probe" if chain.against else "elimination"
-            memory = {**memory, **chain.note(name, tried)}
-            made = Proposal(row, thinner, operator, (master,), memory)
-            if not passed:
+            proposal = Proposal(row, smaller, chain.note(name, step, inherited))
+            if not n_skipped:
                 break
-            passed -= 1
-        return made
+            n_skipped -= 1
+        return proposal
 
-    def _renewal(self, search: Search, rng: np.random.Generator, number: int) -> Proposal | None:
-        """A probe, or an elimination from a set that holds none of the optima known."""
-        archive, trail = search.archive, search.trail
-        if archive.place(np.ones(archive.p, dtype=bool)) is None:
-            return self._all_features(search, rng)
-        probes = {(search.place(first), against) for first, against in trail.probes}
-        started = set(map(search.place, trail.renewed))
+    def _inherited(self, position: int) -> tuple[Array, GHGANote]:
+        """Return a complete row of hyperparameters, and the note, of the best trial of a set."""
+        row, note = self.state.row_and_note(position)
+        row = fill_missing(self.ctx.rng, self.ctx.history.space, row)
+        return row, GHGANote(step_size=note.step_size, switch_prob=note.switch_prob)
+
+    # ---- where chains start -------------------------------------------------------------------
+
+    def _restart(self) -> Proposal | None:
+        """Return a probe, or an elimination from a set that contains no known optimum."""
+        state, archive = self.state, self.state.archive
+        if archive.position(np.ones(archive.n_features, dtype=bool)) is None:
+            return self._all_features()
+        probes = {(state.position(start), probed) for start, probed in state.chains.probes}
+        started = set(map(state.position, state.chains.restarts))
         while True:
-            stop = walk(archive, search.optima(), probes, started)
-            if stop is None:
+            point = next_restart(archive, state.optima(), probes, started)
+            if point is None:
                 return None
-            chain = self._chain(search, stop.place)
-            if stop.against:
-                chain = replace(chain, against=stop.against, budget=len(stop.against))
-                probes.add((stop.place, stop.against))
+            chain = self._chain(point.position)
+            probed = point.probed_features
+            if probed:
+                chain = replace(chain, probed_features=probed, budget=len(probed))
+                probes.add((point.position, probed))
             else:
-                chain = replace(chain, renewed=True)
-                started.add(stop.place)
-            made = self.step(search, rng, number, chain)
-            if made is not None:
-                return made
-            # All sets that it leads to were tried already: walk on as if it were done.
+                chain = replace(chain, is_restart=True)
+                started.add(point.position)
+            proposal = self.step(self.ctx.trial_number, chain)
+            if proposal is not None:
+                return proposal
+            # All sets that it leads to were tried already: go on as if it were done.
 
-    def _all_features(self, search: Search, rng: np.random.Generator) -> Proposal | None:
-        """The set that renewals start from, where the first trial had another one."""
-        best = search.best
-        row = self.rows.whole(rng, self.history.space, search.row(self.history, best))
-        mask = np.ones(search.archive.p, dtype=bool)
-        if self.history.contains(row, mask):
+    def _all_features(self) -> Proposal | None:
+        """Return the set that restarts begin with, where the first trial had another one."""
+        row, note = self._inherited(self.state.best)
+        mask = np.ones(self.state.archive.n_features, dtype=bool)
+        if self.ctx.history.contains(row, mask):
             return None
-        memory = self.rows.memory(self.history.space, search.note(self.history, best))
-        return Proposal(row, mask, "all", memory=memory)
+        return Proposal(row, mask, replace(note, operator="all_features"))
 
-    def _union(self, search: Search, rng: np.random.Generator, number: int) -> Proposal | None:
-        """The union of two similar local optima, from which a chain then starts."""
-        archive = search.archive
+    def _union(self) -> Proposal | None:
+        """Return the union of two similar local optima, from which a chain then starts."""
+        archive, cost, rng = self.state.archive, self.state.cost, self.ctx.rng
         optima = np.flatnonzero(archive.inert & (archive.sizes > 1))
-        # Not as they arrived: workers end in any order.
+        # By number, not by arrival: trials complete in any order.
         optima = optima[np.argsort(archive.numbers[optima])]
         if len(optima) < 2:
             return None
-        for _ in range(_TRIES):
+        for _ in range(_MAX_UNIONS):
             a, b = similar_pair(rng, optima, archive.dissimilarity)
             mask = archive.mask(a) | archive.mask(b)
-            near = archive.dissimilarity(a, np.array([b]))[0] < self.radius
-            if near and archive.place(mask) is None:
-                better = min(a, b, key=lambda k: (search.cost[k], archive.numbers[k]))
-                row = self.rows.whole(rng, self.history.space, search.row(self.history, better))
-                if self.history.contains(row, mask):
-                    continue
-                parents = (int(archive.numbers[a]), int(archive.numbers[b]))
-                memory = {
-                    **self.rows.memory(self.history.space, search.note(self.history, better)),
-                    "chain": number,
-                    "budget": self._budget(int(mask.sum()), 1),
-                }
-                return Proposal(row, mask, "union", parents, memory)
+            near = archive.dissimilarity(a, np.array([b]))[0] < self.settings.niche_radius
+            if not near or archive.position(mask) is not None:
+                continue
+            better = min(a, b, key=lambda k: (cost[k], archive.numbers[k]))
+            row, inherited = self._inherited(better)
+            if self.ctx.history.contains(row, mask):
+                continue
+            note = replace(
+                inherited,
+                operator="union",
+                parents=(int(archive.numbers[a]), int(archive.numbers[b])),
+                chain=self.ctx.trial_number,
+                budget=self._budget(int(mask.sum()), 1),
+            )
+            return Proposal(row, mask, note)
         return None
 
-    def _chain(self, search: Search, place: int) -> Chain:
-        """A new chain that starts from a set in the archive."""
-        first = int(search.archive.numbers[place])
-        size = int(search.archive.sizes[place])
-        return Chain(first, self._budget(size, search.trail.chosen(first) + 1))
+    def _chain(self, position: int) -> Chain:
+        """Return a new chain that starts from a set in the archive."""
+        start = int(self.state.archive.numbers[position])
+        size = int(self.state.archive.sizes[position])
+        return Chain(start, self._budget(size, self.state.chains.n_chains_from(start) + 1))
 
-    def _budget(self, size: int, chosen: int) -> int:
-        budget = int(self.budget(size, chosen) if callable(self.budget) else self.budget)
-        return budget if self.longest is None else min(budget, self.longest)
+    def _budget(self, size: int, n_chosen: int) -> int:
+        budget = self.settings.budget
+        if budget is None:
+            budget = max(10, size)
+        elif callable(budget):
+            budget = int(budget(size, n_chosen))
+        return budget if self.max_budget is None else min(budget, self.max_budget)
 
 
 @dataclass(frozen=True)
-class Stop:
-    """Where a walk ended.
+class RestartPoint:
+    """Where a restart begins.
 
     Args:
-        place: Of the set.
-        against: Features of the optimum in it that was not probed yet; none if it is free of
-            optima, and worth an elimination.
+        position: Position of a set in the archive.
+        probed_features: Features of an optimum in the set that was not probed yet; empty if the
+            set contains no optimum, so that an elimination can start from it.
     """
 
-    place: int
-    against: tuple[int, ...] = ()
+    position: int
+    probed_features: tuple[int, ...] = ()
 
 
-def walk(
+def next_restart(
     archive: Archive,
-    known: Array,
+    optima: Array,
     probes: Collection[tuple[int, tuple[int, ...]]],
     started: Collection[int],
-) -> Stop | None:
-    """Go down from the set of all features until something is to be done.
+) -> RestartPoint | None:
+    """Descend from the set of all features to the next probe or elimination.
 
-    Of the sets that a probe made the best one is taken, where each elimination below it that found
-    nothing counts as much as one better set. Sets that are worse than most are left alone, as
-    everywhere (Algorithm 2).
+    The sets below a probe are ordered by loss, where each elimination below a set that found
+    nothing counts as much as one better set. Sets worse than the median are skipped, as everywhere
+    (Algorithm 2).
 
     Args:
         archive: All sets tried.
-        known: Places of the optima known.
-        probes: The probes made: the place they started from, and the features.
-        started: Places of sets from which eliminations started after a walk.
+        optima: Positions of the known optima.
+        probes: The probes made: the position they started from, and the probed features.
+        started: Positions of sets from which restarts began an elimination.
 
     Returns:
-        None if there is nothing left to be done, or the set of all features is not there.
+        None if nothing is left to do, or if the set of all features was not tried.
     """
-    root = archive.place(np.ones(archive.p, dtype=bool))
+    root = archive.position(np.ones(archive.n_features, dtype=bool))
     if root is None:
         return None
     # Oldest first, so that the tree stays the same when others are found.
-    known = known[np.argsort(archive.numbers[known], kind="stable")]
+    optima = optima[np.argsort(archive.numbers[optima], kind="stable")]
     begun = np.array(sorted(started), dtype=np.intp)
-    fruitless = begun[~archive.holds(begun, known).any(axis=1)]
-    middle = np.median(archive.losses)
+    fruitless = begun[~archive.contains(begun, optima).any(axis=1)]
+    median = np.median(archive.losses)
     exhausted: set[int] = set()
     while root not in exhausted:
         nodes, above = [root], root
         while True:
             left = [node for node in nodes if node not in exhausted]
-            place = _best(archive, left, fruitless, middle)
-            if place is None:
+            position = _best_node(archive, left, fruitless, median)
+            if position is None:
                 # Nothing is left below: go back to the top, and down another way.
                 exhausted.add(above)
                 break
-            inside = archive.holds(np.array([place]), known)[0]
+            inside = archive.contains(np.array([position]), optima)[0]
             if not inside.any():
-                return Stop(place)
-            against = tuple(np.flatnonzero(archive.mask(known[np.argmax(inside)])).tolist())
-            nodes, above = _without_one(archive, place, against), place
-            if len(nodes) < len(against) and (place, against) not in probes:
-                return Stop(place, against)
+                return RestartPoint(position)
+            optimum = archive.mask(optima[np.argmax(inside)])
+            probed = tuple(np.flatnonzero(optimum).tolist())
+            nodes, above = _tried_without_one(archive, position, probed), position
+            if len(nodes) < len(probed) and (position, probed) not in probes:
+                return RestartPoint(position, probed)
     return None
 
 
-def _without_one(archive: Archive, place: int, features: tuple[int, ...]) -> list[int]:
-    """Places of the sets that lack one of some features of a set, as far as they were tried."""
-    mask = archive.mask(place)
+def _tried_without_one(archive: Archive, position: int, features: tuple[int, ...]) -> list[int]:
+    """Return the positions of the sets without one of some features that were tried."""
+    mask = archive.mask(position)
     nodes = []
     for feature in features:
         mask[feature] = False
-        node = archive.place(mask)
+        node = archive.position(mask)
         mask[feature] = True
         if node is not None:
             nodes.append(node)
     return nodes
 
 
-def _best(archive: Archive, nodes: list[int], fruitless: Array, middle: float) -> int | None:
-    """The node of the least rank, those at or below fruitless ones left out."""
+def _best_node(archive: Archive, nodes: list[int], fruitless: Array, median: float) -> int | None:
+    """Return the node of the lowest rank, except those at or below fruitless ones."""
     ranked = np.array(nodes, dtype=np.intp)
     ranked = ranked[np.lexsort((archive.numbers[ranked], archive.losses[ranked]))]
-    ranks = np.arange(len(ranked)) + archive.holds(ranked, fruitless).sum(axis=1)
-    open_ = (archive.losses[ranked] <= middle) & ~archive.holds(fruitless, ranked).any(axis=0)
-    if not open_.any():
+    ranks = np.arange(len(ranked)) + archive.contains(ranked, fruitless).sum(axis=1)
+    is_open = archive.losses[ranked] <= median
+    is_open &= ~archive.contains(fruitless, ranked).any(axis=0)
+    if not is_open.any():
         return None
-    return int(ranked[open_][np.argmin(ranks[open_])])
+    return int(ranked[is_open][np.argmin(ranks[is_open])])

@@ -1,8 +1,9 @@
-"""Guides: which feature to leave out first (Jung and Zscheischler 2013, section 2.5).
+"""Guides: which feature to remove first (Jung and Zscheischler 2013, section 2.5).
 
-A guide is a function of (masks, losses, generator) that learns from all trials so far and returns
-a prediction: a function of (candidates, generator) with a score for each candidate, higher for
-those to be tried earlier. Any such function can be given to the sampler.
+A guide is a function of (masks, losses, generator) that is fitted to the trials so far and returns
+a prediction: a function of (candidates, generator) that returns one score per candidate, higher
+for those to be tried earlier. The sampler accepts any such function. Trials that violate a
+constraint have a loss above that of all others.
 """
 
 from __future__ import annotations
@@ -15,175 +16,176 @@ import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 
 from optuna_mofs._typing import Array
+from optuna_mofs._validation import check_choice
 
-#: Scores of candidate masks, higher is better.
+#: Function of (candidate masks, generator) that returns scores, higher is better.
 Prediction = Callable[[Array, np.random.Generator], Array]
-#: Learns from masks and their losses.
+#: Function of (masks, losses, generator) that returns a :data:`Prediction`.
 Guide = Callable[[Array, Array, np.random.Generator], Prediction]
-_SMALL = 1e-9
+_TIE_BREAK = 1e-9
 
 
 @dataclass(frozen=True)
 class ForestGuide:
     """A random forest that predicts the loss, on top of a ridge regression.
 
-    The forest is the paper's. Three things are added. The loss is learned on a logarithmic scale
-    (its distance to the best one), so that differences among good sets count as much as those
-    among bad ones. The forest learns what a ridge regression on the bits leaves: a forest alone
-    cannot tell apart features that none of its trees splits on. And it counts as much as it
-    predicts of sets that its trees did not see (out of bag): what is left is mostly noise at
-    first, and a forest that learned noise would spoil the order.
+    The forest is the paper's. Three things are added. The target is logarithmic (the distance to
+    the best loss), so that differences among good sets count as much as those among bad ones. The
+    forest is fitted to the residuals of a ridge regression on the bits: a forest alone cannot
+    distinguish features that none of its trees splits on. And the forest is weighted by its
+    out-of-bag predictions: the residuals are mostly noise at first, and a forest that was fitted
+    to noise would spoil the order.
 
     Args:
-        trees: Number of trees.
-        rows: Trials that each tree sees, drawn anew for each.
-        features: Part of the features that a split looks at.
+        n_trees: Number of trees.
+        max_samples: Trials that each tree is fitted to, drawn anew for each.
+        max_features: Part of the features that a split considers.
         tolerance: Distances to the best loss below this are all good.
-        penalty: Ridge penalty; None for the forest alone.
-        scale: ``"log"``, or ``"loss"`` for the loss itself.
-        out_of_bag: Whether the forest is weighted by its predictions out of bag.
-        columns: Further columns of a set, of which a ridge regression learns first; see
-            :class:`.filtered.FilterSurrogateEncoder`.
+        ridge_penalty: Ridge penalty; None for the forest alone.
+        log_target: Whether the target is logarithmic, instead of the loss itself.
+        weight_by_oob: Whether the forest is weighted by its out-of-bag predictions.
+        columns: Returns further columns of some masks, to which a ridge regression is fitted
+            first; see :class:`._children.FilterColumns`.
     """
 
-    trees: int = 30
-    rows: int = 1000
-    features: float = 0.1
+    n_trees: int = 30
+    max_samples: int = 1000
+    max_features: float = 0.1
     tolerance: float = 0.005
-    penalty: float | None = 5.0
-    scale: str = "log"
-    out_of_bag: bool = True
+    ridge_penalty: float | None = 5.0
+    log_target: bool = True
+    weight_by_oob: bool = True
     columns: Callable[[Array], Array] | None = None
 
     def __call__(self, masks: Array, losses: Array, rng: np.random.Generator) -> Prediction:
-        """Learn."""
+        """Fit the model and return its prediction."""
         inputs = masks.astype(np.float32)
         capped = np.minimum(losses, losses.min() + 1e6 * self.tolerance)
         target = capped - capped.min()
-        if self.scale == "log":
+        if self.log_target:
             target = np.log(target + self.tolerance)
         mean = float(target.mean())
-        known = self._known(masks, target - mean)
-        target = target - known(masks)
+        by_columns = self._fit_columns(masks, target - mean)
+        target = target - by_columns(masks)
         slopes = np.zeros(inputs.shape[1])
-        if self.penalty is not None:
-            slopes = _ridge(inputs, target - mean, self.penalty)
-        left = target - mean - (inputs - inputs.mean(axis=0)) @ slopes
+        if self.ridge_penalty is not None:
+            slopes = _ridge(inputs, target - mean, self.ridge_penalty)
+        residuals = target - mean - (inputs - inputs.mean(axis=0)) @ slopes
         forest = RandomForestRegressor(
-            self.trees,
-            max_features=self.features,
-            max_samples=min(len(inputs), self.rows),
-            oob_score=_no_score if self.out_of_bag else False,
+            self.n_trees,
+            max_features=self.max_features,
+            max_samples=min(len(inputs), self.max_samples),
+            oob_score=_no_score if self.weight_by_oob else False,
             random_state=int(rng.integers(2**31)),
         )
         with warnings.catch_warnings():
             # With few sets and trees some set is in all bags, and has no prediction.
             warnings.filterwarnings("ignore", message="Some inputs do not have OOB scores")
-            forest.fit(inputs, left)
-        weight = _weight(forest.oob_prediction_, left) if self.out_of_bag else 1.0
-        # The trees are asked one by one: for few rows the forest's own loop is most of the time.
+            forest.fit(inputs, residuals)
+        weight = _oob_weight(forest.oob_prediction_, residuals) if self.weight_by_oob else 1.0
+        # Each tree predicts by itself: for few rows the forest's own loop takes most of the time.
         trees = [tree.tree_ for tree in forest.estimators_]
 
         def predict(candidates: Array, rng: np.random.Generator) -> Array:
             rows = np.ascontiguousarray(candidates, dtype=np.float32)
-            loss = known(candidates) + rows @ slopes
+            loss = by_columns(candidates) + rows @ slopes
             for tree in trees:
                 loss = loss + weight / len(trees) * tree.predict(rows)[:, 0]
-            scores: Array = -loss + _SMALL * rng.random(len(rows))
+            scores: Array = -loss + _TIE_BREAK * rng.random(len(rows))
             return scores
 
         return predict
 
-    def _known(self, masks: Array, target: Array) -> Callable[[Array], Array]:
-        """What the further columns predict."""
+    def _fit_columns(self, masks: Array, target: Array) -> Callable[[Array], Array]:
+        """Return the prediction from the further columns."""
         if self.columns is None:
             return lambda masks: np.zeros(len(masks))
         columns = self.columns
         inputs = columns(masks)
-        middle, spread = inputs.mean(axis=0), inputs.std(axis=0) + _SMALL
-        slopes = _ridge((inputs - middle) / spread, target, 1.0)
-        return lambda masks: (columns(masks) - middle) / spread @ slopes
+        mean, std = inputs.mean(axis=0), inputs.std(axis=0) + _TIE_BREAK
+        slopes = _ridge((inputs - mean) / std, target, 1.0)
+        return lambda masks: (columns(masks) - mean) / std @ slopes
 
 
 def plain_frequency_guide(masks: Array, losses: Array, rng: np.random.Generator) -> Prediction:
-    """Features that were tried often are kept, the rarest is left out first: the paper's."""
-    return _kept_if_high(masks.mean(axis=0))
+    """Remove the features first that were tried least often, as in the paper."""
+    return _weighted_sum(masks.mean(axis=0))
 
 
 def frequency_guide(masks: Array, losses: Array, rng: np.random.Generator) -> Prediction:
-    """Features that are more frequent in the better half of the sets than in the other are kept.
+    """Keep features that are more frequent in the better half of the sets than in the other.
 
-    How often a feature was tried at all is mostly chance. Both frequencies are drawn from what
-    the counts allow (a beta distribution), so that features which do not differ come in an order
-    that changes each time the guide learns.
+    How often a feature was tried at all is mostly chance. Both frequencies are drawn from their
+    beta distributions given the counts, so that features which do not differ come in an order that
+    changes with each fit.
     """
     better = losses <= np.median(losses)
     drawn = [
         rng.beta(half.sum(axis=0) + 1, len(half) - half.sum(axis=0) + 1)
         for half in (masks[better], masks[~better])
     ]
-    return _kept_if_high(drawn[0] - drawn[1])
+    return _weighted_sum(drawn[0] - drawn[1])
 
 
-def _kept_if_high(weights: Array) -> Prediction:
+def random_guide(masks: Array, losses: Array, rng: np.random.Generator) -> Prediction:
+    """Remove features in random order."""
+    return lambda candidates, rng: rng.random(len(candidates))
+
+
+def get_guide(guide: str | Guide, tolerance: float) -> Guide | None:
+    """Return a guide by name, None for ``"none"``, or the user's own function as it is.
+
+    Args:
+        guide: ``"forest"``, ``"frequency"``, ``"random"``, ``"none"``, the paper's own
+            ``"plain_forest"`` and ``"plain_frequency"``, or a function.
+        tolerance: Tolerance of :class:`ForestGuide`.
+    """
+    if callable(guide):
+        return guide
+    forest = ForestGuide(tolerance=tolerance)
+    guides: dict[str, Guide | None] = {
+        "forest": forest,
+        "frequency": frequency_guide,
+        "random": random_guide,
+        "none": None,
+        "plain_forest": replace(
+            forest, ridge_penalty=None, log_target=False, weight_by_oob=False
+        ),
+        "plain_frequency": plain_frequency_guide,
+    }
+    return guides[check_choice("guide", guide, guides)]
+
+
+def _weighted_sum(weights: Array) -> Prediction:
     def predict(candidates: Array, rng: np.random.Generator) -> Array:
-        scores: Array = candidates @ weights + _SMALL * rng.random(len(candidates))
+        scores: Array = candidates @ weights + _TIE_BREAK * rng.random(len(candidates))
         return scores
 
     return predict
 
 
-def random_guide(masks: Array, losses: Array, rng: np.random.Generator) -> Prediction:
-    """Features are left out in random order."""
-    return lambda candidates, rng: rng.random(len(candidates))
-
-
-def get_guide(guide: str | Guide, tolerance: float, *, plain: bool = False) -> Guide | None:
-    """A guide by its name; None for the one called ``"none"``.
-
-    Args:
-        guide: Name, or a guide.
-        tolerance: Of :class:`ForestGuide`.
-        plain: Whether forest and frequency are the paper's.
-    """
-    if callable(guide):
-        return guide
-    ours = ForestGuide(tolerance=tolerance)
-    known: dict[str, Guide | None] = {
-        "forest": replace(ours, penalty=None, scale="loss", out_of_bag=False) if plain else ours,
-        "frequency": plain_frequency_guide if plain else frequency_guide,
-        "random": random_guide,
-        "none": None,
-    }
-    if guide not in known:
-        raise ValueError(f"guide must be one of {sorted(known)} or a function, but is {guide!r}.")
-    return known[guide]
-
-
 def _no_score(truth: Array, predicted: Array) -> float:
-    """Only the predictions are wanted: R² of a constant target would warn."""
+    """Return no score: only the predictions are used, and R² of a constant target would warn."""
     return 0.0
 
 
-def _weight(predicted: Array, truth: Array) -> float:
-    """By which factor predictions come closest to the truth, from 0 to 1."""
-    centred = predicted - predicted.mean()
-    power = float(centred @ centred)
-    return float(np.clip(centred @ truth / power, 0, 1)) if power > 0 else 0.0
+def _oob_weight(predicted: Array, truth: Array) -> float:
+    """Return the factor in [0, 1] by which predictions come closest to the truth."""
+    centered = predicted - predicted.mean()
+    power = float(centered @ centered)
+    return float(np.clip(centered @ truth / power, 0, 1)) if power > 0 else 0.0
 
 
 def _ridge(inputs: Array, target: Array, penalty: float) -> Array:
-    centred = inputs - inputs.mean(axis=0)
+    """Return the slopes of a ridge regression, from the smaller of two equivalent systems."""
+    centered = inputs - inputs.mean(axis=0)
     target = target.astype(inputs.dtype)
-    # The same slopes either way, by the smaller of the two systems.
-    slopes: Array
-    if len(inputs) < inputs.shape[1]:
-        slopes = centred.T @ np.linalg.solve(_raised(centred @ centred.T, penalty), target)
-    else:
-        slopes = np.linalg.solve(_raised(centred.T @ centred, penalty), centred.T @ target)
-    return slopes
-
-
-def _raised(gram: Array, penalty: float) -> Array:
+    wide = len(inputs) < inputs.shape[1]
+    gram = centered @ centered.T if wide else centered.T @ centered
     gram[np.diag_indices_from(gram)] += penalty
-    return gram
+    slopes: Array
+    if wide:
+        slopes = centered.T @ np.linalg.solve(gram, target)
+    else:
+        slopes = np.linalg.solve(gram, centered.T @ target)
+    return slopes

@@ -2,111 +2,174 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.features._mask_sampling import MaskSampler, sample_bernoulli_mask
+from optuna_mofs._validation import check_float, check_int, check_probability
+from optuna_mofs.features._mask_sampling import MaskSampler, get_mask_sampler
+from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.fronts._dominance import pareto_rank
-from optuna_mofs.history._history import History
 from optuna_mofs.samplers._base import HistorySampler
-from optuna_mofs.samplers._context import Proposal
+from optuna_mofs.samplers._context import Proposal, ProposalContext
+from optuna_mofs.samplers._initial_design import initial_operator
 from optuna_mofs.samplers._mask_operators import (
     commonality_crossover,
     declining_rate,
     size_keeping_mutation,
 )
 from optuna_mofs.samplers._row_operators import RowVariation
-from optuna_mofs.samplers.ghga._chains import NO_CHAIN
+from optuna_mofs.samplers.ghga._chains import NO_CHAIN, GHGANote
 from optuna_mofs.samplers.ghga._children import (
     Child,
     FilterColumns,
     FilteredChildren,
     sample_filtered_mask,
 )
-from optuna_mofs.samplers.ghga._elimination import Budget, Elimination, size_budget
+from optuna_mofs.samplers.ghga._elimination import Budget, Elimination
 from optuna_mofs.samplers.ghga._guides import ForestGuide, Guide, get_guide
-from optuna_mofs.samplers.ghga._state import Search, reproductive_places, similar_pair
+from optuna_mofs.samplers.ghga._state import ArchiveState, similar_pair
+from optuna_mofs.study._completed_trials import metric_column
 
-#: What an elimination does beyond the paper, and in the paper.
-_OURS = {"block": 0.125, "slack": 0.1, "demote": True, "renew": 0.9, "merge": 0.05}
-_PAPER = {"block": 0.0, "slack": np.inf, "demote": False, "renew": 0.0, "merge": 0.0}
-#: Part of the trials that are random where there are no features to select.
-_FRESH = 0.2
-#: Part of the children that follow neither filters nor guide, where there are filters.
-_BY_CHANCE = 0.4
-#: Tries to make a child that no trial has.
-_TRIES = 50
+#: Part of the trials that are random in a study without features to select.
+_RANDOM_PROB = 0.2
+#: Part of the children that follow neither filters nor guide, if there are filters.
+_UNGUIDED_PROB = 0.4
+#: Attempts to make a child that no trial has.
+_MAX_CHILDREN = 50
+#: In the paper, the guides called "forest" and "frequency" are simpler.
+_PAPER_GUIDES = {"forest": "plain_forest", "frequency": "plain_frequency"}
+
+
+@dataclass(frozen=True)
+class GHGASettings:
+    """Further settings of :class:`GHGASampler`; Greek letters are the paper's.
+
+    Args:
+        n_phase1_iterations: Iterations of phase 1, of two trials each (λ). By default twice the
+            number of features, but at most an eighth of ``n_trials``.
+        retrain_every: Completed trials after which the guide is fitted again (ψ).
+        niche_radius: Sets less dissimilar than this are similar (δ).
+        niche_size: How many similar sets may reproduce (ρ).
+        mutation_decline: Exponent of the mutation rate's decline in phase 1 (θ), at most 10.
+        mutation_rate: Mutation rate in phase 2 (φ).
+        tournament_divisor: The set to be reduced is the best of one in this many (κ).
+        budget: Evaluations that one elimination may spend (b): a number, or a function of the
+            set's size and of how often it was chosen, including this time. By default as many as
+            the set has features, at least 10.
+        block_fraction: Part of a set's features that an elimination first tries to remove
+            together. Each failure halves it, down to one feature.
+        max_penalty_increase: A step of an elimination is taken at once if it costs less and adds
+            at most this to the penalty; None for no limit. Otherwise all leave-one-out sets are
+            tried and the best is taken.
+        demote_suspects: Whether features whose removal failed are tried last in the rest of an
+            elimination.
+        restart_prob: Probability that an elimination starts from all features except one of each
+            known optimum, or prepares that by probes, which remove each feature of an optimum
+            once; see :mod:`optuna_mofs.samplers.ghga._elimination`.
+        merge_prob: Probability that an elimination starts from the union of two similar local
+            optima.
+        use_filters: Whether initial masks, guide and most children follow the filters, if there
+            are any.
+        initial_mask_sampler: Makes the initial masks after the first one, which has all features:
+            a name such as ``"wide"`` or ``"bernoulli"`` (random halves), or a function of
+            (generator, feature table, filter weights). By default most masks follow the filters,
+            and without filters they are random halves.
+    """
+
+    n_phase1_iterations: int | None = None
+    retrain_every: int = 50
+    niche_radius: float = 0.5
+    niche_size: int = 5
+    mutation_decline: float = 0.5
+    mutation_rate: float = 0.05
+    tournament_divisor: int = 5
+    budget: int | Budget | None = None
+    block_fraction: float = 0.125
+    max_penalty_increase: float | None = 0.1
+    demote_suspects: bool = True
+    restart_prob: float = 0.9
+    merge_prob: float = 0.05
+    use_filters: bool = True
+    initial_mask_sampler: str | MaskSampler | None = None
+
+    def __post_init__(self) -> None:
+        if self.n_phase1_iterations is not None:
+            check_int("n_phase1_iterations", self.n_phase1_iterations, 2, 10**9)
+        check_int("retrain_every", self.retrain_every, 1)
+        check_probability("niche_radius", self.niche_radius)
+        check_int("niche_size", self.niche_size, 1)
+        # A larger exponent leaves no decline, and its powers overflow.
+        check_float("mutation_decline", self.mutation_decline, 0, 10, low_is_open=True)
+        check_float("mutation_rate", self.mutation_rate, 0, 1, low_is_open=True)
+        check_int("tournament_divisor", self.tournament_divisor, 1)
+        if self.budget is not None and not callable(self.budget):
+            check_int("budget", self.budget, 1)
+        check_float("block_fraction", self.block_fraction, 0, 0.5)
+        if self.max_penalty_increase is not None:
+            check_float("max_penalty_increase", self.max_penalty_increase, 0)
+        check_probability("restart_prob", self.restart_prob)
+        check_probability("merge_prob", self.merge_prob)
+        if self.restart_prob + self.merge_prob > 1:
+            raise ValueError(
+                "restart_prob and merge_prob must not exceed 1 together, got "
+                f"{self.restart_prob} and {self.merge_prob}."
+            )
+        if self.initial_mask_sampler is not None:
+            get_mask_sampler(self.initial_mask_sampler)
+
+
+_DEFAULTS = GHGASettings()
 
 
 class GHGASampler(HistorySampler):
     """Guided hybrid genetic algorithm: few evaluations, small sets, and all of the best ones.
 
     Jung and Zscheischler (2013): a guided hybrid genetic algorithm for feature selection with
-    expensive cost functions. It looks for the smallest sets whose performance stays within a
-    tolerance of the best one known, and for all of them. All finished trials form the archive.
-    Phase 1 crosses and mutates sets from many regions. Phase 2 also leaves features out one by
-    one, in the order that a guide advises, which learns from the archive. A set of which all
-    smaller neighbors have been tried is a (local) optimum, and the search turns to other regions.
+    expensive cost functions. It searches for the smallest sets whose performance stays within a
+    tolerance of the best one, and for all of them. All completed trials form the archive. Phase 1
+    crosses and mutates sets from many regions. Phase 2 also removes features one by one, in the
+    order of a guide that is fitted to the archive. A set of which all leave-one-out sets have been
+    tried is a (local) optimum, and the search moves on to other regions.
 
-    The first value is the performance, in the study's direction; the number (or cost) of features
-    is read off the mask. Read the result by :func:`optuna_mofs.optima`, and stop by
-    :class:`optuna_mofs.NoNewOptimaCallback`. Where filters rank the features, most children follow
-    filters and guide (:mod:`optuna_mofs.samplers.ghga._children`). ``docs/samplers/ghga.md`` says
-    what differs from the paper and why.
+    The performance is one value of the study, in the study's direction; the number (or cost) of
+    features is read off the mask. :func:`optuna_mofs.optima` returns the result, and
+    :class:`optuna_mofs.NoNewOptimaCallback` stops the study. Where filters rank the features, most
+    children follow filters and guide (:mod:`optuna_mofs.samplers.ghga._children`).
+    :meth:`from_paper` is the paper's algorithm; ``docs/samplers/ghga.md`` lists the differences
+    and their reasons.
 
     Args:
-        variant: ``"paper"`` for the paper's elimination: one feature at a time, the first cheaper
-            set is taken, starts from the population only, guides of the whole archive; and first
-            sets that are random halves. ``block``, ``slack``, ``demote``, ``renew``, ``merge``
-            and ``start`` override it.
         tolerance: What may be lost of the best performance for a smaller set (ε), in units of the
-            first value.
-        guide: ``"forest"``, ``"frequency"``, ``"random"``, ``"none"`` (no elimination), or a
-            function, see :mod:`optuna_mofs.samplers.ghga._guides`.
-        retrain_every: Finished trials after which the guide learns anew (ψ).
-        first_phase: Iterations of phase 1, of two trials each (λ); twice the number of features
-            by default.
-        niche_radius: Sets less dissimilar than this are similar (δ).
-        niche_size: How many similar sets may reproduce (ρ).
-        mutation_decline: Shape of the mutation rate's decline in phase 1 (θ).
-        mutation_rate: Mutation rate in phase 2 (φ).
-        tournament_divisor: The set to be thinned out is the best of one in so many (κ).
-        budget: Evaluations that one elimination may spend (b), a number or a function of the
-            set's size and of how often it was chosen before. By default as many as it has
-            features, at least 10.
-        block: Part of a set's features that an elimination first tries to leave out at once (by
-            default 0.125). Each failure halves it, down to one feature.
-        slack: A step of an elimination is taken at once if it is cheaper and adds at most this to
-            the penalty (by default 0.1). Otherwise all steps with one feature less are tried, and
-            the best is taken.
-        demote: Whether features whose absence was a failure are tried last in the rest of an
-            elimination (by default True).
-        renew: Probability that an elimination starts from all features but one of each optimum
-            known, or prepares that by leaving out each feature of an optimum once (by default
-            0.9), see :mod:`optuna_mofs.samplers.ghga._elimination`.
-        merge: Probability that an elimination starts from the union of two similar local optima
-            (by default 0.05).
-        n_trials: Number of trials planned, if known: with a small budget the start takes a fifth
-            of it at most, phase 1 a quarter and an elimination a tenth, and the guide learns anew
-            after a tenth.
-        start_size: Finished trials before the first child (by default 20).
-        start: Makes the first masks after the first one, which holds all features. By default
-            most follow the filters, if there are any (:func:`.filtered.sample_filtered_mask`), and the
-            others are random halves, which all are in the paper (``sample_bernoulli_mask``).
-        value: Position of the value that is the performance.
+            value.
+        guide: ``"forest"``, ``"frequency"``, ``"random"``, ``"none"`` (no elimination), the
+            paper's own ``"plain_forest"`` and ``"plain_frequency"``, or a function, see
+            :mod:`optuna_mofs.samplers.ghga._guides`.
+        metric: Position or name of the value that is the performance.
+        n_trials: Number of trials planned, if known. With a small budget the initial design takes
+            at most a fifth of it, phase 1 a quarter and an elimination a tenth, and the guide is
+            fitted again after a tenth.
+        n_startup_trials: Completed trials before the first child; by default 20, or a fifth of a
+            small ``n_trials``.
+        settings: Further settings.
         seed: Seed; if None, one is drawn and kept in the study.
 
     Example:
         >>> import optuna
         >>> from optuna_mofs import GHGASampler, suggest_features
+        >>> from optuna_mofs.samplers.ghga import GHGASettings
         >>> optuna.logging.set_verbosity(optuna.logging.ERROR)
         >>> def objective(trial):
         ...     mask = suggest_features(trial, 8)
         ...     return mask[:2].mean() - 0.001 * mask[2:].sum(), mask.sum()
-        >>> sampler = GHGASampler(guide="random", first_phase=5, start_size=5, seed=1)
+        >>> sampler = GHGASampler(
+        ...     guide="random",
+        ...     n_startup_trials=5,
+        ...     settings=GHGASettings(n_phase1_iterations=5),
+        ...     seed=1,
+        ... )
         >>> study = optuna.create_study(directions=["maximize", "minimize"], sampler=sampler)
         >>> study.optimize(objective, n_trials=60)
         >>> max(trial.values[0] for trial in study.trials)
@@ -116,271 +179,244 @@ class GHGASampler(HistorySampler):
     def __init__(
         self,
         *,
-        variant: str | None = None,
         tolerance: float = 0.005,
         guide: str | Guide = "forest",
-        retrain_every: int = 50,
-        first_phase: int | None = None,
-        niche_radius: float = 0.5,
-        niche_size: int = 5,
-        mutation_decline: float = 0.5,
-        mutation_rate: float = 0.05,
-        tournament_divisor: int = 5,
-        budget: int | Budget = size_budget,
-        block: float | None = None,
-        slack: float | None = None,
-        demote: bool | None = None,
-        renew: float | None = None,
-        merge: float | None = None,
+        metric: int | str = 0,
         n_trials: int | None = None,
-        start_size: int | None = None,
-        start: MaskSampler | None = None,
-        value: int = 0,
+        n_startup_trials: int | None = None,
+        settings: GHGASettings = _DEFAULTS,
         seed: int | None = None,
     ) -> None:
         super().__init__(seed=seed)
-        _within("tolerance", tolerance, 0, np.inf, open_low=True)
+        check_float("tolerance", tolerance, 0, low_is_open=True)
+        get_guide(guide, tolerance)
+        if not isinstance(metric, str):
+            check_int("metric", metric, 0)
+        if n_trials is not None:
+            check_int("n_trials", n_trials, 1)
+        if n_startup_trials is not None:
+            check_int("n_startup_trials", n_startup_trials, 1)
         self.tolerance = tolerance
         self.guide = guide
-        self._guide = get_guide(guide, tolerance, plain=variant == "paper")
-        self.retrain_every = _within("retrain_every", retrain_every, 1, np.inf)
-        if first_phase is not None:
-            _within("first_phase", first_phase, 2, np.inf)
-        self.first_phase = first_phase
-        self.niche_radius = _within("niche_radius", niche_radius, 0, 1)
-        self.niche_size = _within("niche_size", niche_size, 1, np.inf)
-        self.mutation_decline = _within(
-            "mutation_decline", mutation_decline, 0, np.inf, open_low=True
-        )
-        self.mutation_rate = _within("mutation_rate", mutation_rate, 0, 1, open_low=True)
-        self.tournament_divisor = _within("tournament_divisor", tournament_divisor, 1, np.inf)
-        if not callable(budget):
-            _within("budget", budget, 1, np.inf)
-        self.budget = budget
-        if variant not in (None, "paper"):
-            raise ValueError(f"variant must be None or 'paper', but is {variant!r}.")
-        self.variant = variant
-        preset = _PAPER if variant == "paper" else _OURS
-        self.block = _within("block", preset["block"] if block is None else block, 0, 0.5)
-        self.slack = _within("slack", preset["slack"] if slack is None else slack, 0, np.inf)
-        self.demote = bool(preset["demote"] if demote is None else demote)
-        self.renew = _within("renew", preset["renew"] if renew is None else renew, 0, 1)
-        self.merge = _within("merge", preset["merge"] if merge is None else merge, 0, 1)
-        if self.renew + self.merge > 1:
-            raise ValueError(
-                f"renew and merge are probabilities of different starts and must not exceed 1 "
-                f"together, but are {self.renew} and {self.merge}."
-            )
-        if n_trials is not None:
-            _within("n_trials", n_trials, 1, np.inf)
+        self.metric = metric
         self.n_trials = n_trials
-        if start_size is None:
-            start_size = 20 if n_trials is None else int(np.clip(n_trials // 5, 2, 20))
-        self.start_size = _within("start_size", start_size, 1, np.inf)
-        self.start = start
-        self.value = _within("value", value, 0, np.inf)
+        self.n_startup_trials = n_startup_trials
+        self.settings = settings
         self._rows = RowVariation()
 
-    def propose(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
-        """A first set, a child, or a step of an elimination."""
-        if history.table is None:
-            return self._without_masks(history, rng)
-        if len(history) < self.start_size:
-            return self._first(history, rng, number)
-        search = self._search(history)
-        latest, chain, after, children = search.trail.now(history.running_notes)
-        iteration = children // 2 + 1
-        phase = self._iterations_of_phase_1(len(history.table.free))
-        if iteration <= phase or self._guide is None:
-            return self._child(history, search, rng, iteration, NO_CHAIN)
-        if self.n_conflicts > 1:
-            # Several workers want the same few sets; a child of chance is nobody else's.
-            return self._child(history, search, rng, iteration, latest)
-        if chain is not None and chain.spent < chain.budget:
-            step = self._elimination(history).step(search, rng, latest, chain)
-            if step is not None:
-                return step
-        if after >= 2 or latest == NO_CHAIN:
-            members = self._reproductive(search)
-            begun = self._elimination(history).begin(search, rng, members, number)
-            if begun is not None:
-                return begun
-        return self._child(history, search, rng, iteration, latest)
+    @classmethod
+    def from_paper(
+        cls,
+        *,
+        tolerance: float = 0.005,
+        guide: str | Guide = "forest",
+        metric: int | str = 0,
+        n_trials: int | None = None,
+        n_startup_trials: int | None = None,
+        n_phase1_iterations: int | None = None,
+        retrain_every: int = 50,
+        budget: int | Budget | None = None,
+        seed: int | None = None,
+    ) -> Self:
+        """Return the algorithm of Jung and Zscheischler (2013).
 
-    # ---- the parts of an iteration ------------------------------------------------------------
+        Eliminations start from the population only, remove one feature at a time and take the
+        first set that costs less. Guides are fitted to the whole archive, filters are not used,
+        and initial masks are random halves.
 
-    def _first(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
-        table = history.table
-        assert table is not None
-        row, memory = self._rows.first(rng, history.space)
-        if number == 0:
-            return Proposal(row, np.ones(len(table.free), dtype=bool), "all", memory=memory)
-        recipe = self.start
-        if recipe is None:
-            recipe = (
-                sample_filtered_mask(number) if self._filtered(history) else sample_bernoulli_mask
+        Args:
+            tolerance: What may be lost of the best performance for a smaller set (ε).
+            guide: ``"forest"`` and ``"frequency"`` are the paper's.
+            metric: Position or name of the value that is the performance.
+            n_trials: Number of trials planned, if known.
+            n_startup_trials: Completed trials before the first child.
+            n_phase1_iterations: Iterations of phase 1 (λ).
+            retrain_every: Completed trials after which the guide is fitted again (ψ).
+            budget: Evaluations that one elimination may spend (b), which the paper leaves open.
+            seed: Seed.
+
+        Example:
+            >>> GHGASampler.from_paper(seed=1).guide
+            'plain_forest'
+        """
+        settings = GHGASettings(
+            n_phase1_iterations=n_phase1_iterations,
+            retrain_every=retrain_every,
+            budget=budget,
+            block_fraction=0.0,
+            max_penalty_increase=None,
+            demote_suspects=False,
+            restart_prob=0.0,
+            merge_prob=0.0,
+            use_filters=False,
+            initial_mask_sampler="bernoulli",
+        )
+        return cls(
+            tolerance=tolerance,
+            guide=_PAPER_GUIDES.get(guide, guide) if isinstance(guide, str) else guide,
+            metric=metric,
+            n_trials=n_trials,
+            n_startup_trials=n_startup_trials,
+            settings=settings,
+            seed=seed,
+        )
+
+    def propose(self, ctx: ProposalContext) -> Proposal:
+        """Return an initial set, a child, or a step of an elimination."""
+        history, table = ctx.history, ctx.history.table
+        if table is None:
+            return self._without_masks(ctx)
+        if len(history) < self._n_startup_trials():
+            return self._initial(ctx, table)
+        state = ctx.study_cache("archive", lambda: self._new_state(ctx, table))
+        state.update(history)
+        latest, chain, n_children_since, n_children = state.chains.progress(
+            history.running_notes(GHGANote)
+        )
+        iteration = n_children // 2 + 1
+        members = state.reproductive(self.settings.niche_radius, self.settings.niche_size)
+        if iteration <= self._n_phase1_iterations(table) or self.guide == "none":
+            return self._child(ctx, state, members, iteration, NO_CHAIN)
+        # After repeated conflicts several workers follow the same few sets: a random child is
+        # unlikely to be proposed by another one.
+        if ctx.n_conflicts <= 1:
+            elimination = Elimination(
+                ctx, state, self.settings, self._tenth(), self._uses_filters(table)
             )
-        weights = rng.dirichlet(np.ones(max(1, len(table.filters))))[: len(table.filters)]
-        return Proposal(row, recipe(rng, table, weights), recipe.__name__, memory=memory)
+            proposal = None
+            if chain is not None and chain.n_evaluations < chain.budget:
+                proposal = elimination.step(latest, chain)
+            if proposal is None and (n_children_since >= 2 or latest == NO_CHAIN):
+                proposal = elimination.begin(members)
+            if proposal is not None:
+                return proposal
+        return self._child(ctx, state, members, iteration, latest)
+
+    # ---- initial sets and children ------------------------------------------------------------
+
+    def _initial(self, ctx: ProposalContext, table: FeatureTable) -> Proposal:
+        rng, sampler = ctx.rng, self.settings.initial_mask_sampler
+        row = ctx.history.space.sample(rng)[0]
+        if ctx.trial_number == 0:
+            note = GHGANote(initial_operator("all_features"))
+            return Proposal(row, np.ones(len(table.free), dtype=bool), note)
+        n_filters = len(table.filters)
+        weights = rng.dirichlet(np.ones(max(1, n_filters)))[:n_filters]
+        if sampler is None and self._uses_filters(table):
+            mask, operator = sample_filtered_mask(rng, table, weights, ctx.trial_number)
+        else:
+            sampler = "bernoulli" if sampler is None else sampler
+            mask = get_mask_sampler(sampler)(rng, table, weights)
+            operator = initial_operator(sampler)
+        return Proposal(row, mask, GHGANote(operator))
 
     def _child(
         self,
-        history: History,
-        search: Search,
-        rng: np.random.Generator,
+        ctx: ProposalContext,
+        state: ArchiveState,
+        members: Array,
         iteration: int,
-        after: int,
+        after_chain: int,
     ) -> Proposal:
-        members = self._reproductive(search)
-        phase = self._iterations_of_phase_1(search.archive.p)
-        rate = declining_rate(iteration, phase, self.mutation_decline, self.mutation_rate)
-        archive = search.archive
-        led = None
-        if self._guide is not None and self._filtered(history):
-            led = self._led(history, search, rng, members, in_phase_1=iteration <= phase)
-        for _ in range(_TRIES):
+        history, rng, archive = ctx.history, ctx.rng, state.archive
+        assert history.table is not None
+        last = self._n_phase1_iterations(history.table)
+        settings = self.settings
+        rate = declining_rate(iteration, last, settings.mutation_decline, settings.mutation_rate)
+        guided = None
+        if self.guide != "none" and self._uses_filters(history.table):
+            guided = self._guided_child(ctx, state, members, in_phase1=iteration <= last)
+        for _ in range(_MAX_CHILDREN):
             a, b = similar_pair(rng, members, archive.dissimilarity)
             if rng.random() < 0.5:
                 a, b = b, a
             mask = archive.mask(a)
-            tuned = self._rows.tunes(rng, history.space)
-            operator = "tuning" if tuned else ("crossover" if a != b else "mutation")
-            if led is not None and not tuned:
-                mask, a, b, operator = led
+            row_only = self._rows.tunes(rng, history.space)
+            if row_only:
+                operator = "hyperparameters"
                 break
-            if not tuned:
-                mask = commonality_crossover(rng, mask, archive.mask(b))
-                mask = size_keeping_mutation(rng, mask, rate)
-            if tuned or archive.place(mask) is None:
+            if guided is not None:
+                mask, a, b, operator = guided
                 break
-        row, memory = self._rows.child(
-            rng,
-            history.space,
-            (search.row(history, a), search.row(history, b)),
-            search.note(history, a),
-            always=tuned,
-        )
-        parents = tuple(int(archive.numbers[place]) for place in dict.fromkeys((a, b)))
-        return Proposal(row, mask, operator, parents, {**memory, "after": after})
+            operator = "crossover" if a != b else "mutation"
+            mask = commonality_crossover(rng, mask, archive.mask(b))
+            mask = size_keeping_mutation(rng, mask, rate)
+            if archive.position(mask) is None:
+                break
+        row, note = state.row_and_note(a)
+        row, note = self._child_row(ctx, (row, state.row_and_note(b)[0]), note, always=row_only)
+        parents = tuple(int(archive.numbers[k]) for k in dict.fromkeys((a, b)))
+        note = replace(note, operator=operator, parents=parents, after_chain=after_chain)
+        return Proposal(row, mask, note)
 
-    def _led(
-        self,
-        history: History,
-        search: Search,
-        rng: np.random.Generator,
-        members: Array,
-        *,
-        in_phase_1: bool,
+    def _guided_child(
+        self, ctx: ProposalContext, state: ArchiveState, members: Array, *, in_phase1: bool
     ) -> Child | None:
-        """A child that follows filters and guide, or None where it is left to chance.
+        """Return a child that follows filters and guide, or None to leave it to chance.
 
-        In a phase 1 that is cut short by a small budget less is left to chance.
+        Less is left to chance in a phase 1 that a small budget shortens.
         """
-        table = history.table
+        table = ctx.history.table
         assert table is not None
-        usual = 2 * search.archive.p
-        cut = min(1.0, self._iterations_of_phase_1(search.archive.p) / usual)
-        if rng.random() < _BY_CHANCE * (cut if in_phase_1 else 1.0):
+        shortened = min(1.0, self._n_phase1_iterations(table) / (2 * len(table.free)))
+        if ctx.rng.random() < _UNGUIDED_PROB * (shortened if in_phase1 else 1.0):
             return None
-        predict = search.prediction(
-            history, self._informed(history), self._retrain_every(), before=None, of_all=True
-        )
-        return FilteredChildren(table, predict, self.mutation_rate)(rng, search.archive, members)
+        predict = state.prediction(include_supersets=True)
+        make = FilteredChildren(table, predict, self.settings.mutation_rate)
+        return make(ctx.rng, state.archive, members)
 
-    # ---- inside -------------------------------------------------------------------------------
-
-    def _filtered(self, history: History) -> bool:
-        """Whether filters lead the search."""
-        table = history.table
-        if table is None or table.free_ranks is None or not len(table.free):
-            return False
-        return self.variant != "paper"
-
-    def _informed(self, history: History) -> Guide:
-        """The guide, with what filters say."""
-        assert self._guide is not None
-        ranks = history.table.free_ranks if history.table is not None else None
-        if ranks is None or self.variant == "paper" or not isinstance(self._guide, ForestGuide):
-            return self._guide
-        return replace(self._guide, columns=FilterColumns(ranks))
-
-    def _retrain_every(self) -> int:
-        most = np.inf if self.n_trials is None else max(5, self.n_trials // 10)
-        return int(min(self.retrain_every, most))
-
-    def _iterations_of_phase_1(self, p: int) -> int:
-        if self.first_phase is not None:
-            return self.first_phase
-        usual = 2 * p
-        return usual if self.n_trials is None else int(np.clip(self.n_trials // 8, 2, usual))
-
-    def _reproductive(self, search: Search) -> Array:
-        order = search.eligible()
-        if not len(order):
-            return search.best_first(np.arange(len(search.archive)))[:1]
-        return reproductive_places(
-            order,
-            search.archive.crowding,
-            search.archive.dissimilarity,
-            radius=self.niche_radius,
-            most_similar=self.niche_size,
-        )
-
-    def _elimination(self, history: History) -> Elimination:
-        assert self._guide is not None
-        return Elimination(
-            history,
-            self._rows,
-            guide=self._informed(history),
-            retrain_every=self._retrain_every(),
-            budget=self.budget,
-            block=self.block,
-            slack=self.slack,
-            demote=self.demote,
-            renew=self.renew,
-            merge=self.merge,
-            radius=self.niche_radius,
-            n_conflicts=self.n_conflicts,
-            filtered=self._filtered(history),
-            longest=None if self.n_trials is None else max(5, self.n_trials // 10),
-            tournament_divisor=self.tournament_divisor,
-        )
-
-    def _search(self, history: History) -> Search:
-        table = history.table
-        assert table is not None
-        if len(history) and self.value >= history.values.shape[1]:
-            raise ValueError(
-                f"value is {self.value}, but trials have {history.values.shape[1]} values; "
-                "positions count from 0."
-            )
-        search = self.kept(
-            "search",
-            lambda: Search(len(table.free), table.free_costs, self.value, self.tolerance),
-        )
-        search.update(history)
-        return search
-
-    def _without_masks(self, history: History, rng: np.random.Generator) -> Proposal:
-        """No features to select: children of the better half, and some fresh ones."""
-        if len(history) < self.start_size or rng.random() < _FRESH:
-            row, memory = self._rows.first(rng, history.space)
-            return Proposal(row, None, "random", memory=memory)
+    def _without_masks(self, ctx: ProposalContext) -> Proposal:
+        """Return a child of the better half, or a random row: there are no features to select."""
+        history, rng = ctx.history, ctx.rng
+        if len(history) < self._n_startup_trials() or rng.random() < _RANDOM_PROB:
+            return Proposal(history.space.sample(rng)[0], None, GHGANote("random"))
         ranks = pareto_rank(history.values, history.violations)
         better = np.argsort(ranks, kind="stable")[: -(-len(ranks) // 2)]
         a, b = (int(i) for i in rng.choice(better, 2))
-        row, memory = self._rows.child(
-            rng, history.space, (history.rows[a], history.rows[b]), history.notes[a], always=True
-        )
+        rows = (history.rows[a], history.rows[b])
+        row, note = self._child_row(ctx, rows, history.note(a, GHGANote), always=True)
         parents = tuple(dict.fromkeys((int(history.numbers[a]), int(history.numbers[b]))))
-        return Proposal(row, None, "tuning", parents, memory)
+        return Proposal(row, None, replace(note, operator="hyperparameters", parents=parents))
 
+    def _child_row(
+        self, ctx: ProposalContext, rows: tuple[Array, Array], parent: GHGANote, *, always: bool
+    ) -> tuple[Array, GHGANote]:
+        """Return the row of a child, and a note with its step size and switching probability."""
+        memory = {"step": parent.step_size, "rate": parent.switch_prob}
+        row, changed = self._rows.child(ctx.rng, ctx.history.space, rows, memory, always=always)
+        memory |= changed
+        return row, GHGANote(step_size=memory["step"], switch_prob=memory["rate"])
 
-def _within(name: str, value: Any, low: float, high: float, *, open_low: bool = False) -> Any:
-    inside = low < value <= high if open_low else low <= value <= high
-    if not inside:
-        bounds = f"above {low}" if open_low else f"at least {low}"
-        if high < np.inf:
-            bounds += f" and at most {high}"
-        raise ValueError(f"{name} must be {bounds}, but is {value}.")
-    return value
+    # ---- arguments whose default depends on others --------------------------------------------
+
+    def _n_startup_trials(self) -> int:
+        if self.n_startup_trials is not None:
+            return self.n_startup_trials
+        return 20 if self.n_trials is None else int(np.clip(self.n_trials // 5, 2, 20))
+
+    def _n_phase1_iterations(self, table: FeatureTable) -> int:
+        if self.settings.n_phase1_iterations is not None:
+            return self.settings.n_phase1_iterations
+        usual = 2 * len(table.free)
+        return usual if self.n_trials is None else int(np.clip(self.n_trials // 8, 2, usual))
+
+    def _tenth(self) -> int | None:
+        """Return a tenth of the planned trials, at least 5."""
+        return None if self.n_trials is None else max(5, self.n_trials // 10)
+
+    def _uses_filters(self, table: FeatureTable) -> bool:
+        has_ranks = table.free_ranks is not None and len(table.free) > 0
+        return has_ranks and self.settings.use_filters
+
+    def _new_state(self, ctx: ProposalContext, table: FeatureTable) -> ArchiveState:
+        guide = get_guide(self.guide, self.tolerance)
+        if isinstance(guide, ForestGuide) and self.settings.use_filters:
+            if table.free_ranks is not None:
+                guide = replace(guide, columns=FilterColumns(table.free_ranks))
+        return ArchiveState(
+            table,
+            metric_column(self.metric, ctx.metrics.names),
+            self.tolerance,
+            guide,
+            min(self.settings.retrain_every, self._tenth() or self.settings.retrain_every),
+        )

@@ -48,8 +48,8 @@ SAMPLERS: dict[str, Callable[[], BaseSampler]] = {
     "smsego": lambda: SMSEGOSampler(seed=1),
     "smsego_from_paper": lambda: SMSEGOSampler(surrogate="forest", look_beyond=False, seed=1),
     "ghga": lambda: GHGASampler(n_trials=N_TRIALS, seed=1),
-    "ghga_from_paper": lambda: GHGASampler(
-        variant="paper", n_trials=N_TRIALS, first_phase=5, start_size=8, seed=1
+    "ghga_from_paper": lambda: GHGASampler.from_paper(
+        n_trials=N_TRIALS, n_phase1_iterations=5, n_startup_trials=8, seed=1
     ),
 }
 

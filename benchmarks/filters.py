@@ -16,7 +16,13 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import make_classification
 
-from optuna_mofs.filters import DEFAULT_FILTERS, FILTERS, FilterData, FilterEnsemble
+from optuna_mofs.filters import (
+    DEFAULT_FILTERS,
+    FilterData,
+    FilterEnsemble,
+    filter_names,
+    get_filter,
+)
 
 BARS = {"long": 5.0, "wide": 60.0}
 ENSEMBLE = "**default ensemble**"
@@ -43,7 +49,7 @@ def make_data(kind: str, folder: Path | None, seed: int, quick: bool):
     return X, y, np.arange(planted)
 
 
-def get_measure(kind: str, folder: Path | None, seed: int, quick: bool, n_jobs: int):
+def measure(kind: str, folder: Path | None, seed: int, quick: bool, n_jobs: int):
     """Return seconds (and planted features among the first ones) of every filter."""
     X, y, planted = make_data(kind, folder, seed, quick)
     seconds, found = {}, {}
@@ -51,7 +57,7 @@ def get_measure(kind: str, folder: Path | None, seed: int, quick: bool, n_jobs: 
     data = FilterData(X, y, random_state=seed, n_jobs=n_jobs)
     _ = data.information
     seconds["(sort, bins, counts: shared)"] = time.perf_counter() - start
-    for name, function in FILTERS.items():
+    for name, function in ((name, get_filter(name)) for name in filter_names()):
         if kind == "wide" and name in SLOW:
             continue
         if name in ("jmi", "cmim", "mrmr"):  # each alone, not on pairs another one has counted
@@ -83,7 +89,7 @@ def main() -> None:
     for kind, bar in BARS.items():
         seconds, found = defaultdict(list), defaultdict(list)
         for seed in range(seeds):
-            shape, taken, share = get_measure(
+            shape, taken, share = measure(
                 kind, arguments.data, seed, arguments.quick, arguments.n_jobs
             )
             for name, value in taken.items():

@@ -62,7 +62,7 @@ def table(p: int) -> FeatureTable:
     return FeatureTable(names, filters=tuple("abcde"), ranks=ranks, expected_n_features=8.0)
 
 
-def get_measure(p: int, form: str, sampler: BaseSampler, marks: list[int]) -> list[float]:
+def measure(p: int, form: str, sampler: BaseSampler, marks: list[int]) -> list[float]:
     """Milliseconds in the sampler around each mark (median of 21 trials)."""
     features = table(p)
     useful = np.arange(p) % max(1, p // 10) == 0
@@ -97,7 +97,7 @@ def main() -> None:
                     if name == "NSGAIISampler"
                     else FilterEnsembleNSGA2Sampler(seed=seed)
                 )
-                runs.append(get_measure(p, form, made, marks))
+                runs.append(measure(p, form, made, marks))
             middle = [statistics.median(column) for column in zip(*runs)]
             growth = middle[2] / middle[1]
             rows.append([f"{name}, {form}", p, *(f"{m:.2f}" for m in middle), f"{growth:.2f}"])

@@ -1,6 +1,7 @@
 """Feature filters, their registry, and the ensemble of ranks (Binder et al., 2020).
 
-A filter is a function ``f(X, y) -> scores``, one number per feature, higher is more relevant:
+A filter is a function ``f(X, y) -> scores`` that returns one score per feature, higher is more
+relevant:
 
 >>> from sklearn.datasets import load_iris
 >>> from optuna_mofs.filters import auc
@@ -16,9 +17,9 @@ from optuna_mofs.filters._ensemble import FilterEnsemble, rank_scores
 from optuna_mofs.filters._information import chi2, cmim, information_gain, jmi, mrmr
 from optuna_mofs.filters._registry import (
     DEFAULT_FILTERS,
-    FILTERS,
     filter_names,
     get_filter,
+    register_filter,
     resolve_filters,
 )
 from optuna_mofs.filters._relief import relieff
@@ -35,7 +36,6 @@ from optuna_mofs.filters._univariate import (
 __all__ = [
     "DEFAULT_BINS",
     "DEFAULT_FILTERS",
-    "FILTERS",
     "FilterData",
     "FilterEnsemble",
     "anova_f",
@@ -52,6 +52,7 @@ __all__ = [
     "pearson",
     "random_forest",
     "rank_scores",
+    "register_filter",
     "relieff",
     "resolve_filters",
     "spearman",

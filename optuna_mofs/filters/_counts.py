@@ -1,6 +1,6 @@
-"""Joint counts of a feature with all features and the target, by bits.
+"""Joint counts of a feature with all features and the target, from bit vectors.
 
-Each level of each feature is a bit vector over the samples, samples of one class side by side in
+Each level of each feature is a bit vector over the samples, with the samples of each class in
 words of their own. The joint count of two levels within a class is then the number of ones of an
 AND: one greedy step over 10,935 features and 546 samples reads 3.5 MB and takes milliseconds.
 """
@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 from optuna_mofs._typing import Floats
 
 WORD = 64
-CHUNK = 4096  # features packed at a time
+CHUNK = 4096  # number of features packed at a time
 
 
 class PairInformation:
-    """Information that features, alone and in pairs, share with the target and with each other.
+    """Mutual information of features, alone and in pairs, with the target and with each other.
 
     All values are in nats and estimated by relative frequencies.
 
     Args:
-        codes: Levels from 0 of each entry, features × samples.
-        levels: Number of levels of each feature.
+        codes: Level of each entry, from 0, features × samples.
+        levels: Number of levels per feature.
         classes: Class of each sample, from 0.
     """
 
@@ -38,7 +38,7 @@ class PairInformation:
         p, n = codes.shape
         self._n = n
         self._p = p
-        # With the richest features first, the features that have a level b are a prefix.
+        # Sorted by decreasing number of levels, the features that have a level b are a prefix.
         self._order = np.argsort(-levels, kind="stable")
         self._place = np.argsort(self._order, kind="stable")
         self._levels = levels[self._order]
@@ -63,7 +63,7 @@ class PairInformation:
         self._cache: dict[int, tuple[Floats, Floats]] = {}
 
     def _pack(self, codes: NDArray[np.uint8]) -> list[NDArray[np.uint64]]:
-        """Pack one-hot columns: per class an array of words × columns."""
+        """Pack one-hot columns into one array of words × columns per class."""
         packed = []
         for members in self._members:
             words = -(-len(members) // WORD)
@@ -93,7 +93,7 @@ class PairInformation:
         return np.asarray(values[self._place], dtype=np.float64)
 
     def contingency(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return counts of level × class × feature and the number of levels of each feature."""
+        """Return counts of level × class × feature, and the number of levels per feature."""
         table = np.zeros((len(self._widths) + 1, len(self._members), self._p), dtype=np.int64)
         table[0] = self._zero
         for b, (start, width) in enumerate(zip(self._starts, self._widths), start=1):
@@ -117,7 +117,7 @@ class PairInformation:
             for word, mask in zip(bits, masks):
                 total[1:] += np.bitwise_count(word & mask[:, None])
             total[0] -= total[1:].sum(axis=0)
-            # Level 0 of the other feature is what its further levels leave over.
+            # The count of level 0 of the other feature is the total minus its other levels.
             sizes = np.concatenate([[self._zero[c, s]], self._single[c, own]])
             rest = sizes[:, None] - self._fold(total)
             counts = np.concatenate([rest, total], axis=1)

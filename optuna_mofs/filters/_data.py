@@ -1,4 +1,4 @@
-"""The prepared data that all filters of an ensemble share."""
+"""Data prepared once for all filters of an ensemble."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from optuna_mofs._typing import Floats
-from optuna_mofs.data._target import Task, detect_task, encode_target
+from optuna_mofs._validation import check_choice, check_int, to_array
+from optuna_mofs.data._target import Task, check_target, detect_task
 from optuna_mofs.filters._counts import PairInformation
 from optuna_mofs.filters._discretize import MAX_BINS, bin_columns, bin_vector, sort_columns
 
 DEFAULT_BINS = 5
-BLOCK_ENTRIES = 2_000_000  # dense floats held at a time: 16 MB
+BLOCK_ENTRIES = 2_000_000  # dense floats in memory at a time: 16 MB
 PAIR_BUDGET = 2_000_000
-LEAST_STEPS = 100
+MIN_STEPS = 100
 
 
 class FilterOptions(TypedDict, total=False):
-    """Keyword arguments that every filter takes; see :class:`FilterData`."""
+    """Keyword arguments of every filter; see :class:`FilterData`."""
 
     task: Literal["auto", "classification", "regression"]
     bins: int
@@ -34,24 +35,24 @@ class FilterOptions(TypedDict, total=False):
 
 
 class FilterData:
-    """Data made ready for filters: encoded, checked, and sorted and binned once when first needed.
+    """Data prepared for filters: encoded and checked, and sorted and binned when first needed.
 
-    Every filter takes either ``(X, y)`` or such an object, so that several filters share the work.
+    Every filter accepts either ``(X, y)`` or such an object, so that several filters share it.
 
     Args:
         X: Samples × features: array, DataFrame (also strings, categories, booleans, dates) or
-            scipy sparse matrix. NaN is a bin of its own for filters on bins, and the column's
-            median for the others.
+            scipy sparse matrix. Filters on bins treat NaN as a bin of its own, the others replace
+            it by the column's median.
         y: Labels or numbers, one per sample.
         task: ``"auto"`` decides by :func:`~optuna_mofs.filters.detect_task`.
-        bins: Equal-frequency bins of a column with more than ``2 * bins`` distinct values, and of
-            a regression target. Five leave about ten samples in a cell of two features × two
-            classes at 500 samples.
-        n_steps: Exact greedy steps of JMI, CMIM and mRMR. ``None`` spends about two million pairs
-            of features, yet at least 100 steps: the whole order up to 1,400 features, the first
-            182 features of 10,935.
+        bins: Number of equal-frequency bins of a column with more than ``2 * bins`` distinct
+            values, and of a regression target. With five bins, two classes and 500 samples, a
+            cell of the joint table of two features has ten samples on average.
+        n_steps: Number of exact greedy steps of JMI, CMIM and mRMR. ``None`` evaluates about two
+            million pairs of features, but at least 100 steps: the whole order for up to 1,400
+            features, the first 182 of 10,935 features.
         random_state: Seed of the filters that draw random numbers.
-        n_jobs: Threads or processes of the filters that can use several.
+        n_jobs: Number of threads or processes of the filters that support several.
 
     Example:
         >>> from sklearn.datasets import load_wine
@@ -72,41 +73,32 @@ class FilterData:
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        if task not in ("auto", "classification", "regression"):
-            raise ValueError(
-                f"task must be 'auto', 'classification' or 'regression', got {task!r}"
-            )
-        if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)):
-            raise ValueError(f"bins must be an integer from 2 to {MAX_BINS}, got {bins!r}")
-        if not 2 <= bins <= MAX_BINS:
-            raise ValueError(f"bins must be from 2 to {MAX_BINS}, got {bins}")
-        if n_steps is not None and n_steps < 1:
-            raise ValueError(f"n_steps must be at least 1 or None, got {n_steps}")
+        check_choice("task", task, ("auto", "classification", "regression"))
+        self.bins = check_int("bins", bins, 2, MAX_BINS)
+        self.n_steps = None if n_steps is None else check_int("n_steps", n_steps, 1)
         values, self.nominal = encode_columns(X)
-        labels = encode_target(y)
+        labels = check_target(y)
         self._values = values
         self.n_samples: int = values.shape[0]
         self.n_features: int = values.shape[1]
         if self.n_features == 0:
-            raise ValueError("X has no features (0 columns); a filter needs at least one.")
+            raise ValueError("X has no features (0 columns). A filter needs at least one.")
         if len(labels) != self.n_samples:
             raise ValueError(
-                f"X has {self.n_samples} samples but y has {len(labels)}; they must agree."
+                f"X has {self.n_samples} samples but y has {len(labels)}. They must agree."
             )
         distinct, codes = np.unique(labels, return_inverse=True)
         if len(distinct) < 2:
             raise ValueError(
                 "y has fewer than two different values, so no feature can be more relevant than "
-                "another; check how the samples were chosen."
+                "another. Check how the samples were selected."
             )
         self.task: Task = detect_task(labels) if task == "auto" else task
-        self.bins = int(bins)
-        self.n_steps = n_steps
         self.random_state = random_state
         self.n_jobs = n_jobs
         if self.task == "regression":
             if labels.dtype.kind not in "biuf":
-                raise ValueError(f"a regression target must be numeric, got dtype {labels.dtype}")
+                raise ValueError(f"A regression target must be numeric, got dtype {labels.dtype}.")
             self.y: NDArray[Any] = labels.astype(np.float64)
             self.classes = bin_vector(self.y, self.bins)
         else:
@@ -116,21 +108,21 @@ class FilterData:
 
     @property
     def seed(self) -> int:
-        """A seed for scikit-learn: ``random_state`` itself if it is one, else one drawn of it."""
+        """Return ``random_state`` itself if it is an integer, else an integer drawn from it."""
         if isinstance(self.random_state, (int, np.integer)):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     @property
     def greedy_steps(self) -> int:
-        """Number of exact greedy steps."""
-        steps = self.n_steps or max(LEAST_STEPS, PAIR_BUDGET // self.n_features)
+        """Return the number of exact greedy steps."""
+        steps = self.n_steps or max(MIN_STEPS, PAIR_BUDGET // self.n_features)
         return min(self.n_features, steps)
 
     def indicators(self) -> Floats:
-        """Targets (rows) that a linear filter compares with: the classes, or ``y`` itself.
+        """Return one row per target of a linear filter: class indicators, or ``y`` itself.
 
-        Two classes are told apart by one of them.
+        Two classes need one indicator.
         """
         if self.task == "regression":
             return np.asarray(self.y, dtype=np.float64)[None, :]
@@ -147,7 +139,7 @@ class FilterData:
             yield part, np.ascontiguousarray(block.T)
 
     def blocks(self) -> Iterator[tuple[slice, Floats]]:
-        """Yield dense blocks of features × samples, NaN replaced by the median."""
+        """Yield the columns and dense features × samples of each block, NaN imputed by medians."""
         for part, block in self._raw_blocks():
             yield part, _impute(block)[0]
 
@@ -158,15 +150,15 @@ class FilterData:
     def matrix(self) -> Any:
         """Return samples × features without NaN, sparse if ``X`` was."""
         values = self._values
-        holes = np.isnan(values.data if sparse.issparse(values) else values)
-        if not holes.any():
+        missing = np.isnan(values.data if sparse.issparse(values) else values)
+        if not missing.any():
             return values
         values = values.copy()
         if sparse.issparse(values):
             column = np.repeat(np.arange(self.n_features), np.diff(values.indptr))
-            values.data[holes] = self._medians[column[holes]]
+            values.data[missing] = self._medians[column[missing]]
         else:
-            values[holes] = np.broadcast_to(self._medians, values.shape)[holes]
+            values[missing] = np.broadcast_to(self._medians, values.shape)[missing]
         return values
 
     @cached_property
@@ -183,35 +175,35 @@ class FilterData:
             codes[part], levels[part] = bin_columns(block, in_order, self.bins, self.nominal[part])
             ranks[part] = in_order.ranks
             discrete[part] |= in_order.distinct <= 2 * self.bins
-            holed = np.flatnonzero(in_order.n_valid < self.n_samples)
-            if len(holed):
-                filled = sort_columns(_impute(block[holed])[0])
-                ranks[part.start + holed] = filled.ranks
+            incomplete = np.flatnonzero(in_order.n_valid < self.n_samples)
+            if len(incomplete):
+                imputed = sort_columns(_impute(block[incomplete])[0])
+                ranks[part.start + incomplete] = imputed.ranks
         return codes, levels, ranks, discrete
 
     @property
     def codes(self) -> NDArray[np.uint8]:
-        """Bin of each entry, features × samples."""
+        """Return the bin of each entry, features × samples."""
         return self._sorted[0]
 
     @property
     def levels(self) -> NDArray[np.int64]:
-        """Number of bins of each feature."""
+        """Return the number of bins per feature."""
         return self._sorted[1]
 
     @property
     def ranks(self) -> NDArray[np.float32]:
-        """Average ranks from 0 of the imputed columns, features × samples."""
+        """Return average ranks from 0 of the imputed columns, features × samples."""
         return self._sorted[2]
 
     @property
     def discrete(self) -> NDArray[np.bool_]:
-        """Features that are nominal or have few distinct values."""
+        """Return which features are nominal or have few distinct values."""
         return self._sorted[3]
 
     @cached_property
     def information(self) -> PairInformation:
-        """Joint counts with the (binned) target."""
+        """Return the joint counts with the (binned) target."""
         return PairInformation(self.codes, self.levels, self.classes)
 
     @cached_property
@@ -220,7 +212,7 @@ class FilterData:
         return np.concatenate(same)
 
     def finish(self, scores: Any) -> Floats:
-        """Give features that are constant, or that a filter could not score, the lowest score."""
+        """Assign the lowest score to features that are constant or have no score (NaN)."""
         result: Floats = np.array(scores, dtype=np.float64)
         bad = np.isnan(result) | self._constant
         result[bad] = 0.0 if bad.all() else result[~bad].min()
@@ -228,51 +220,51 @@ class FilterData:
 
 
 def _impute(block: Floats) -> tuple[Floats, Floats]:
-    """Replace NaN of each row by its median (0 if it has no value); return the medians too."""
+    """Replace NaN in each row by its median (0 if it has no value); return the medians too."""
     medians = np.zeros(len(block))
-    holes = np.isnan(block)
-    rows = np.flatnonzero(holes.any(axis=1))
+    missing = np.isnan(block)
+    rows = np.flatnonzero(missing.any(axis=1))
     if len(rows):
         block = block.copy()
         for row in rows:
-            seen = block[row, ~holes[row]]
-            medians[row] = np.median(seen) if len(seen) else 0.0
-            block[row, holes[row]] = medians[row]
+            present = block[row, ~missing[row]]
+            medians[row] = np.median(present) if len(present) else 0.0
+            block[row, missing[row]] = medians[row]
     return block, medians
 
 
 def prepare(X: Any, y: Any, options: FilterOptions) -> FilterData:
-    """Return ``X`` itself if it is prepared already."""
+    """Return ``X`` if it is already prepared, else prepare it."""
     if isinstance(X, FilterData):
         if y is not None or options:
-            raise ValueError("FilterData carries y and the options; give it alone.")
+            raise ValueError("FilterData includes y and the options. Pass it alone.")
         return X
     return FilterData(X, y, **options)
 
 
 def encode_columns(X: Any) -> tuple[Any, NDArray[np.bool_]]:
-    """Turn ``X`` into a float array (or a sparse CSC matrix) and say which columns are nominal.
+    """Return ``X`` as a float array (or a sparse CSC matrix), and which columns are nominal.
 
     Strings and categories become the position of their level among the sorted (or declared)
-    levels, dates become numbers, missing entries of any kind become NaN. Ordered categories are
-    not nominal: their codes have a meaning.
+    levels, dates become numbers, missing and masked entries become NaN. Ordered categories are
+    not nominal, because their codes are ordered too.
     """
     if sparse.issparse(X):
         values = sparse.csc_array(X, dtype=np.float64)
-        _refuse_infinity(values.data)
+        _check_finite(values.data)
         return values, np.zeros(values.shape[1], dtype=bool)
     if not isinstance(X, pd.DataFrame):
-        array = np.asarray(X)
+        array = to_array(X) if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
         if array.ndim != 2:
             raise ValueError(
                 f"X must have two dimensions (samples × features), got shape {array.shape}. "
-                "A single feature is given as X.reshape(-1, 1)."
+                "Pass a single feature as X.reshape(-1, 1)."
             )
         if array.dtype.kind == "c":
-            raise ValueError("X holds complex numbers; give their real and imaginary parts.")
+            raise ValueError("X has complex numbers. Pass their real and imaginary parts.")
         if array.dtype.kind in "biuf":
             values = array.astype(np.float64, copy=False)
-            _refuse_infinity(values)
+            _check_finite(values)
             return values, np.zeros(array.shape[1], dtype=bool)
         X = pd.DataFrame(array).infer_objects()
     frame = cast(pd.DataFrame, X)
@@ -283,7 +275,7 @@ def encode_columns(X: Any) -> tuple[Any, NDArray[np.bool_]]:
         values = np.empty(frame.shape, dtype=np.float64)
         for k in range(frame.shape[1]):
             values[:, k], nominal[k] = _encode_series(frame.iloc[:, k])
-    _refuse_infinity(values)
+    _check_finite(values)
     return values, nominal
 
 
@@ -302,9 +294,9 @@ def _encode_series(column: pd.Series[Any]) -> tuple[NDArray[np.float64], bool]:
     return np.where(codes < 0, np.nan, codes), True
 
 
-def _refuse_infinity(values: NDArray[np.float64]) -> None:
-    # A sum is enough to notice infinity; only then is every entry looked at.
+def _check_finite(values: NDArray[np.float64]) -> None:
+    # The sum is finite unless an entry is infinite or NaN or the sum overflows.
     with np.errstate(invalid="ignore", over="ignore"):
         suspicious = not np.isfinite(values.sum())
     if suspicious and np.isinf(values).any():
-        raise ValueError("X holds infinity; replace it by NaN or by a large number.")
+        raise ValueError("X has infinite values. Replace them by NaN or by large numbers.")

@@ -1,4 +1,4 @@
-"""One sort of every column, from which ranks and bins of all filters are taken."""
+"""Ranks and bins of all columns, from one sort."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-MAX_BINS = 100  # two levels per bin and one for NaN still fit into a byte
+MAX_BINS = 100  # two levels per bin and one for NaN fit into a byte
 
 
 class SortedColumns(NamedTuple):
-    """What one sort of a block of columns (features × samples) tells.
+    """Results of one sort of a block of columns (features × samples).
 
     Attributes:
-        ranks: Average ranks from 0, NaN ranked last (and meaningless there).
-        dense: Number of distinct smaller values, NaN not meaningful.
-        n_valid: Values that are not NaN, per column.
-        distinct: Distinct values that are not NaN, per column.
+        ranks: Average ranks from 0; NaN is ranked last, and its ranks have no meaning.
+        dense: Number of distinct smaller values; no meaning for NaN.
+        n_valid: Number of values that are not NaN, per column.
+        distinct: Number of distinct values that are not NaN, per column.
     """
 
     ranks: NDArray[np.float64]
@@ -27,7 +27,7 @@ class SortedColumns(NamedTuple):
 
 
 def sort_columns(block: NDArray[np.float64]) -> SortedColumns:
-    """Rank each row of ``block`` (one feature a row), ties averaged."""
+    """Rank each row of ``block`` (one feature per row), ties averaged."""
     m, n = block.shape
     order = np.argsort(block, axis=1)
     ordered = np.take_along_axis(block, order, axis=1)
@@ -60,24 +60,24 @@ def bin_columns(
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Discretize each row of ``block`` into equal-frequency bins.
 
-    A column with at most ``2 * bins`` distinct values keeps them. Tied values always share a bin:
-    the bin is taken at the middle of the tie, so that a heavy value at either end of the range
-    stays apart from the rest. A nominal column with more levels keeps the most frequent ones and
-    puts the others together. NaN is a level of its own.
+    A column with at most ``2 * bins`` distinct values keeps them. Tied values always share a bin,
+    that of the middle of the tie, so that a frequent value at either end of the range has a bin of
+    its own. A nominal column with more levels keeps the most frequent ones and merges the others.
+    NaN is a level of its own.
 
     Args:
-        block: Features × samples, may hold NaN.
+        block: Features × samples, NaN allowed.
         in_order: :func:`sort_columns` of the same block.
         bins: Number of bins.
         nominal: Which features have values without an order.
 
     Returns:
-        Codes of shape features × samples and the number of levels of each feature.
+        Codes of shape features × samples, and the number of levels per feature.
     """
     keep = 2 * bins
     few = in_order.distinct <= keep
     middle = (in_order.ranks + 0.5) / np.maximum(in_order.n_valid, 1)[:, None]
-    binned = np.minimum(middle * bins, bins - 1)  # NaN are ranked past the end
+    binned = np.minimum(middle * bins, bins - 1)  # NaN is ranked after the last bin
     codes = np.where(few[:, None], np.minimum(in_order.dense, keep), binned).astype(np.uint8)
     levels = np.where(few, in_order.distinct, bins)
     if nominal is not None:
@@ -87,14 +87,14 @@ def bin_columns(
             code_of[np.argsort(-count, kind="stable")[: keep - 1]] = np.arange(keep - 1)
             codes[k] = code_of[in_order.dense[k]]
             levels[k] = keep
-    holes = np.isnan(block)
-    codes[holes] = np.broadcast_to(levels[:, None], block.shape)[holes]
-    levels = levels + holes.any(axis=1)
+    missing = np.isnan(block)
+    codes[missing] = np.broadcast_to(levels[:, None], block.shape)[missing]
+    levels = levels + missing.any(axis=1)
     return codes, levels
 
 
 def bin_vector(values: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
-    """Discretize one vector without NaN, with codes 0, 1, … that all occur.
+    """Discretize one vector without NaN into codes 0, 1, … without gaps.
 
     Example:
         >>> import numpy as np

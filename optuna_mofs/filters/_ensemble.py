@@ -1,7 +1,8 @@
-"""Several filters on one data set: rank matrix and weighted aggregate."""
+"""Ranks of several filters on one data set, and their weighted mean."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,20 +15,25 @@ from sklearn.utils.validation import check_is_fitted
 
 from optuna_mofs._typing import Floats
 from optuna_mofs.filters._data import DEFAULT_BINS, FilterData
-from optuna_mofs.filters._registry import DEFAULT_FILTERS, FilterSpec, resolve_filters, shares_data
+from optuna_mofs.filters._registry import (
+    DEFAULT_FILTERS,
+    FilterSpec,
+    resolve_filters,
+    takes_filter_data,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SIGNIFICANT_DIGITS = 12
+N_DIGITS = 12  # scores that agree to this many significant digits are tied
 
 
 def rank_scores(scores: ArrayLike) -> Floats:
     """Turn scores into equidistant ranks from 0 to 1, where 1 is the most relevant.
 
     Ties get the mean of their ranks, so scores that are all equal become 0.5; a single feature has
-    rank 1. Scores equal to 12 significant digits are tied: copies of a feature should not be told
-    apart by the last bit of a sum. NaN is the least relevant.
+    rank 1. Scores equal to 12 significant digits are tied, so that copies of a feature do not
+    differ by the last bit of a sum. NaN is the least relevant.
 
     Args:
         scores: One vector of scores, or several as rows.
@@ -47,24 +53,25 @@ def rank_scores(scores: ArrayLike) -> Floats:
 def _round_significant(values: Floats) -> Floats:
     plain = np.isfinite(values) & (np.abs(values) > np.finfo(float).tiny)
     fraction, exponent = np.frexp(np.where(plain, values, 1.0))
-    fraction = np.round(fraction, SIGNIFICANT_DIGITS)
+    fraction = np.round(fraction, N_DIGITS)
     return np.where(plain, np.ldexp(fraction, exponent), values)
 
 
 class FilterEnsemble(BaseEstimator):  # type: ignore[misc]
     """An ensemble of feature filters (Binder et al., 2020, Section 4.2).
 
-    Every filter scores every feature; the scores become ranks that are equidistant in [0, 1]. A
-    weight vector then gives each feature one number, the weighted mean of its ranks (eq. 1).
+    Every filter scores every feature; the scores become ranks that are equidistant in [0, 1]. With
+    a weight per filter, the score of a feature is the weighted mean of its ranks (eq. 1).
 
     Args:
         filters: Names (see :func:`~optuna_mofs.filters.filter_names`), functions
-            ``f(X, y) -> p scores`` (higher is more relevant; they get ``X`` and ``y`` as given to
-            ``fit``) or pairs ``(name, function)``.
+            ``f(X, y) -> p scores`` (higher is more relevant; they are called with ``X`` and ``y``
+            as given to ``fit``, or with prepared data if they are registered by
+            :func:`~optuna_mofs.filters.register_filter`), or pairs ``(name, function)``.
         task: ``"classification"``, ``"regression"``, or ``"auto"`` to decide by ``y``.
-        bins: Bins of the filters that discretize.
+        bins: Number of bins of the filters that discretize.
         random_state: Seed of the filters that draw random numbers.
-        n_jobs: Threads or processes of the filters that can use several.
+        n_jobs: Number of threads or processes of the filters that support several.
 
     Attributes:
         names_: Names of the M filters.
@@ -73,7 +80,7 @@ class FilterEnsemble(BaseEstimator):  # type: ignore[misc]
         features_: Names of the p features: columns of a DataFrame, else ``x0``, ``x1``, …
         n_features_in_: Number of columns of ``X``.
         feature_names_in_: Column names, if ``X`` is a DataFrame whose names are all strings.
-        task_: The task as decided.
+        task_: The task, ``"auto"`` resolved.
 
     Example:
         >>> from sklearn.datasets import load_breast_cancer
@@ -110,9 +117,9 @@ class FilterEnsemble(BaseEstimator):  # type: ignore[misc]
         Args:
             X: Samples × columns: array, DataFrame or sparse matrix.
             y: Labels or numbers, one per sample.
-            feature_groups: Columns that count as one feature, for example a one-hot encoded category: one
-                sequence of column numbers per feature. A feature scores, in each filter, like the
-                best of its columns. Columns in no group are left out.
+            feature_groups: One sequence of column numbers per feature, where several columns are
+                one feature, such as a one-hot encoded category. In each filter, a feature has the
+                score of its best column. Columns in no group are left out.
         """
         resolved = resolve_filters(self.filters)
         seed = self.random_state
@@ -125,7 +132,7 @@ class FilterEnsemble(BaseEstimator):  # type: ignore[misc]
         columns = None if feature_groups is None else _check_groups(feature_groups, p)
         scores = np.empty((len(resolved), p))
         for row, (name, function) in enumerate(resolved):
-            result = function(data) if shares_data(function) else function(X, y)
+            result = function(data) if takes_filter_data(function) else function(X, y)
             scores[row] = _check_scores(name, result, p)
         names = getattr(X, "columns", None)
         self.n_features_in_ = p
@@ -158,25 +165,27 @@ class FilterEnsemble(BaseEstimator):  # type: ignore[misc]
         if w.shape != (m,):
             raise ValueError(
                 f"weights must hold one number per filter ({', '.join(self.names_)}), "
-                f"that is {m}; got shape {w.shape}"
+                f"that is {m}, got shape {w.shape}."
             )
         if not np.isfinite(w).all() or (w < 0).any():
-            raise ValueError(f"weights must be finite and not negative, got {w.tolist()}")
+            raise ValueError(f"weights must be finite and not negative, got {w.tolist()}.")
         if w.max() == 0:
-            raise ValueError("weights are all zero; at least one filter needs a positive weight")
-        w = w / w.max()  # first, so that the sum of huge weights is finite
+            raise ValueError(
+                "weights must not all be zero. Give at least one filter a positive weight."
+            )
+        w = w / w.max()  # so that the sum of huge weights is finite
         total: Floats = (w / w.sum()) @ self.ranks_
         return total
 
     def to_frame(self, weights: ArrayLike | None = None) -> pd.DataFrame:
-        """Return the ranks as a table of features × filters, most relevant on average first.
+        """Return the ranks as a table of features × filters, the highest mean rank first.
 
         Args:
-            weights: Weights of :meth:`aggregate` to order by.
+            weights: Weights of the mean, as in :meth:`aggregate`.
         """
         import pandas as pd
 
-        mean = np.round(self.aggregate(weights), SIGNIFICANT_DIGITS)
+        mean = np.round(self.aggregate(weights), N_DIGITS)
         order = np.argsort(-mean, kind="stable")
         return pd.DataFrame(
             self.ranks_[:, order].T,
@@ -189,10 +198,10 @@ def _check_scores(name: str, result: Any, p: int) -> Floats:
     scores = np.asarray(result, dtype=np.float64)
     if scores.shape != (p,):
         raise ValueError(
-            f"filter {name!r} returned shape {scores.shape}; it must return one score for each of "
-            f"the {p} columns"
+            f"Filter {name!r} must return one score for each of the {p} columns, "
+            f"got shape {scores.shape}."
         )
-    # NaN would win in a maximum over a group.
+    # The maximum over a group that has a NaN would be NaN.
     return np.where(np.isnan(scores), -np.inf, scores)
 
 
@@ -200,42 +209,36 @@ def _check_groups(groups: Sequence[ArrayLike], p: int) -> list[NDArray[np.int64]
     columns = [np.atleast_1d(np.asarray(group)) for group in groups]
     if not columns:
         raise ValueError(
-            "feature_groups is empty; give one sequence of column numbers per feature"
+            "feature_groups must not be empty. Pass one sequence of column numbers per feature."
         )
     for k, group in enumerate(columns):
         if group.ndim != 1 or len(group) == 0 or group.dtype.kind not in "iu":
             raise ValueError(
-                f"feature_groups[{k}] must hold at least one column number, got {groups[k]!r}"
+                f"feature_groups[{k}] must have at least one column number, got {groups[k]!r}."
             )
     every = np.concatenate(columns)
     if every.min() < 0 or every.max() >= p:
         raise ValueError(
-            f"feature_groups hold columns {every.min()} to {every.max()}, X has 0 to {p - 1}"
+            f"feature_groups must have columns from 0 to {p - 1}, "
+            f"got {every.min()} to {every.max()}."
         )
     if len(np.unique(every)) < len(every):
-        raise ValueError("feature_groups must not share columns, nor hold a column twice")
+        raise ValueError("feature_groups must not share columns, nor have a column twice.")
     return [group.astype(np.int64) for group in columns]
 
 
 def _group_labels(columns: list[NDArray[np.int64]], names: list[Any]) -> list[Any]:
-    """Name a group by its column, or by what the names of its columns start with."""
+    """Return the name of a single column, or the common prefix of the names of several."""
     labels: list[Any] = []
     for k, group in enumerate(columns):
         if len(group) == 1:
             labels.append(names[group[0]])
             continue
-        prefix = _common_start([str(names[column]) for column in group])
+        words = [str(names[column]) for column in group]
+        prefix = os.path.commonprefix(words)  # noqa: RUF071 - letters, not components of a path
         labels.append(prefix.rstrip("_=. :-") or f"group{k}")
     if len(set(labels)) < len(labels):
         labels = [
             label if labels.count(label) == 1 else f"{label}#{k}" for k, label in enumerate(labels)
         ]
     return labels
-
-
-def _common_start(words: list[str]) -> str:
-    low, high = min(words), max(words)
-    for k, letter in enumerate(low):
-        if letter != high[k]:
-            return low[:k]
-    return low

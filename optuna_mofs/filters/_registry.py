@@ -3,50 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-from optuna_mofs._validation import did_you_mean
-from optuna_mofs.filters._information import chi2, cmim, information_gain, jmi, mrmr
-from optuna_mofs.filters._relief import relieff
-from optuna_mofs.filters._univariate import (
-    anova_f,
-    auc,
-    mutual_information,
-    pearson,
-    random_forest,
-    spearman,
-    variance,
-)
+from optuna_mofs._validation import check_choice
 
 FilterFunction = Callable[..., Any]
 FilterSpec = str | FilterFunction | tuple[str, FilterFunction]
-
-_BUILT_IN: tuple[FilterFunction, ...] = (
-    information_gain,
-    random_forest,
-    jmi,
-    cmim,
-    auc,
-    anova_f,
-    mutual_information,
-    mrmr,
-    chi2,
-    variance,
-    pearson,
-    spearman,
-    relieff,
-)
-
-FILTERS: dict[str, FilterFunction] = {f.__name__: f for f in _BUILT_IN}
-
-
-"""All filters by name; a function ``f(X, y) -> scores`` of your own may be added."""
-
+F = TypeVar("F", bound=FilterFunction)
 
 DEFAULT_FILTERS: tuple[str, ...] = ("information_gain", "random_forest", "jmi", "cmim", "auc")
-
-
 """The five filters of Binder et al. (2020)."""
+
+_FILTERS: dict[str, FilterFunction] = {}
+_SHARING: list[FilterFunction] = []  # filters that take FilterData
+
+
+def register_filter(function: F, *, shares_data: bool = True) -> F:
+    """Make a filter available under the name of its function; usable as a decorator.
+
+    A filter returns one score per column, higher is more relevant.
+
+    Args:
+        function: Called as ``f(data)`` with one :class:`~optuna_mofs.filters.FilterData`, whose
+            encoded, sorted and binned columns all filters of an ensemble share.
+        shares_data: False if it is to be called as ``f(X, y)`` instead, with what the user gave.
+            Such a function need not be registered: an ensemble takes it as it is.
+
+    Example:
+        >>> @register_filter
+        ... def n_bins(data):
+        ...     return data.levels
+        >>> from optuna_mofs.filters import FilterEnsemble
+        >>> FilterEnsemble(["n_bins"]).fit([[0, 0], [0, 1], [1, 2]], [0, 1, 1]).scores_.tolist()
+        [[2.0, 3.0]]
+        >>> del _FILTERS["n_bins"]
+    """
+    _FILTERS[function.__name__] = function
+    if shares_data:
+        _SHARING.append(function)
+    return function
 
 
 def filter_names() -> list[str]:
@@ -54,14 +49,9 @@ def filter_names() -> list[str]:
 
     Example:
         >>> filter_names()[:5]
-        ['information_gain', 'random_forest', 'jmi', 'cmim', 'auc']
+        ['anova_f', 'auc', 'chi2', 'cmim', 'information_gain']
     """
-    return list(FILTERS)
-
-
-def shares_data(function: FilterFunction) -> bool:
-    """Tell whether a filter takes :class:`~optuna_mofs.filters.FilterData` in place of X and y."""
-    return any(function is known for known in _BUILT_IN)
+    return sorted(_FILTERS)
 
 
 def get_filter(name: str) -> FilterFunction:
@@ -70,10 +60,12 @@ def get_filter(name: str) -> FilterFunction:
     Raises:
         ValueError: If there is none; the message lists the names and the closest one.
     """
-    if name in FILTERS:
-        return FILTERS[name]
-    guess = did_you_mean(name, FILTERS)
-    raise ValueError(f"unknown filter {name!r}.{guess} Known filters: {', '.join(FILTERS)}.")
+    return _FILTERS[check_choice("filter", name, filter_names())]
+
+
+def takes_filter_data(function: FilterFunction) -> bool:
+    """Return whether a filter takes :class:`~optuna_mofs.filters.FilterData` in place of X, y."""
+    return any(function is known for known in _SHARING)
 
 
 def resolve_filters(
@@ -84,13 +76,15 @@ def resolve_filters(
         filters = [filters]
     resolved = [_resolve(entry) for entry in filters]
     if not resolved:
-        raise ValueError(f"filters is empty; choose at least one of {', '.join(FILTERS)}.")
-    names = [name for name, _ in resolved]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
         raise ValueError(
-            f"filter name(s) used twice: {', '.join(twice)}. "
-            "Give a function of your own as a pair (name, function)."
+            f"filters must not be empty. Choose at least one of {', '.join(filter_names())}."
+        )
+    names = [name for name, _ in resolved]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(
+            f"Names of filters must be unique, got {', '.join(repeated)} more than once. "
+            "Pass a function of your own as a pair (name, function)."
         )
     return resolved
 
@@ -104,5 +98,5 @@ def _resolve(entry: Any) -> tuple[str, FilterFunction]:
     elif callable(entry):
         return getattr(entry, "__name__", type(entry).__name__), entry
     raise ValueError(
-        f"a filter is a name, a function f(X, y) or a pair (name, function), got {entry!r}"
+        f"A filter must be a name, a function f(X, y) or a pair (name, function), got {entry!r}."
     )

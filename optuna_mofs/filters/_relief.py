@@ -1,4 +1,4 @@
-"""ReliefF: features that tell near samples of different classes apart."""
+"""ReliefF: features that distinguish near samples of different classes."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from scipy.spatial.distance import pdist, squareform
 
 from optuna_mofs._typing import Floats
 from optuna_mofs.filters._data import FilterData, FilterOptions, prepare
+from optuna_mofs.filters._registry import register_filter
 
 N_NEIGHBORS = 10
 MAX_SAMPLES = 1000
 
 
+@register_filter
 def relieff(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
-    """ReliefF, or RReliefF for regression (Robnik-Šikonja and Kononenko, 2003).
+    """Score by ReliefF, or RReliefF for regression (Robnik-Šikonja and Kononenko, 2003).
 
     A feature gains where near samples of another class (or with another target value) differ in it
-    and loses where near samples of the same class do. Ten neighbors of each class, Manhattan
-    distance of the features scaled to [0, 1]; nominal features differ by 0 or 1. At most 1000
-    drawn samples are used: time and memory grow with their square.
+    and loses where near samples of the same class do. There are ten neighbors per class, by the
+    Manhattan distance of features scaled to [0, 1]; nominal features differ by 0 or 1. At most
+    1000 random samples are used, because time and memory grow with their square.
 
     Example:
         >>> X = [[k % 2, k % 3, k // 4] for k in range(24)]
@@ -41,8 +43,8 @@ def relieff(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
     if nominal.any():
         distance += squareform(pdist(scaled[:, nominal], "hamming")) * nominal.sum()
     np.fill_diagonal(distance, np.inf)
-    weigh = _regression_weights if data.task == "regression" else _class_weights
-    return data.finish(weigh(scaled, nominal, distance, data.y[rows]))
+    weights = _regression_weights if data.task == "regression" else _class_weights
+    return data.finish(weights(scaled, nominal, distance, data.y[rows]))
 
 
 def _class_weights(
@@ -71,18 +73,18 @@ def _regression_weights(
     n = len(y)
     target = (y / 2 - y.min() / 2) / max(y.max() / 2 - y.min() / 2, np.finfo(float).tiny)
     k = min(N_NEIGHBORS, n - 1)
-    everyone = np.arange(n)
+    everything = np.arange(n)
     in_target = 0.0
     in_feature = np.zeros(scaled.shape[1])
     in_both = np.zeros(scaled.shape[1])
     for i in range(n):
-        near = _nearest(distance[i], everyone, k)
+        near = _nearest(distance[i], everything, k)
         apart = np.abs(target[near] - target[i]) / k
         difference = _differences(scaled, nominal, i, near)
         in_target += float(apart.sum())
         in_feature += difference.sum(axis=0) / k
         in_both += apart @ difference
-    # A target that never (or always) differs among neighbors says nothing: both parts are 0 then.
+    # Both parts are 0 if the target never (or always) differs among neighbors.
     apart_part = in_both / max(in_target, np.finfo(float).tiny)
     alike_part = (in_feature - in_both) / max(n - in_target, np.finfo(float).tiny)
     return np.asarray(apart_part - alike_part)

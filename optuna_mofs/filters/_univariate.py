@@ -10,15 +10,21 @@ from sklearn.feature_selection import mutual_info_classif, mutual_info_regressio
 
 from optuna_mofs._typing import Floats
 from optuna_mofs.filters._data import FilterOptions, prepare
+from optuna_mofs.filters._registry import register_filter
 
-PERFECT = 1.0 - 1e-12
+PERFECT = 1.0 - 1e-12  # explained share of variance that counts as 1
+N_TREES = 200
+MAX_TREE_SAMPLES = 600
+MIN_LEAF = 5
+N_CUTS = 32
 
 
+@register_filter
 def auc(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
-    """Area under the ROC curve of the feature alone, in either direction: ``max(AUC, 1 - AUC)``.
+    """Score by the area under the ROC curve in either direction: ``max(AUC, 1 - AUC)``.
 
-    Several classes: mean over one class against the rest. Regression: samples above the median of
-    the target against the others.
+    With several classes, return the mean over one class against the rest; for regression, compare
+    samples above the median of the target with the others.
 
     Example:
         >>> auc([[3, 1], [2, 2], [1, 1], [0, 2]], [0, 0, 1, 1]).tolist()
@@ -41,8 +47,9 @@ def auc(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
     return data.finish(scores)
 
 
+@register_filter
 def anova_f(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
-    """F statistic of the feature between classes; of its linear regression for a numeric target.
+    """Score by the F statistic between classes, or of the linear regression on a numeric target.
 
     A feature that explains the target completely scores infinity.
     """
@@ -64,14 +71,16 @@ def anova_f(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
     return data.finish(scores)
 
 
+@register_filter
 def pearson(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
-    """Absolute correlation with the target; classes: mean over the indicators of the classes."""
+    """Score by the absolute correlation with the target, or its mean over class indicators."""
     data = prepare(X, y, options)
     return data.finish(np.abs(_correlations(data, data.indicators())).mean(axis=1))
 
 
+@register_filter
 def spearman(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
-    """Absolute rank correlation with the target; classes as in :func:`pearson`."""
+    """Score by the absolute rank correlation with the target; classes as in :func:`pearson`."""
     data = prepare(X, y, options)
     targets = data.indicators()
     if data.task == "regression":
@@ -85,21 +94,23 @@ def spearman(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
     return data.finish(scores)
 
 
+@register_filter
 def variance(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
-    """Variance of the feature as it is; the target plays no part, the unit of the feature does."""
+    """Score by the variance, which ignores the target and depends on the unit of the feature."""
     data = prepare(X, y, options)
     scores = np.empty(data.n_features)
-    with np.errstate(over="ignore"):  # beyond 1e154 the variance is infinite
+    with np.errstate(over="ignore"):  # infinite variance above 1e154
         for part, block in data.blocks():
             scores[part] = block.var(axis=1)
     return data.finish(scores)
 
 
+@register_filter
 def mutual_information(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
-    """Mutual information by nearest neighbors, without bins (Kraskov et al., 2004; Ross, 2014).
+    """Score by mutual information from nearest neighbors (Kraskov et al., 2004; Ross, 2014).
 
-    Features with few distinct values are taken as discrete. Some milliseconds per feature: slower
-    than :func:`information_gain` by far.
+    It needs no bins; features with few distinct values are treated as discrete. It takes some
+    milliseconds per feature, far more than :func:`information_gain`.
     """
     data = prepare(X, y, options)
     score = mutual_info_regression if data.task == "regression" else mutual_info_classif
@@ -129,13 +140,13 @@ def _correlations(data: Any, targets: Floats) -> Floats:
 def _unit_rows(block: Floats) -> Floats:
     """Center each row and scale it to length one; a constant row becomes zero."""
     constant = block.max(axis=1) == block.min(axis=1)
-    half = block / 2.0  # so that the distance of two huge numbers is still finite
-    centred = half - half.mean(axis=1, keepdims=True)
-    centred[constant] = 0.0
-    largest = np.abs(centred).max(axis=1, keepdims=True)
-    centred /= np.where(largest > 0, largest, 1.0)
-    length = np.sqrt((centred**2).sum(axis=1, keepdims=True))
-    unit: Floats = centred / np.where(length > 0, length, 1.0)
+    half = block / 2.0  # so that the difference of two huge numbers is still finite
+    centered = half - half.mean(axis=1, keepdims=True)
+    centered[constant] = 0.0
+    largest = np.abs(centered).max(axis=1, keepdims=True)
+    centered /= np.where(largest > 0, largest, 1.0)
+    length = np.sqrt((centered**2).sum(axis=1, keepdims=True))
+    unit: Floats = centered / np.where(length > 0, length, 1.0)
     return unit
 
 
@@ -143,30 +154,25 @@ def _parts(p: int, width: int = 2048) -> list[slice]:
     return [slice(lo, min(lo + width, p)) for lo in range(0, p, width)]
 
 
-N_TREES = 200
-TREE_SAMPLES = 600
-LEAF = 5
-CUTS = 32
-
-
+@register_filter
 def random_forest(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
-    """Impurity importance in a random forest of 200 trees.
+    """Score by the impurity importance in a random forest of 200 trees.
 
-    Each tree sees at most 600 drawn samples, leaves hold at least five, and splits try √p features
-    at 32 equal-frequency cuts, so the cost grows slowly with the data. ``random_state`` fixes the
-    result whatever ``n_jobs`` is.
+    Each tree is fitted to at most 600 random samples, leaves hold at least five, and splits try √p
+    features at 32 equal-frequency cuts, so the cost grows slowly with the data. The result depends
+    on ``random_state`` but not on ``n_jobs``.
     """
     data = prepare(X, y, options)
     model = RandomForestRegressor if data.task == "regression" else RandomForestClassifier
-    # Trees only ask for order, so ranks serve them as well as values: they are there already and
-    # need no care for numbers too large for single precision. Ties sort faster.
+    # Trees depend on the order of values only. Ranks are computed already and fit into single
+    # precision however large the values are. Ties sort faster.
     values = data.ranks.T
-    if data.n_samples > 2 * CUTS:
-        values = np.floor(values * np.float32(CUTS / data.n_samples))
+    if data.n_samples > 2 * N_CUTS:
+        values = np.floor(values * np.float32(N_CUTS / data.n_samples))
     forest = model(
         n_estimators=N_TREES,
-        max_samples=TREE_SAMPLES if data.n_samples > TREE_SAMPLES else None,
-        min_samples_leaf=LEAF if data.n_samples >= 10 * LEAF else 1,
+        max_samples=MAX_TREE_SAMPLES if data.n_samples > MAX_TREE_SAMPLES else None,
+        min_samples_leaf=MIN_LEAF if data.n_samples >= 10 * MIN_LEAF else 1,
         max_features="sqrt",
         random_state=data.seed,
         n_jobs=data.n_jobs,

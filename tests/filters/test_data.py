@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from optuna_mofs.data._target import detect_task, encode_target
-from optuna_mofs.filters import FILTERS, FilterData, filter_names, jmi, rank_scores
+from optuna_mofs.data._target import check_target, detect_task
+from optuna_mofs.filters import FilterData, filter_names, get_filter, jmi, rank_scores
 from optuna_mofs.filters._data import encode_columns
 
 EVERY = pytest.mark.parametrize("name", filter_names())
@@ -41,7 +41,7 @@ def no_warnings():
 def test_signal_ranks_first_in_every_task(name, task):
     X, y = make(task)
     before = X.copy()
-    scores = FILTERS[name](X, y, random_state=0)
+    scores = get_filter(name)(X, y, random_state=0)
     assert scores.dtype == np.float64
     assert scores.shape == (6,)
     assert scores.argmax() == 2
@@ -57,7 +57,7 @@ def test_awkward_columns(name, task):
     X[:, 3] = np.nan
     X[:, 4] = X[:, 2]
     X[:, 5] = X[:, 5] > 0
-    scores = FILTERS[name](X, y, random_state=0)
+    scores = get_filter(name)(X, y, random_state=0)
     assert not np.isnan(scores).any()
     assert scores[0] == scores[3] == scores.min()
     ranks = rank_scores(scores)
@@ -70,8 +70,8 @@ def test_sparse_equals_dense(name):
     X, y = make()
     X[np.abs(X) < 0.5] = 0.0
     X[3, 1] = np.nan
-    dense = FILTERS[name](X, y, random_state=0)
-    result = FILTERS[name](sparse.csr_matrix(X), y, random_state=0)
+    dense = get_filter(name)(X, y, random_state=0)
+    result = get_filter(name)(sparse.csr_matrix(X), y, random_state=0)
     np.testing.assert_allclose(result, dense, rtol=1e-6)
 
 
@@ -82,7 +82,7 @@ def test_frame_with_words(name):
     frame["word"] = y
     frame["flag"] = y == "mid"
     frame.loc[3, "word"] = None
-    scores = FILTERS[name](frame, pd.Series(y, index=range(100, 180)), random_state=0)
+    scores = get_filter(name)(frame, pd.Series(y, index=range(100, 180)), random_state=0)
     assert scores.shape == (5,)
     assert np.isfinite(scores[:3]).all()
     if name != "variance":
@@ -91,7 +91,7 @@ def test_frame_with_words(name):
 
 @EVERY
 def test_all_columns_constant(name):
-    scores = FILTERS[name](np.ones((12, 3)), np.arange(12) % 2, random_state=0)
+    scores = get_filter(name)(np.ones((12, 3)), np.arange(12) % 2, random_state=0)
     assert len(set(scores.tolist())) == 1
     assert np.isfinite(scores).all()
 
@@ -102,12 +102,12 @@ def test_extreme_numbers(name):
     X[:, 0] *= 1e305
     X[:, 1] = X[:, 1] * 1e-300
     X[:, 3] = 1e15 + np.arange(80) % 2
-    assert not np.isnan(FILTERS[name](X, y, random_state=0)).any()
+    assert not np.isnan(get_filter(name)(X, y, random_state=0)).any()
 
 
 @EVERY
 def test_two_samples_and_one_feature(name):
-    assert FILTERS[name]([[0.0], [1.0]], [0, 1], random_state=0).shape == (1,)
+    assert get_filter(name)([[0.0], [1.0]], [0, 1], random_state=0).shape == (1,)
 
 
 def test_blocks_join_seamlessly(monkeypatch):
@@ -192,6 +192,14 @@ def test_object_array_is_split_into_numbers_and_words():
     assert nominal.tolist() == [False, True]
 
 
+@pytest.mark.parametrize("dtype", [float, int, object])
+def test_masked_entries_are_missing(dtype):
+    masked = np.ma.array([[1, 2], [3, 4]], mask=[[False, True], [False, False]], dtype=dtype)
+    values, _ = encode_columns(masked)
+    np.testing.assert_array_equal(values, [[1, np.nan], [3, 4]])
+    np.testing.assert_array_equal(masked.data, [[1, 2], [3, 4]])
+
+
 def test_sparse_stays_sparse():
     values, _ = encode_columns(sparse.random(6, 4, density=0.5, format="csr", random_state=0))
     assert sparse.issparse(values)
@@ -202,9 +210,9 @@ def test_sparse_stays_sparse():
     ("X", "message"),
     [
         (np.arange(3), "two dimensions"),
-        (np.array([[1.0, np.inf]]), "infinity"),
+        (np.array([[1.0, np.inf]]), "infinite"),
         (np.array([[1j]]), "complex"),
-        (sparse.csr_array([[np.inf, 0.0]]), "infinity"),
+        (sparse.csr_array([[np.inf, 0.0]]), "infinite"),
     ],
 )
 def test_bad_features_are_refused(X, message):
@@ -228,13 +236,13 @@ def test_large_finite_values_are_not_taken_for_infinity():
 )
 def test_bad_targets_are_refused(y, message):
     with pytest.raises(ValueError, match=message):
-        encode_target(y)
+        check_target(y)
 
 
 def test_target_containers():
-    assert encode_target(pd.Series([1, 2], dtype="Int64")).dtype.kind == "i"
-    assert encode_target(pd.Series(["a", "b"], dtype="category")).tolist() == ["a", "b"]
-    assert encode_target(pd.DataFrame({"y": [1, 0]})).tolist() == [1, 0]
+    assert check_target(pd.Series([1, 2], dtype="Int64")).dtype.kind == "i"
+    assert check_target(pd.Series(["a", "b"], dtype="category")).tolist() == ["a", "b"]
+    assert check_target(pd.DataFrame({"y": [1, 0]})).tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(

@@ -246,6 +246,91 @@ def best_first(score: Array, count: int) -> Array:
     return found
 
 
+#: In batches, features after the first 32 of a set are compared with these 32 only.
+_MAX_BATCH_STEPS = 32
+
+
+class BatchSelection:
+    """Apply :func:`select_non_redundant` to many scores at once.
+
+    The result is the same for sets of at most 32 features. From the 33rd on, a feature is compared
+    with the first 32 only, which bounds the number of steps.
+
+    Args:
+        similar: Similar features of each feature.
+        features: Positions of the features to choose from.
+        fixed: Positions of the features that are in every set.
+    """
+
+    def __init__(self, similar: Similarity, features: Array, fixed: Iterable[int] = ()) -> None:
+        position = np.full(len(similar.others), -1)
+        position[features] = np.arange(len(features))
+        others, shares = position[similar.others[features]], similar.shares[features]
+        is_similar = (others >= 0) & (shares > 0)
+        # A neighbor that cannot be chosen is replaced by the feature itself, which is taken.
+        self._others = np.where(is_similar, others, np.arange(len(features))[:, None])
+        self._shares = np.where(is_similar, shares, 0.0)
+        # Shares with the features that are in every set.
+        self._fixed_shares = np.zeros(len(features))
+        for j in fixed:
+            near = position[similar.others[j]]
+            np.maximum.at(self._fixed_shares, near[near >= 0], similar.shares[j][near >= 0])
+
+    def __call__(self, scores: Array, counts: Array, penalties: Array) -> Array:
+        """Return one mask per row of scores.
+
+        Args:
+            scores: Sets × features, at least 0, the highest best.
+            counts: Number of features of each set.
+            penalties: Penalty of each set.
+        """
+        # The largest sets first: those that still grow are then a block.
+        order = np.argsort(-counts, kind="stable")
+        scores, penalties = scores[order], penalties[order, None]
+        shared = np.tile(self._fixed_shares, (len(scores), 1))
+        value = _penalized(scores, penalties, shared)
+        chosen = np.zeros(value.shape, dtype=bool)
+        steps = min(_MAX_BATCH_STEPS, int(counts.max(initial=0)), value.shape[1])
+        for growing in np.searchsorted(-counts[order], -np.arange(steps), side="left"):
+            lines = np.arange(growing)
+            best = value[:growing].argmax(axis=1)
+            chosen[lines, best] = True
+            at = lines[:, None], self._others[best]
+            shared[at] = np.maximum(shared[at], self._shares[best])
+            now = _penalized(scores[at], penalties[:growing], shared[at])
+            value[at] = np.where(chosen[at], -np.inf, now)
+            value[lines, best] = -np.inf
+        value[chosen] = np.inf
+        found = np.empty_like(chosen)
+        found[order] = top_masks(value, counts[order])
+        return found
+
+
+def _penalized(scores: Array, penalties: Array, shared: Array) -> Array:
+    # Rounded, so that the last bit of a product does not decide between copies.
+    value: Array = np.round(scores * (1 - penalties * shared), 12)
+    return value
+
+
+def top_masks(scores: Array, counts: Array) -> Array:
+    """Mark the highest scores of each row, as many as counted, ties by position.
+
+    Example:
+        >>> top_masks(np.array([[0.5, 0.9, 0.5]]), np.array([2])).tolist()
+        [[True, True, False]]
+    """
+    n, p = scores.shape
+    counts = np.minimum(counts, p)
+    # Above all scores, for rows of which nothing is chosen.
+    ascending = np.column_stack([np.sort(scores, axis=1), np.full(n, np.inf)])
+    least = ascending[np.arange(n), p - counts][:, None]
+    found: Array = (scores >= least) & (counts > 0)[:, None]
+    for i in np.flatnonzero(found.sum(axis=1) > counts):
+        ties = np.flatnonzero(scores[i] == least[i])
+        found[i, ties[len(ties) - (found[i].sum() - counts[i]) :]] = False
+    return found
+
+
 def _packed(values: Array) -> str:
     return base64.b64encode(zlib.compress(values.tobytes(), 6)).decode("ascii")
 

@@ -113,7 +113,9 @@ def length_scales(order: LexicographicOrder, points: Points, losses: Array, colu
         _MAX_LENGTH_SCALE_TRIALS,
     )
     chosen = points[subset]
-    return fit_length_scales(chosen.squared_distances(chosen), normal_scores(losses[subset, column]))
+    return fit_length_scales(
+        chosen.squared_distances(chosen), normal_scores(losses[subset, column])
+    )
 
 
 class ColumnModels:

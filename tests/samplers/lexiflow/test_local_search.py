@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,147 +9,177 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optuna_mofs.fronts._lexicographic import LexicographicOrder
-from optuna_mofs.samplers.lexiflow._local_search import LocalSearchReplay, Rules
+from optuna_mofs.samplers.lexiflow import LexiFlowNote, LexiFlowSettings
+from optuna_mofs.samplers.lexiflow._local_search import LocalSearchReplay
 
 quick = settings(max_examples=60)
 ORDER = LexicographicOrder.of(2, tolerances=[1.0, 0.0]).after_violations()
-RULES = Rules(first_step=0.2, least_step=0.05, most_failures=2)
+SETTINGS = LexiFlowSettings(step_size=0.2, min_step_size=0.05, max_failures=2)
 
 
-def start(thread=0):
-    return {"thread": thread, "step": 0.2}
+class Trials:
+    """The part of a history that is replayed, from trials given as (number, values, note)."""
+
+    def __init__(self, trials, violations=None):
+        self.numbers = np.array([t[0] for t in trials], dtype=np.int64)
+        self.values = np.array([t[1] for t in trials], dtype=float).reshape(len(trials), 2)
+        self.violations = np.zeros(len(trials)) if violations is None else np.array(violations)
+        self._notes = [t[2] for t in trials]
+
+    def __len__(self):
+        return len(self.numbers)
+
+    def notes(self, kind):
+        assert kind is LexiFlowNote
+        return self._notes
 
 
-def step(incumbent, sign, *, thread=0, opposite=None):
-    note = {"thread": thread, "incumbent": incumbent, "sign": sign, "dimension": 9}
-    return note if opposite is None else {**note, "opposite": opposite}
+OTHER = LexiFlowNote()
 
 
-def after(trials, *, threads=None, rules=RULES):
-    """The stand after trials given as (number, values, note)."""
-    threads = threads or LocalSearchReplay(ORDER, rules)
-    numbers = np.array([t[0] for t in trials], dtype=np.int64)
-    points = np.array([(0.0, *t[1]) for t in trials]).reshape(len(trials), 3)
-    return threads.after(numbers, points, [t[2] for t in trials])
+def start(restart=0):
+    return LexiFlowNote("restart", restart=restart, step_size=0.2)
 
 
-def test_nothing_is_known_at_first():
-    stand = after([])
-    assert (stand.thread, stand.incumbent, stand.members, stand.step) == (0, -1, 0, 0.2)
+def step(base, sign, *, restart=0, opposite_of=None):
+    return LexiFlowNote(
+        "direction",
+        parents=(base,),
+        restart=restart,
+        sign=sign,
+        dimension=9,
+        opposite_of=opposite_of,
+    )
 
 
-def test_the_best_start_is_the_incumbent():
-    stand = after([(0, (5, 1), start()), (1, (3, 9), start()), (2, (3.5, 4), start())])
+def after(trials, *, replay=None, violations=None):
+    """Return the state after trials given as (number, values, note)."""
+    replay = replay or LocalSearchReplay(ORDER, SETTINGS)
+    replay.follow(Trials(trials, violations))
+    return replay.state
+
+
+def test_the_state_before_the_first_trial():
+    state = after([])
+    assert (state.restart, state.incumbent, state.n_trials, state.step_size) == (0, -1, 0, 0.2)
+
+
+def test_the_best_initial_trial_is_the_incumbent():
+    state = after([(0, (5, 1), start()), (1, (3, 9), start()), (2, (3.5, 4), start())])
     # The third is within the tolerance of the second and has less of the second value.
-    assert (stand.incumbent, stand.leader, stand.members, stand.iteration) == (2, 1, 3, 0)
+    assert (state.incumbent, state.strict_incumbent) == (2, 1)
+    assert (state.n_trials, state.iteration) == (3, 0)
 
 
-def test_a_failed_direction_waits_for_its_opposite_and_then_counts():
+def test_a_failed_direction_counts_after_its_opposite():
     trials = [(0, (3, 4), start()), (1, (9, 4), step(0, 1))]
-    stand = after(trials)
-    assert (stand.waiting, stand.iteration, stand.failures) == (((1, 0),), 0, 0)
-    trials.append((2, (9, 9), step(0, -1, opposite=1)))
-    stand = after(trials)
-    assert (stand.waiting, stand.iteration, stand.failures) == ((), 1, 1)
+    state = after(trials)
+    assert (state.unpaired, state.iteration, state.n_failures) == (((1, 0),), 0, 0)
+    trials.append((2, (9, 9), step(0, -1, opposite_of=1)))
+    state = after(trials)
+    assert (state.unpaired, state.iteration, state.n_failures) == ((), 1, 1)
     trials.append((3, (3, 2), step(0, 1)))
-    stand = after(trials)
-    assert (stand.incumbent, stand.iteration, stand.improved, stand.failures) == (3, 2, 2, 0)
+    state = after(trials)
+    assert state.incumbent == 3
+    assert (state.iteration, state.last_improvement, state.n_failures) == (2, 2, 0)
 
 
 def test_a_direction_whose_opposite_was_tried_before_has_failed():
     trials = [(0, (3, 4), start()), (1, (9, 4), step(0, 1))]
-    later = {**step(0, 1), "no_opposite": [1]}
-    stand = after([*trials, (2, (9, 9), later)])
-    assert (stand.waiting, stand.iteration, stand.failures) == (((2, 0),), 1, 1)
-    # The leader moves; the incumbent stays, and so do directions from there.
-    stand = after([*trials, (2, (2.9, 9), later)])
-    assert (stand.incumbent, stand.leader, stand.waiting) == (0, 2, ())
-    assert (stand.iteration, stand.improved, stand.failures) == (2, 2, 0)
+    later = replace(step(0, 1), no_opposite=(1,))
+    state = after([*trials, (2, (9, 9), later)])
+    assert (state.unpaired, state.iteration, state.n_failures) == (((2, 0),), 1, 1)
+    # The strict incumbent moves; the incumbent stays, and so do directions from there.
+    state = after([*trials, (2, (2.9, 9), later)])
+    assert (state.incumbent, state.strict_incumbent, state.unpaired) == (0, 2, ())
+    assert (state.iteration, state.last_improvement, state.n_failures) == (2, 2, 0)
 
 
-def test_an_improvement_ends_waiting_for_opposites_from_elsewhere():
+def test_an_improvement_drops_opposites_from_elsewhere():
     trials = [(0, (3, 4), start()), (1, (9, 4), step(0, 1)), (2, (3, 3), step(0, 1))]
-    assert after(trials).waiting == ()
-    # A direction from the old incumbent that comes in now has no opposite to try.
+    assert after(trials).unpaired == ()
+    # A direction from the old incumbent that completes now has no opposite to try.
     late = after([*trials, (3, (9, 9), step(0, 1))])
-    assert (late.waiting, late.failures) == ((), 1)
+    assert (late.unpaired, late.n_failures) == ((), 1)
 
 
-def failing(count, *, first=1, incumbent=0, thread=0):
-    """Trials of directions that fail on both sides."""
+def failing(count, *, first=1, base=0, restart=0):
+    """Return trials of directions that fail on both sides."""
     trials = []
     for k in range(count):
         n = first + 2 * k
-        trials.append((n, (9, 9), step(incumbent, 1, thread=thread)))
-        trials.append((n + 1, (9, 9), step(incumbent, -1, thread=thread, opposite=n)))
+        trials.append((n, (9, 9), step(base, 1, restart=restart)))
+        trials.append((n + 1, (9, 9), step(base, -1, restart=restart, opposite_of=n)))
     return trials
 
 
-def test_the_step_shrinks_by_line_9_and_a_thread_ends_by_line_10():
-    trials = [(0, (3, 4), start()), *failing(2)]
-    stand = after(trials)
-    assert stand.step == pytest.approx(0.2 * math.sqrt(1 / 3))
-    assert (stand.failures, stand.iteration) == (0, 2)
-    stand = after([(0, (3, 4), start()), *failing(4)])
+def test_the_step_size_shrinks_by_line_9_and_the_search_restarts_by_line_10():
+    state = after([(0, (3, 4), start()), *failing(2)])
+    assert state.step_size == pytest.approx(0.2 * math.sqrt(1 / 3))
+    assert (state.n_failures, state.iteration) == (0, 2)
+    state = after([(0, (3, 4), start()), *failing(4)])
     # 0.2 · √(1/3) · √(1/5) = 0.0516 is not yet below 0.05.
-    assert stand.step == pytest.approx(0.2 * math.sqrt(1 / 3) * math.sqrt(1 / 5))
-    stand = after([(0, (3, 4), start()), *failing(6)])
-    assert (stand.thread, stand.incumbent, stand.members) == (1, -1, 0)
-    assert stand.step == RULES.step_of(1, 9) == pytest.approx(0.3)
+    assert state.step_size == pytest.approx(0.2 * math.sqrt(1 / 3) * math.sqrt(1 / 5))
+    state = after([(0, (3, 4), start()), *failing(6)])
+    assert (state.restart, state.incumbent, state.n_trials) == (1, -1, 0)
+    assert state.step_size == SETTINGS.first_step_size(1, 9) == pytest.approx(0.3)
 
 
-def test_after_a_restart_the_incumbent_is_of_the_new_thread_but_targets_are_of_all():
+def test_a_restart_has_its_own_incumbent_but_the_targets_of_all_trials():
     trials = [(0, (3, 4), start()), *failing(6)]
-    trials += [(13, (8, 1), start(1)), (14, (7.5, 9), step(13, 1, thread=1))]
-    stand = after(trials)
-    # Both miss the target 4 of the first thread, so the better first value wins; by the targets
-    # of this thread alone the first would have stayed.
-    assert (stand.thread, trials[stand.incumbent][0]) == (1, 14)
+    trials += [(13, (8, 1), start(1)), (14, (7.5, 9), step(13, 1, restart=1))]
+    state = after(trials)
+    # Both miss the target 4 of the first search, so the better first value wins; by the targets
+    # since the restart alone the first would have stayed.
+    assert (state.restart, trials[state.incumbent][0]) == (1, 14)
 
 
-def test_paper_limit_and_cap():
-    assert [Rules(most_failures=8).limit(d) for d in (0, 1, 2, 3, 4, 50)] == [1, 1, 2, 4, 8, 8]
-    assert Rules().limit(11) == 1024
-    assert [Rules().step_of(r, 4) for r in (0, 1, 9)] == pytest.approx([0.1, 0.2, 0.3])
-    # The paper adds r to the length δ, which is √d times the step for each axis.
-    assert [2 * Rules(widen=1).step_of(r, 4) for r in (0, 1, 9)] == pytest.approx([0.2, 1.2, 9.2])
+def test_limit_of_failures_and_first_step_sizes():
+    limits = [LexiFlowSettings(max_failures=8).failure_limit(d) for d in (0, 1, 2, 3, 4, 50)]
+    assert limits == [1, 1, 2, 4, 8, 8]
+    assert LexiFlowSettings(max_failures=None).failure_limit(11) == 1024
+    sizes = [LexiFlowSettings().first_step_size(r, 4) for r in (0, 1, 9)]
+    assert sizes == pytest.approx([0.1, 0.2, 0.3])
+    # The paper adds r to the length δ, which is √d times the step size per axis.
+    paper = LexiFlowSettings(restart_step_increase=1)
+    lengths = [2 * paper.first_step_size(r, 4) for r in (0, 1, 9)]
+    assert lengths == pytest.approx([0.2, 1.2, 9.2])
 
 
-def test_the_leader_gives_nothing_up():
+def test_the_strict_incumbent_has_no_tolerances():
     trials = [(0, (3, 9), start()), (1, (3.5, 2), step(0, 1)), (2, (9, 9), step(0, 1))]
-    stand = after(trials)
+    state = after(trials)
     # Equal to the incumbent by the tolerance but with more features; its opposite is still open.
-    assert (stand.incumbent, stand.leader, stand.waiting) == (1, 0, ((2, 0),))
-    # A better first value alone is progress, and what began at the old leader is not pursued.
-    stand = after([*trials, (3, (2.8, 30), step(0, 1))])
-    assert (stand.incumbent, stand.leader, stand.waiting) == (1, 3, ())
-    assert (stand.iteration, stand.improved, stand.failures) == (2, 2, 0)
+    assert (state.incumbent, state.strict_incumbent, state.unpaired) == (1, 0, ((2, 0),))
+    # A better first value alone is an improvement; directions from the old one are dropped.
+    state = after([*trials, (3, (2.8, 30), step(0, 1))])
+    assert (state.incumbent, state.strict_incumbent, state.unpaired) == (1, 3, ())
+    assert (state.iteration, state.last_improvement, state.n_failures) == (2, 2, 0)
 
 
-def test_trials_of_others_are_taken_up():
-    stand = after([(0, (5, 5), start()), (1, (2, 2), {})])
-    assert (stand.incumbent, stand.members, stand.iteration) == (1, 2, 0)
+def test_trials_of_other_samplers_belong_to_the_current_search():
+    state = after([(0, (5, 5), start()), (1, (2, 2), OTHER)])
+    assert (state.incumbent, state.n_trials, state.iteration) == (1, 2, 0)
 
 
 def test_trials_that_are_no_direction_do_not_count_as_failures():
     trials = [(0, (3, 4), start()), *failing(1)]
-    stand = after([*trials, (3, (9, 9), {}), (4, (9, 9), start())])
-    assert (stand.failures, stand.iteration, stand.members, stand.step) == (1, 1, 5, 0.2)
+    state = after([*trials, (3, (9, 9), OTHER), (4, (9, 9), start())])
+    assert (state.n_failures, state.iteration, state.n_trials, state.step_size) == (1, 1, 5, 0.2)
 
 
-def test_feasible_first():
-    threads = LocalSearchReplay(ORDER, RULES)
-    points = np.array([[1.0, 0, 0], [0.0, 9, 9], [0.0, 5, 5], [3.0, 0, 0]])
-    stand = threads.after(np.arange(4), points, [start()] * 4)
-    assert stand.incumbent == 2
+def test_feasible_trials_are_better():
+    values = [(0, 0), (9, 9), (5, 5), (0, 0)]
+    trials = [(n, value, start()) for n, value in enumerate(values)]
+    assert after(trials, violations=[1.0, 0.0, 0.0, 3.0]).incumbent == 2
 
 
 def test_tighter_targets_bring_back_an_earlier_trial():
-    # 0 is left for 1 (equal by the tolerance, fewer features). Then a trial of another thread
+    # 0 is left for 1 (equal by the tolerance, fewer features). Then a trial of another restart
     # finds a lower error: 1 misses the new target, 0 reaches it.
     trials = [(0, (3.0, 9), start()), (1, (3.9, 2), step(0, 1))]
     assert after(trials).incumbent == 1
-    assert after([*trials, (2, (2.5, 50), step(7, 1, thread=5))]).incumbent == 0
+    assert after([*trials, (2, (2.5, 50), step(7, 1, restart=5))]).incumbent == 0
 
 
 events = st.lists(
@@ -162,15 +193,15 @@ events = st.lists(
 
 @quick
 @given(events, st.randoms(use_true_random=False))
-def test_the_order_of_telling_does_not_matter(events, random):
-    """Late results are inserted: the stand is a function of the finished trials alone."""
+def test_the_order_of_completion_does_not_matter(events, random):
+    """The state is a function of the completed trials alone."""
     trials = [
-        (n, (a, b), step(max(0, n - 2), sign, thread=thread, opposite=n - 1))
-        for n, (a, b, sign, thread) in enumerate(events)
+        (n, (a, b), step(max(0, n - 2), sign, restart=restart, opposite_of=n - 1))
+        for n, (a, b, sign, restart) in enumerate(events)
     ]
-    told = trials.copy()
-    random.shuffle(told)
-    threads = LocalSearchReplay(ORDER, RULES)
-    for k in range(1, len(told) + 1):
-        stand = after(sorted(told[:k], key=lambda t: t[0]), threads=threads)
-    assert stand == after(trials)
+    completed = trials.copy()
+    random.shuffle(completed)
+    replay = LocalSearchReplay(ORDER, SETTINGS)
+    for k in range(1, len(completed) + 1):
+        state = after(sorted(completed[:k], key=lambda t: t[0]), replay=replay)
+    assert state == after(trials)

@@ -7,28 +7,22 @@ from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 
 from optuna_mofs import LexicographicPreference, LexiFlowSampler
-from optuna_mofs._optuna import frozen_attr
+from optuna_mofs.samplers.lexiflow import LexiFlowSettings
 from optuna_mofs.study._description import StudyDescription
-from optuna_mofs.study._trial_note import NOTE
 from optuna_mofs.testing.problems import make_study, mixed
-
-LOSS_FIRST = LexicographicPreference(tolerances={0: 0.1})
-
-
-def notes(study):
-    return [frozen_attr(t, NOTE) or {} for t in study.trials]
+from tests.samplers.lexiflow import LOSS_FIRST, flat, notes
 
 
 def bowl(trial):
-    """Loss with its least at (0.7, 0.2); the second value falls with x."""
+    """Loss with its minimum at (0.7, 0.2); the second value falls with x."""
     x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
     kind = trial.suggest_categorical("kind", "abcd")
     loss = (x - 0.7) ** 2 + (y - 0.2) ** 2 + 0.2 * "cabd".index(kind)
     return round(loss, 2), x
 
 
-def test_it_finds_what_the_preference_wants():
-    """The least x whose loss is within 0.1 of the best: (0.7 - x)² = 0.1 at x = 0.384."""
+def test_it_finds_the_best_trial_of_the_preference():
+    """The smallest x whose loss is within 0.1 of the best: (0.7 - x)² = 0.1 at x = 0.384."""
     found = []
     for seed in range(3):
         study = optuna.create_study(
@@ -59,67 +53,65 @@ def test_it_beats_random_search():
     assert wins >= 3
 
 
-def flat(trial):
-    """Nothing is better than the first trial, so every direction fails."""
-    trial.suggest_float("x", 0, 1)
-    trial.suggest_float("y", 0, 1)
-    return float(trial.number > 0)
-
-
-def test_the_start_is_a_design_that_all_workers_share():
+def test_all_workers_share_the_initial_design():
     space = {f"x{j}": FloatDistribution(0, 1) for j in range(3)}
     made = []
     for _ in range(2):
-        study = optuna.create_study(sampler=LexiFlowSampler(seed=5, start_trials=8))
+        study = optuna.create_study(sampler=LexiFlowSampler(seed=5, n_startup_trials=8))
         StudyDescription(space=space).write(study)
         trials = [study.ask(space) for _ in range(8)]
         made.append([[t.params[n] for n in space] for t in trials])
     assert made[0] == made[1]
+    # A Latin hypercube has one trial in each slice.
     cells = np.floor(np.array(made[0]) * 8).astype(int)
     assert [sorted(column) for column in cells.T.tolist()] == [list(range(8))] * 3
 
 
-def test_restarts_widen_the_step_and_begin_somewhere_else():
+def test_restarts_increase_the_step_size_and_start_somewhere_else():
     study = optuna.create_study(
-        sampler=LexiFlowSampler(seed=0, start_trials=1, most_failures=1, least_step=0.08)
+        sampler=LexiFlowSampler(
+            seed=0,
+            n_startup_trials=1,
+            settings=LexiFlowSettings(max_failures=1, min_step_size=0.08),
+        )
     )
     study.optimize(flat, n_trials=40)
-    restarts = [n for n in notes(study) if n.get("operator") == "restart"]
+    restarts = [(t, n) for t, n in zip(study.trials, notes(study)) if n.operator == "restart"]
     assert len(restarts) >= 3
-    steps = [n["step"] for n in restarts]
-    assert steps == sorted(steps)
-    assert steps[0] == pytest.approx(2 * study.sampler.rules.first_step)
-    begun = [t.params["x"] for t, n in zip(study.trials, notes(study)) if n in restarts]
-    assert np.ptp(begun) > 0.2
+    sizes = [note.step_size for _, note in restarts]
+    assert sizes == sorted(sizes)
+    assert sizes[0] == pytest.approx(2 * LexiFlowSettings().step_size)
+    assert np.ptp([trial.params["x"] for trial, _ in restarts]) > 0.2
 
 
-def test_as_published():
+def test_the_algorithm_of_the_paper():
     """One start, every direction from the incumbent and of length δ, no cap on failures."""
     middle = {"x": 0.5, "y": 0.5}
-    study = optuna.create_study(sampler=LexiFlowSampler.as_published(seed=0, start=middle))
+    sampler = LexiFlowSampler.from_paper(seed=0, low_cost_partial_config=middle)
+    study = optuna.create_study(sampler=sampler)
     study.optimize(flat, n_trials=20)
     written = notes(study)[1:]
-    assert {n["incumbent"] for n in written if n["thread"] == 0} == {0}
+    assert {n.parents for n in written if n.restart == 0} == {(0,)}
     for trial, note in zip(study.trials[1:], written):
-        if note["thread"] == 0:
+        if note.restart == 0:
             moved = [trial.params[n] - middle[n] for n in middle]
-            assert np.linalg.norm(moved) == pytest.approx(note["step"] * 2**0.5, rel=1e-4)
+            assert np.linalg.norm(moved) == pytest.approx(note.step_size * 2**0.5, rel=1e-4)
     # 2^(d-1) = 2 failed directions, then δ · √(1/3), and so on.
-    assert written[4]["step"] == pytest.approx(0.1 * 3**-0.5)
-    restart = next(n for n in written if n["operator"] == "restart")
-    assert restart["step"] == pytest.approx(0.1 + 2**-0.5)
-    assert LexiFlowSampler.as_published().rules.limit(11) == 1024
+    assert written[4].step_size == pytest.approx(0.1 * 3**-0.5)
+    restart = next(n for n in written if n.operator == "restart")
+    assert restart.step_size == pytest.approx(0.1 + 2**-0.5)
+    assert sampler.settings.failure_limit(11) == 1024
 
 
 @pytest.mark.parametrize("described", [True, False])
-def test_a_low_cost_start_is_the_first_trial(described):
+def test_the_low_cost_configuration_is_the_first_trial(described):
     space = {
         "rate": FloatDistribution(0.01, 100, log=True),
         "trees": IntDistribution(4, 2048, log=True),
     }
-    # Only a description knows that a parameter will never come.
-    start = {"trees": 4} if described else {"trees": 4, "elsewhere": 1}
-    sampler = LexiFlowSampler(start=start, start_trials=6, seed=0)
+    # Without a description, a parameter may still be suggested later.
+    config = {"trees": 4} if described else {"trees": 4, "elsewhere": 1}
+    sampler = LexiFlowSampler(low_cost_partial_config=config, n_startup_trials=6, seed=0)
     study = optuna.create_study(sampler=sampler)
     if described:
         StudyDescription(space=space).write(study)
@@ -132,9 +124,9 @@ def test_a_low_cost_start_is_the_first_trial(described):
     assert len({t.params["rate"] for t in study.trials}) == 6
 
 
-def test_a_start_outside_the_space_is_refused():
-    study = optuna.create_study(sampler=LexiFlowSampler(start={"x": 7}))
-    with pytest.raises(ValueError, match=r"start.*'x'.*7"):
+def test_a_low_cost_value_out_of_range_is_refused():
+    study = optuna.create_study(sampler=LexiFlowSampler(low_cost_partial_config={"x": 7}, seed=0))
+    with pytest.raises(ValueError, match=r"low_cost_partial_config\['x'\].*got 7"):
         study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=1)
 
 
@@ -152,21 +144,65 @@ def test_metrics_by_name_and_an_unknown_one():
 
 
 @pytest.mark.parametrize(
+    "sampler",
+    [
+        LexiFlowSampler(),
+        LexiFlowSampler(
+            LexicographicPreference(["b"], tolerances={"a": "5%"}, goals={"b": 3.0}),
+            low_cost_partial_config={"trees": 4, "kind": "x"},
+            n_startup_trials=8,
+            n_candidates=0,
+            settings=LexiFlowSettings(step_size=0.2, max_failures=None),
+            seed=1,
+        ),
+        LexiFlowSampler.from_paper(),
+        LexiFlowSampler.from_paper(LOSS_FIRST, low_cost_partial_config={"x": 0.5}, seed=3),
+    ],
+    ids=["default", "arguments", "paper", "paper with arguments"],
+)
+def test_repr_evaluates_to_the_same_sampler(sampler):
+    names = {
+        "LexiFlowSampler": LexiFlowSampler,
+        "LexiFlowSettings": LexiFlowSettings,
+        "LexicographicPreference": LexicographicPreference,
+    }
+    again = eval(repr(sampler), names)
+    assert repr(again) == repr(sampler)
+    assert (again.preference, again.settings) == (sampler.preference, sampler.settings)
+
+
+def test_repr_shows_only_what_differs_from_the_defaults():
+    assert repr(LexiFlowSampler(n_candidates=0)) == "LexiFlowSampler(n_candidates=0)"
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"start_trials": 0}, "start_trials.*0"),
-        ({"step": 0.0}, "step.*0.0"),
-        ({"step": 0.1, "least_step": 0.2}, "least_step.*0.2"),
-        ({"most_failures": 0}, "most_failures.*0"),
-        ({"sparse": 1.5}, "sparse.*1.5"),
-        ({"lead": -1}, "lead.*-1"),
-        ({"explore": 2}, "explore.*2"),
-        ({"widen": -1.0}, "widen.*-1"),
-        ({"candidates": -1}, "candidates.*-1"),
+        ({"n_startup_trials": 0}, "n_startup_trials.*got 0"),
+        ({"n_candidates": -1}, "n_candidates.*got -1"),
         ({"preference": "error"}, "preference.*'error'"),
-        ({"start": [1]}, "start.*1"),
+        ({"low_cost_partial_config": [1]}, r"low_cost_partial_config.*\[1\]"),
     ],
 )
 def test_bad_arguments_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         LexiFlowSampler(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"step_size": 0.0}, "step_size.*got 0.0"),
+        ({"step_size": 1.5}, "step_size.*got 1.5"),
+        ({"step_size": 0.1, "min_step_size": 0.2}, "min_step_size.*got 0.2"),
+        ({"min_step_size": 0}, "min_step_size.*got 0"),
+        ({"max_failures": 0}, "max_failures.*got 0"),
+        ({"sparse_direction_prob": 1.5}, "sparse_direction_prob.*got 1.5"),
+        ({"strict_incumbent_prob": -1}, "strict_incumbent_prob.*got -1"),
+        ({"random_prob": 2}, "random_prob.*got 2"),
+        ({"restart_step_increase": -1.0}, "restart_step_increase.*got -1"),
+    ],
+)
+def test_bad_settings_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        LexiFlowSettings(**options)

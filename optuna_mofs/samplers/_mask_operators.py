@@ -11,92 +11,94 @@ from optuna_mofs._typing import Array
 from optuna_mofs.features._mask_sampling import cost_adjusted, ensemble_probability
 from optuna_mofs.features._table import FeatureTable
 
+#: Function of (generator, mask, feature table, filter weights) that returns a mutated copy.
 MaskMutation = Callable[[np.random.Generator, Array, FeatureTable, Array], Array]
 
 
 def uniform_mask_crossover(
-    rng: np.random.Generator, first: Array, second: Array, probability: float = 0.5
+    rng: np.random.Generator, first: Array, second: Array, swapping_prob: float = 0.5
 ) -> Array:
-    """Take each bit of ``second`` with the given probability, else of ``first``."""
-    return np.where(rng.random(len(first)) < probability, second, first)
+    """Return a mask with each bit from ``second`` with a probability, else from ``first``."""
+    return np.where(rng.random(len(first)) < swapping_prob, second, first)
 
 
 @dataclass(frozen=True)
 class BitFlip:
-    """Flip each bit with a probability (variants 1 to 3).
+    """Flip each bit with a probability (Binder et al. 2020, variants 1 to 3).
 
     Args:
-        rate: The probability.
+        prob: Probability that a bit is flipped.
     """
 
-    rate: float = 0.1
+    prob: float = 0.1
 
     def __call__(
         self, rng: np.random.Generator, mask: Array, table: FeatureTable, weights: Array
     ) -> Array:
-        """A mutated copy."""
-        return mask ^ (rng.random(len(mask)) < self.rate)
+        """Return a mutated copy."""
+        return mask ^ (rng.random(len(mask)) < self.prob)
 
 
 @dataclass(frozen=True)
 class HammingPreserving:
-    """Erase bits and draw them anew so that the size stays about the same (section 4.3.3).
+    """Erase bits and draw them again so that the size stays about the same (section 4.3.3).
 
     Args:
-        erased: Probability that a bit is erased; the authors' code uses 0.2.
+        erase_prob: Probability that a bit is erased; the authors' code uses 0.2.
     """
 
-    erased: float = 0.2
+    erase_prob: float = 0.2
 
     def __call__(
         self, rng: np.random.Generator, mask: Array, table: FeatureTable, weights: Array
     ) -> Array:
-        """A mutated copy."""
+        """Return a mutated copy."""
         p = len(mask)
-        again = rng.random(p) < self.erased
+        erased = rng.random(p) < self.erase_prob
         probability = np.full(p, (np.count_nonzero(mask) + 1) / (p + 2))
         drawn = rng.random(p) < cost_adjusted(probability, table.free_costs)
-        return np.where(again, drawn, mask)
+        return np.where(erased, drawn, mask)
 
 
 @dataclass(frozen=True)
 class FilterEnsembleMutation:
-    """The same with probabilities that follow the filters (section 4.3.4, eq. 2).
+    """Erase bits and draw them again with probabilities of the filters (section 4.3.4, eq. 2).
 
     Args:
-        erased: Probability that a bit is erased; the authors' code uses 0.1.
+        erase_prob: Probability that a bit is erased; the authors' code uses 0.1.
     """
 
-    erased: float = 0.1
+    erase_prob: float = 0.1
 
     def __call__(
         self, rng: np.random.Generator, mask: Array, table: FeatureTable, weights: Array
     ) -> Array:
-        """A mutated copy."""
+        """Return a mutated copy."""
         if table.free_ranks is None:
-            return HammingPreserving(self.erased)(rng, mask, table, weights)
+            return HammingPreserving(self.erase_prob)(rng, mask, table, weights)
         p = len(mask)
-        again = rng.random(p) < self.erased
+        erased = rng.random(p) < self.erase_prob
         size = int(np.count_nonzero(mask))
         probability = ensemble_probability(weights @ table.free_ranks, size, p)
         drawn = rng.random(p) < cost_adjusted(probability, table.free_costs)
-        return np.where(again, drawn, mask)
+        return np.where(erased, drawn, mask)
 
 
 @dataclass(frozen=True)
 class AddDrop:
-    """Add or drop a few features, one after the other; the filters say which are likely.
+    """Add or drop a few features, one after the other, drawn by the filters.
 
     Args:
-        more: Probability of one more change after each: their number is geometric.
+        continue_prob: Probability of one more change after each change, so that their number is
+            geometric.
     """
 
-    more: float = 0.4
+    continue_prob: float = 0.4
 
     def __call__(
         self, rng: np.random.Generator, mask: Array, table: FeatureTable, weights: Array
     ) -> Array:
-        """A mutated copy."""
+        """Return a mutated copy."""
         p = len(mask)
         mask = mask.copy()
         if p == 0:  # every feature is fixed
@@ -106,57 +108,60 @@ class AddDrop:
         probability = ensemble_probability(score, size, p)
         probability = np.clip(cost_adjusted(probability, table.free_costs), 1e-9, 1 - 1e-9)
         odds = probability / (1 - probability)
-        for _ in range(int(rng.geometric(1 - self.more))):
+        for _ in range(int(rng.geometric(1 - self.continue_prob))):
             add = not mask.any() or (not mask.all() and rng.random() < 0.5)
-            pull = np.where(mask, 0.0, odds) if add else np.where(mask, 1 / odds, 0.0)
-            edges = np.cumsum(pull)
+            weight = np.where(mask, 0.0, odds) if add else np.where(mask, 1 / odds, 0.0)
+            edges = np.cumsum(weight)
             j = int(np.searchsorted(edges, rng.random() * edges[-1], side="right"))
             mask[min(j, p - 1)] = add
         return mask
 
 
-#: At a rate of 1 nothing is left to chance: the child of a half is its other half, known soon.
-_HIGHEST = 0.9
+#: Highest mutation rate. At a rate of 1 nothing is random: a mask of half the features would
+#: always become the other half, which is soon tried.
+_MAX_RATE = 0.9
 
 
 def commonality_crossover(rng: np.random.Generator, first: Array, second: Array) -> Array:
-    """One child of SSOCF (Emmanouilidis, Hunter and MacIntyre 2000).
+    """Return one child of SSOCF (Emmanouilidis, Hunter and MacIntyre 2000).
 
-    What both parents have stays; of what one of them has the child takes as many, on average, as
-    ``first`` has of it. The complementary child, which has the size of ``second``, is that of
-    exchanged parents.
+    Features of both parents are kept. Of the features that only one parent has, the child takes
+    as many, on average, as ``first`` has. Exchange the parents for the complementary child, which
+    has the size of ``second``.
 
     Example:
         >>> same = np.array([True, False, True])
         >>> commonality_crossover(np.random.default_rng(0), same, same).tolist()
         [True, False, True]
     """
-    both, either = first & second, first ^ second
-    differ = np.count_nonzero(either)
-    if not differ:
+    both, one = first & second, first ^ second
+    n_different = np.count_nonzero(one)
+    if not n_different:
         return both
-    rate = (np.count_nonzero(first) - np.count_nonzero(both)) / differ
-    child: Array = both | (either & (rng.random(len(first)) < rate))
+    prob = (np.count_nonzero(first) - np.count_nonzero(both)) / n_different
+    child: Array = both | (one & (rng.random(len(first)) < prob))
     return child
 
 
 def size_keeping_mutation(rng: np.random.Generator, mask: Array, rate: float) -> Array:
-    """Drop features at a rate, and add as many on average.
+    """Return a mask with features dropped at a rate and, on average, as many added.
 
     Args:
         rng: Generator.
         mask: A mask.
-        rate: Probability that an included feature is dropped (r¹).
+        rate: Probability that a selected feature is dropped (r¹).
     """
-    inside = np.count_nonzero(mask)
-    outside = len(mask) - inside
-    adding = min(1.0, rate * inside / outside) if outside else 0.0
-    mutated: Array = mask ^ (rng.random(len(mask)) < np.where(mask, rate, adding))
+    n_selected = np.count_nonzero(mask)
+    n_others = len(mask) - n_selected
+    add_prob = min(1.0, rate * n_selected / n_others) if n_others else 0.0
+    mutated: Array = mask ^ (rng.random(len(mask)) < np.where(mask, rate, add_prob))
     return mutated
 
 
 def declining_rate(iteration: float, last: int, shape: float, final: float) -> float:
-    """Mutation rate: from nearly 1 down to ``final`` at iteration ``last``, then constant.
+    """Return a mutation rate that declines from nearly 1 to ``final`` at iteration ``last``.
+
+    It is constant afterwards.
 
     Args:
         iteration: Number of this iteration, from 1.
@@ -171,7 +176,7 @@ def declining_rate(iteration: float, last: int, shape: float, final: float) -> f
     if iteration >= last:
         return final
     decline = (last**shape - iteration**shape) / (last**shape - 1)
-    return float(min(_HIGHEST, max(decline + final, final)))
+    return float(min(_MAX_RATE, max(decline + final, final)))
 
 
 def differential_mask(
@@ -181,17 +186,17 @@ def differential_mask(
     second: Array,
     *,
     scale: float = 0.5,
-    rate: float = 0.7,
+    crossover_prob: float = 0.7,
 ) -> Array:
-    """The same for masks: where two masks disagree, take a bit of ``first``.
+    """Return a mask moved along the difference of two others, like :func:`differential_rows`.
 
     Args:
         rng: Generator.
         base: The mask that is changed.
-        first: The mask towards which it changes.
-        second: The mask that says where.
+        first: The mask whose bits are taken where the two disagree.
+        second: The other mask.
         scale: Probability that a bit in which the two disagree is taken (F).
-        rate: Probability that a bit takes part (CR).
+        crossover_prob: Probability that a bit takes part (CR).
     """
-    taken = (first != second) & (rng.random(len(base)) < scale * rate)
+    taken = (first != second) & (rng.random(len(base)) < scale * crossover_prob)
     return np.where(taken, first, base)

@@ -1,19 +1,38 @@
-"""Crossover and mutation of hyperparameter rows, columns of mixed kinds."""
+"""Crossover and mutation of rows of hyperparameters: numbers in [0, 1] and categories."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
 from optuna_mofs._typing import Array
 from optuna_mofs.history._search_space import SearchSpace
+from optuna_mofs.study._trial_note import TrialNote
+
+
+@dataclass(frozen=True)
+class AdaptiveNote(TrialNote):
+    """The note of a sampler whose mutation adapts itself.
+
+    Args:
+        step_size: Standard deviation of a step of a number, in units of its range.
+        switch_prob: Probability that a category changes.
+    """
+
+    step_size: float = 0.1
+    switch_prob: float = 0.1
+
+
+N = TypeVar("N", bound=AdaptiveNote)
 
 
 def sbx(rng: np.random.Generator, first: Array, second: Array, eta: float = 5.0) -> Array:
-    """Simulated binary crossover in [0, 1] (Deb and Agrawal 1995): one of the two children.
+    """Return one of the two children of simulated binary crossover in [0, 1].
+
+    Deb and Agrawal (1995).
 
     Example:
         >>> same = np.array([0.25, 0.75])
@@ -22,7 +41,7 @@ def sbx(rng: np.random.Generator, first: Array, second: Array, eta: float = 5.0)
     """
     u = rng.random(len(first))
     spread = np.where(u < 0.5, 2 * u, 1 / (2 * (1 - u))) ** (1 / (eta + 1))
-    # Which child of the pair: a sign for each column, so that columns recombine too.
+    # One sign per column decides which of the two children, so that columns recombine too.
     sign = np.where(rng.random(len(first)) < 0.5, 1.0, -1.0)
     child = 0.5 * (first + second) + sign * spread * 0.5 * (first - second)
     inside: Array = np.clip(child, 0.0, 1.0)
@@ -36,62 +55,80 @@ def cross_rows(
     second: Array,
     *,
     eta: float = 5.0,
-    swap: float = 0.5,
+    swapping_prob: float = 0.5,
 ) -> Array:
-    """SBX for numbers, uniform crossover for categoricals; a value of one parent beats none.
+    """Return a child by SBX of numbers and uniform crossover of categories.
+
+    A parameter that only one parent has comes from that parent.
 
     Args:
         rng: Generator.
         space: The parameters.
         first: Row of a parent.
-        second: Row of the other.
+        second: Row of the other parent.
         eta: Distribution index of SBX: the larger, the closer to the parents.
-        swap: Probability that a category comes from ``second``.
+        swapping_prob: Probability that a category comes from ``second``.
     """
-    a = np.where(np.isnan(first), second, first)
-    b = np.where(np.isnan(second), first, second)
+    a, b = _complete(first, second), _complete(second, first)
     child = sbx(rng, a, b, eta)
-    taken = np.where(rng.random(len(a)) < swap, b, a)
-    return np.where(space.categorical, taken, child)
+    category = np.where(rng.random(len(a)) < swapping_prob, b, a)
+    return np.where(space.categorical, category, child)
 
 
-def mutate_rows(
+def gaussian_mutation(
     rng: np.random.Generator,
     space: SearchSpace,
     row: Array,
     *,
-    step: float,
-    rate: float,
-    per_parameter: float = 1.0,
+    step_size: float,
+    switch_prob: float,
+    per_parameter_prob: float = 1.0,
 ) -> Array:
-    """Gaussian steps for numbers, a random other choice for categoricals.
+    """Return a row with Gaussian steps of numbers and random other categories.
 
     Args:
         rng: Generator.
         space: The parameters.
         row: A row.
-        step: Standard deviation of a step, in units of the range.
-        rate: Probability that a category changes.
-        per_parameter: Probability that a number changes.
+        step_size: Standard deviation of a step, in units of the range.
+        switch_prob: Probability that a category changes.
+        per_parameter_prob: Probability that a number changes.
     """
     d = len(row)
-    moved = row + step * rng.standard_normal(d)
-    moved = np.where(rng.random(d) < per_parameter, reflect(moved), row)
-    other = np.floor(
-        rng.random(d) * np.maximum(1, np.where(space.categorical, space.cells - 1, 1))
-    )
-    other = other + (other >= row)
-    switched = np.where(rng.random(d) < rate, other, row)
+    moved = row + step_size * rng.standard_normal(d)
+    moved = np.where(rng.random(d) < per_parameter_prob, reflect(moved), row)
+    other = other_category(rng, space, row)
+    switched = np.where(rng.random(d) < switch_prob, other, row)
     return np.where(space.categorical, switched, moved)
 
 
+def other_category(rng: np.random.Generator, space: SearchSpace, rows: Array) -> Array:
+    """Return a uniform draw among the other categories of each categorical parameter.
+
+    Args:
+        rng: Generator.
+        space: The parameters.
+        rows: A row, or rows × parameters. Columns of numbers are drawn too, without meaning.
+
+    Example:
+        >>> from optuna.distributions import CategoricalDistribution
+        >>> space = SearchSpace({"flag": CategoricalDistribution([False, True])})
+        >>> other_category(np.random.default_rng(0), space, np.array([[0.0], [1.0]])).tolist()
+        [[1.0], [0.0]]
+    """
+    n_others = np.maximum(1, np.where(space.categorical, space.cells - 1, 1))
+    drawn = np.floor(rng.random(np.shape(rows)) * n_others)
+    other: Array = drawn + (drawn >= rows)
+    return other
+
+
 def fill_missing(rng: np.random.Generator, space: SearchSpace, row: Array) -> Array:
-    """Draw the parameters that a parent did not have (it was on another branch of the space)."""
+    """Return a row in which parameters that a parent on another branch lacks are drawn."""
     return np.where(np.isnan(row), space.sample(rng)[0], row)
 
 
 def reflect(x: Array) -> Array:
-    """Fold numbers back into [0, 1], so that steps across a bound do not pile up on it.
+    """Return numbers folded back into [0, 1], so that steps across a bound do not pile up on it.
 
     Example:
         >>> reflect(np.array([-0.25, 0.5, 1.25])).tolist()
@@ -101,17 +138,30 @@ def reflect(x: Array) -> Array:
     return folded
 
 
-def adapt_step(rng: np.random.Generator, step: float, dimension: int) -> float:
-    """Log-normal self-adaptation of a step size, kept within [0.001, 0.5]."""
-    changed = step * np.exp(rng.standard_normal() / np.sqrt(2 * max(1, dimension)))
+def adapt_step_size(rng: np.random.Generator, step_size: float, dimension: int) -> float:
+    """Return a step size after log-normal self-adaptation, within [0.001, 0.5]."""
+    changed = step_size * np.exp(rng.standard_normal() / np.sqrt(2 * max(1, dimension)))
     return float(np.clip(changed, 0.001, 0.5))
 
 
-def adapt_rate(rng: np.random.Generator, rate: float, dimension: int) -> float:
-    """Logistic self-adaptation of a mutation probability, kept within [1/(3 d), 0.5]."""
+def adapt_switch_prob(rng: np.random.Generator, prob: float, dimension: int) -> float:
+    """Return a probability after logistic self-adaptation, within [1 / (3 d), 0.5]."""
     tau = 1 / np.sqrt(2 * max(1, dimension))
-    odds = (1 - rate) / rate * np.exp(-tau * rng.standard_normal())
+    odds = (1 - prob) / prob * np.exp(-tau * rng.standard_normal())
     return float(np.clip(1 / (1 + odds), 1 / (3 * max(1, dimension)), 0.5))
+
+
+def adapt(rng: np.random.Generator, note: N, dimension: int) -> N:
+    """Return a note whose step size and switching probability are adapted.
+
+    Args:
+        rng: Generator.
+        note: Note of the parent.
+        dimension: Number of parameters.
+    """
+    step_size = adapt_step_size(rng, note.step_size, dimension)
+    switch_prob = adapt_switch_prob(rng, note.switch_prob, dimension)
+    return replace(note, step_size=step_size, switch_prob=switch_prob)
 
 
 def differential_rows(
@@ -122,46 +172,47 @@ def differential_rows(
     second: Array,
     *,
     scale: float = 0.5,
-    rate: float = 0.7,
-    rounded: bool = False,
+    crossover_prob: float = 0.7,
+    round_categories: bool = False,
 ) -> Array:
-    """Move a row, or each of several, along the difference of two others (equation 8).
+    """Return a row, or rows, moved along the difference of two others (equation 8).
 
-    A category follows the difference where the two disagree: with probability ``scale`` it
-    becomes that of ``first``. What a row lacks (it is on another branch of a conditional space)
-    comes from one that has it; NaN stays where none has.
+    Where the two disagree in a category, it becomes that of ``first`` with probability ``scale``.
+    A parameter that a row lacks, because it is on another branch of a conditional space, comes
+    from one that has it; it stays NaN if none has.
 
     Args:
         rng: Generator.
         space: The parameters.
         base: The row that is moved, or rows × parameters.
         first: The row that the difference points to.
-        second: The row it points from.
+        second: The row that it points from.
         scale: Length of the step in differences (F).
-        rate: Probability that a parameter takes part (CR); one always does.
-        rounded: Treat the positions of categories as numbers that are rounded, as the paper does.
+        crossover_prob: Probability that a parameter takes part (CR); one always does.
+        round_categories: Whether positions of categories are numbers that are rounded, as in the
+            paper.
 
     Example:
         >>> from optuna.distributions import FloatDistribution
         >>> space = SearchSpace({"x": FloatDistribution(0, 1)})
         >>> rows = (np.array([0.25]), np.array([0.75]), np.array([0.25]))
-        >>> differential_rows(np.random.default_rng(0), space, *rows, rate=1.0).tolist()
+        >>> differential_rows(np.random.default_rng(0), space, *rows, crossover_prob=1.0).tolist()
         [0.5]
     """
     shape = np.shape(base)
-    taking_part = rng.random(shape) < rate
+    takes_part = rng.random(shape) < crossover_prob
     if shape[-1]:
         one = rng.integers(shape[-1], size=(*shape[:-1], 1))
-        np.put_along_axis(taking_part, one, True, axis=-1)
+        np.put_along_axis(takes_part, one, True, axis=-1)
     a, b = _complete(first, second), _complete(second, first)
     home = _complete(base, a)
     moved = home + scale * (a - b)
-    if rounded:
+    if round_categories:
         category = np.clip(np.rint(moved), 0, np.maximum(space.cells - 1, 0))
     else:
         category = np.where((a != b) & (rng.random(shape) < scale), a, home)
     moved = np.where(space.categorical, category, reflect(moved))
-    return np.where(taking_part & ~np.isnan(moved), moved, home)
+    return np.where(takes_part & ~np.isnan(moved), moved, home)
 
 
 def polynomial_mutation(
@@ -169,11 +220,11 @@ def polynomial_mutation(
     space: SearchSpace,
     row: Array,
     *,
-    rate: float = 0.1,
+    prob: float = 0.1,
     eta: float = 20.0,
-    rounded: bool = False,
+    round_categories: bool = False,
 ) -> Array:
-    """Small steps of polynomial distribution for numbers, another choice for categories.
+    """Return a row, or rows, with polynomial mutation of numbers and random other categories.
 
     Equations 9 and 10.
 
@@ -181,52 +232,87 @@ def polynomial_mutation(
         rng: Generator.
         space: The parameters.
         row: A row, or rows × parameters.
-        rate: Probability that a parameter changes.
+        prob: Probability that a parameter changes.
         eta: Distribution index: the larger, the smaller the steps.
-        rounded: Treat the positions of categories as numbers that are rounded, as the paper does.
+        round_categories: Whether positions of categories are numbers that are rounded, as in the
+            paper.
     """
     shape = np.shape(row)
     u = rng.random(shape)
     low = (2 * np.minimum(u, 0.5)) ** (1 / (eta + 1)) - 1
     high = 1 - (2 * (1 - np.maximum(u, 0.5))) ** (1 / (eta + 1))
     delta = np.where(u < 0.5, low, high)
-    steps = np.where(space.categorical, space.cells - 1, 1.0)
-    if rounded:
+    if round_categories:
+        steps = np.where(space.categorical, space.cells - 1, 1.0)
         category = np.clip(np.rint(row + delta * steps), 0, np.maximum(steps, 0))
     else:
-        category = np.floor(rng.random(shape) * np.maximum(1, steps))
-        category = category + (category >= row)
+        category = other_category(rng, space, row)
     moved = np.where(space.categorical, category, reflect(row + delta))
-    return np.where((rng.random(shape) < rate) & ~np.isnan(row), moved, row)
+    return np.where((rng.random(shape) < prob) & ~np.isnan(row), moved, row)
 
 
 def _complete(row: Array, other: Array) -> Array:
     return np.where(np.isnan(row), other, row)
 
 
-#: Step size and switching probability of a trial that remembers none.
-_FIRST = 0.1
-
-
 @dataclass(frozen=True)
 class RowVariation:
-    """How the row of a child is made of those of its parents.
+    """Variation of hyperparameters: a Gaussian step, crossover, or neither.
 
     Args:
-        tune: Probability that a child keeps its parent's mask and only its row changes.
-        step: Probability of a Gaussian step, its size self-adapted.
-        blend: Probability that the parents' rows are crossed; else the first one's is kept.
+        hyperparameters_prob: Probability that a child keeps its parent's mask and only its
+            hyperparameters change.
+        gaussian_prob: Probability of a Gaussian step of self-adapted size.
+        sbx_prob: Probability that the rows of the parents are crossed. Otherwise that of the
+            first parent is kept.
         eta: Distribution index of the crossover.
     """
 
-    tune: float = 0.25
-    step: float = 0.35
-    blend: float = 0.15
+    hyperparameters_prob: float = 0.25
+    gaussian_prob: float = 0.35
+    sbx_prob: float = 0.15
     eta: float = 5.0
+
+    def changes_only_row(self, rng: np.random.Generator, space: SearchSpace) -> bool:
+        """Draw whether a child keeps its parent's mask."""
+        return bool(len(space)) and bool(rng.random() < self.hyperparameters_prob)
+
+    def __call__(
+        self,
+        rng: np.random.Generator,
+        space: SearchSpace,
+        rows: tuple[Array, Array],
+        note: N,
+        *,
+        always: bool,
+    ) -> tuple[Array, N]:
+        """Return the row of a child, and the note with its step size and switching probability.
+
+        Args:
+            rng: Generator.
+            space: The parameters.
+            rows: Rows of the parents.
+            note: Note of the first parent.
+            always: Whether the row must change.
+        """
+        row = rows[0]
+        if not len(space):
+            return row, note
+        u = rng.random() * (self.gaussian_prob + self.sbx_prob if always else 1.0)
+        if u < self.gaussian_prob:
+            note = adapt(rng, note, len(space))
+            row = gaussian_mutation(
+                rng, space, row, step_size=note.step_size, switch_prob=note.switch_prob
+            )
+        elif u < self.gaussian_prob + self.sbx_prob:
+            row = cross_rows(rng, space, rows[0], rows[1], eta=self.eta)
+        return fill_missing(rng, space, row), note
+
+    # ---- the methods below go when GHGA has typed notes ---------------------------------------
 
     def tunes(self, rng: np.random.Generator, space: SearchSpace) -> bool:
         """Draw whether a child changes nothing but its row."""
-        return bool(len(space)) and bool(rng.random() < self.tune)
+        return bool(len(space)) and bool(rng.random() < self.hyperparameters_prob)
 
     def first(self, rng: np.random.Generator, space: SearchSpace) -> tuple[Array, dict[str, Any]]:
         """A random row, and what is remembered of it."""
@@ -253,13 +339,13 @@ class RowVariation:
         row, memory = rows[0], self.memory(space, note)
         if not len(space):
             return row, memory
-        u = rng.random() * (self.step + self.blend if always else 1.0)
-        if u < self.step:
-            step = adapt_step(rng, memory["step"], len(space))
-            rate = adapt_rate(rng, memory["rate"], len(space))
-            row = mutate_rows(rng, space, row, step=step, rate=rate)
+        u = rng.random() * (self.gaussian_prob + self.sbx_prob if always else 1.0)
+        if u < self.gaussian_prob:
+            step = adapt_step_size(rng, memory["step"], len(space))
+            rate = adapt_switch_prob(rng, memory["rate"], len(space))
+            row = gaussian_mutation(rng, space, row, step_size=step, switch_prob=rate)
             memory = {"step": step, "rate": rate}
-        elif u < self.step + self.blend:
+        elif u < self.gaussian_prob + self.sbx_prob:
             row = cross_rows(rng, space, rows[0], rows[1], eta=self.eta)
         return fill_missing(rng, space, row), memory
 
@@ -273,4 +359,4 @@ class RowVariation:
         """Step size and rate that a note remembers, else the first ones."""
         if not len(space):
             return {}
-        return {"step": note.get("step", _FIRST), "rate": note.get("rate", _FIRST)}
+        return {"step": note.get("step", 0.1), "rate": note.get("rate", 0.1)}

@@ -9,13 +9,15 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna_mofs.history._search_space import SearchSpace
 from optuna_mofs.samplers._mask_operators import differential_mask
 from optuna_mofs.samplers._row_operators import (
+    AdaptiveNote,
     RowVariation,
-    adapt_rate,
-    adapt_step,
+    adapt_step_size,
+    adapt_switch_prob,
     cross_rows,
     differential_rows,
     fill_missing,
-    mutate_rows,
+    gaussian_mutation,
+    other_category,
     polynomial_mutation,
     reflect,
     sbx,
@@ -40,7 +42,7 @@ def test_children_are_in_the_space(seed: int) -> None:
     a, b = SPACE.sample(rng, 2)
     for child in (
         cross_rows(rng, SPACE, a, b),
-        mutate_rows(rng, SPACE, a, step=0.7, rate=0.9),
+        gaussian_mutation(rng, SPACE, a, step_size=0.7, switch_prob=0.9),
     ):
         assert (child >= 0).all()
         assert (child[~SPACE.categorical] <= 1).all()
@@ -80,21 +82,23 @@ def test_sbx_keeps_the_mean_and_spreads_by_eta() -> None:
     assert near < 0.3 * far
 
 
-def test_mutation_moves_as_far_as_its_step() -> None:
+def test_gaussian_mutation_moves_by_its_step_size() -> None:
     rng = np.random.default_rng(0)
     space = SearchSpace({f"x{i}": FloatDistribution(0, 1) for i in range(4000)})
     middle = np.full(4000, 0.5)
-    moved = mutate_rows(rng, space, middle, step=0.05, rate=0.0)
+    moved = gaussian_mutation(rng, space, middle, step_size=0.05, switch_prob=0.0)
     assert 0.047 < np.std(moved - middle) < 0.053
-    few = mutate_rows(rng, space, middle, step=0.05, rate=0.0, per_parameter=0.1)
+    few = gaussian_mutation(
+        rng, space, middle, step_size=0.05, switch_prob=0.0, per_parameter_prob=0.1
+    )
     assert 0.08 < np.mean(few != middle) < 0.12
 
 
-def test_a_switched_category_is_another_one() -> None:
+def test_a_switched_category_differs() -> None:
     rng = np.random.default_rng(0)
     space = SearchSpace({f"k{i}": CategoricalDistribution("abcd") for i in range(3000)})
     row = np.full(3000, 2.0)
-    switched = mutate_rows(rng, space, row, step=0.0, rate=1.0)
+    switched = gaussian_mutation(rng, space, row, step_size=0.0, switch_prob=1.0)
     assert not (switched == 2.0).any()
     shares = [np.mean(switched == k) for k in (0, 1, 3)]
     assert all(0.29 < s < 0.38 for s in shares)
@@ -110,8 +114,8 @@ def test_reflection_stays_inside_and_is_continuous(x: float) -> None:
 @given(SEEDS, st.floats(0.001, 0.5), st.integers(0, 10))
 def test_adaptation_keeps_its_bounds(seed: int, value: float, dimension: int) -> None:
     rng = np.random.default_rng(seed)
-    assert 0.001 <= adapt_step(rng, value, dimension) <= 0.5
-    assert 1 / (3 * max(1, dimension)) <= adapt_rate(rng, value, dimension) <= 0.5
+    assert 0.001 <= adapt_step_size(rng, value, dimension) <= 0.5
+    assert 1 / (3 * max(1, dimension)) <= adapt_switch_prob(rng, value, dimension) <= 0.5
 
 
 DIFFERENTIAL_SPACE = SearchSpace(
@@ -130,8 +134,8 @@ seeds = st.integers(0, 10_000)
 def test_children_are_valid_rows(seed, rounded):
     rng = np.random.default_rng(seed)
     rows = DIFFERENTIAL_SPACE.sample(rng, 3)
-    child = differential_rows(rng, DIFFERENTIAL_SPACE, *rows, scale=1.0, rounded=rounded)
-    child = polynomial_mutation(rng, DIFFERENTIAL_SPACE, child, rate=1.0, rounded=rounded)
+    child = differential_rows(rng, DIFFERENTIAL_SPACE, *rows, scale=1.0, round_categories=rounded)
+    child = polynomial_mutation(rng, DIFFERENTIAL_SPACE, child, prob=1.0, round_categories=rounded)
     assert child[0] in range(4)
     assert ((child[1:] >= 0) & (child[1:] <= 1)).all()
 
@@ -153,35 +157,41 @@ def test_a_category_changes_only_where_the_two_disagree():
 def test_rounded_categories_move_as_numbers():
     base, first, second = (np.array([v, 0.5, 0.5]) for v in (0.0, 3.0, 1.0))
     child = differential_rows(
-        np.random.default_rng(0), DIFFERENTIAL_SPACE, base, first, second, rate=1.0, rounded=True
+        np.random.default_rng(0),
+        DIFFERENTIAL_SPACE,
+        base,
+        first,
+        second,
+        crossover_prob=1.0,
+        round_categories=True,
     )
     assert child[0] == 1.0  # 0 + 0.5 * (3 - 1)
 
 
-def test_what_a_row_lacks_comes_from_another_and_stays_missing_where_none_has_it():
+def test_missing_values_come_from_another_row_if_one_has_them():
     base = np.array([0.0, np.nan, np.nan])
     first = np.array([0.0, 0.3, np.nan])
     child = differential_rows(
-        np.random.default_rng(0), DIFFERENTIAL_SPACE, base, first, base, rate=0.0
+        np.random.default_rng(0), DIFFERENTIAL_SPACE, base, first, base, crossover_prob=0.0
     )
     assert child[1] == pytest.approx(0.3)
     assert np.isnan(child[2])
 
 
-def test_several_rows_at_once_move_each_by_its_own_difference():
+def test_each_of_several_rows_moves_by_its_own_difference():
     rng = np.random.default_rng(0)
     base, first, second = (DIFFERENTIAL_SPACE.sample(rng, 50) for _ in range(3))
-    moved = differential_rows(rng, DIFFERENTIAL_SPACE, base, first, second, rate=0.0)
-    # With a rate of 0 exactly one parameter takes part, a category only if it changes.
+    moved = differential_rows(rng, DIFFERENTIAL_SPACE, base, first, second, crossover_prob=0.0)
+    # With a probability of 0 exactly one parameter takes part, a category only if it changes.
     assert ((moved != base).sum(axis=1) <= 1).all()
     column = moved[:, 2] != base[:, 2]
     raw = (base + 0.5 * (first - second))[:, 2]
     inside = column & (raw >= 0) & (raw <= 1)
     np.testing.assert_allclose(moved[inside, 2], raw[inside])
-    assert polynomial_mutation(rng, DIFFERENTIAL_SPACE, moved, rate=1.0).shape == moved.shape
+    assert polynomial_mutation(rng, DIFFERENTIAL_SPACE, moved, prob=1.0).shape == moved.shape
 
 
-def test_mutation_is_small_and_rare():
+def test_polynomial_mutation_is_small_and_rare():
     row = np.array([1.0, 0.5, 0.5])
     rng = np.random.default_rng(0)
     made = np.array([polynomial_mutation(rng, DIFFERENTIAL_SPACE, row) for _ in range(2000)])
@@ -196,7 +206,7 @@ def test_mutation_is_small_and_rare():
 def test_masks_take_bits_only_where_the_two_disagree(seed):
     rng = np.random.default_rng(seed)
     base, first, second = rng.random((3, 40)) < 0.5
-    child = differential_mask(rng, base, first, second, scale=1.0, rate=1.0)
+    child = differential_mask(rng, base, first, second, scale=1.0, crossover_prob=1.0)
     np.testing.assert_array_equal(child, np.where(first != second, first, base))
 
 
@@ -205,36 +215,40 @@ ROWS_SPACE = SearchSpace(
 )
 
 
-def test_no_parameters_nothing_to_do() -> None:
-    rng, none = np.random.default_rng(0), SearchSpace({})
-    variation = RowVariation()
-    row, memory = variation.child(rng, none, (np.zeros(0), np.zeros(0)), {}, always=False)
-    assert (len(row), memory) == (0, {})
-    assert not any(variation.tunes(rng, none) for _ in range(50))
+def test_without_parameters_the_row_stays_empty() -> None:
+    rng, space = np.random.default_rng(0), SearchSpace({})
+    variation, note = RowVariation(), AdaptiveNote(step_size=0.2)
+    row, changed = variation(rng, space, (np.zeros(0), np.zeros(0)), note, always=False)
+    assert (len(row), changed) == (0, note)
+    assert not any(variation.changes_only_row(rng, space) for _ in range(50))
 
 
-def test_rows_are_kept_stepped_or_crossed() -> None:
+def test_rows_are_kept_mutated_or_crossed() -> None:
     rng, variation = np.random.default_rng(0), RowVariation()
     parents = (ROWS_SPACE.sample(rng)[0], ROWS_SPACE.sample(rng)[0])
-    note = {"step": 0.2, "rate": 0.3}
-    kept = 0
+    note = AdaptiveNote(step_size=0.2, switch_prob=0.3)
+    kept = adapted = 0
     for _ in range(400):
-        row, memory = variation.child(rng, ROWS_SPACE, parents, note, always=False)
+        row, changed = variation(rng, ROWS_SPACE, parents, note, always=False)
         kept += bool((row == parents[0]).all())
-        assert set(memory) == {"step", "rate"}
+        adapted += changed != note
     assert 150 < kept < 280
+    assert 110 < adapted < 170
 
 
 def test_a_row_that_must_change_mostly_does() -> None:
     rng, variation = np.random.default_rng(0), RowVariation()
     parents = (ROWS_SPACE.sample(rng)[0], ROWS_SPACE.sample(rng)[0])
-    same = sum(
-        bool((variation.child(rng, ROWS_SPACE, parents, {}, always=True)[0] == parents[0]).all())
-        for _ in range(200)
-    )
-    assert same < 20
+    rows = [
+        variation(rng, ROWS_SPACE, parents, AdaptiveNote(), always=True)[0] for _ in range(200)
+    ]
+    assert sum(bool((row == parents[0]).all()) for row in rows) < 20
 
 
-def test_what_a_row_lacks_is_drawn() -> None:
-    row = RowVariation.whole(np.random.default_rng(0), ROWS_SPACE, np.array([np.nan, 0.0]))
-    assert 0 <= row[0] <= 1
+@given(SEEDS)
+def test_other_category_is_never_the_same(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = SPACE.sample(rng, 20)
+    other = other_category(rng, SPACE, rows)[:, SPACE.categorical]
+    assert (other != rows[:, SPACE.categorical]).all()
+    assert (other < SPACE.cells[SPACE.categorical]).all()

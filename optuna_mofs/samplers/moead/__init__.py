@@ -1,5 +1,6 @@
-"""MOEA/D: many weighted problems side by side, each helped by its neighbors."""
+"""MOEA/D: many weighted subproblems side by side, each helped by its neighbors."""
 
-from optuna_mofs.samplers.moead._sampler import MOEADSampler
+from optuna_mofs.samplers.moead._offspring import DifferentialVariation
+from optuna_mofs.samplers.moead._sampler import MOEADNote, MOEADSampler, MOEADSettings
 
-__all__ = ["MOEADSampler"]
+__all__ = ["DifferentialVariation", "MOEADNote", "MOEADSampler", "MOEADSettings"]

@@ -1,4 +1,4 @@
-"""Children made by differential evolution, one or many."""
+"""Children by differential evolution, one or many."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from optuna_mofs._typing import Array
+from optuna_mofs._validation import check_float, check_probability
 from optuna_mofs.features._mask_sampling import simplex_weights
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._history import History
@@ -20,8 +21,8 @@ from optuna_mofs.samplers._mask_operators import (
 )
 from optuna_mofs.samplers._row_operators import differential_rows, polynomial_mutation, reflect
 
-#: Function of (generator, history, positions of the bases and of two others for each); returns
-#: the rows and the masks of the children.
+#: Function of (generator, history, positions of the base trials and of two others per base) that
+#: returns the rows and the masks of the children.
 Variation = Callable[
     [np.random.Generator, History, Array, Array, Array], tuple[Array, Array | None]
 ]
@@ -33,45 +34,41 @@ class DifferentialVariation:
 
     Args:
         scale: Length of the step in differences of two members (F).
-        rate: Probability that a parameter takes part in it (CR).
-        mutation_rate: Probability that a parameter is mutated; None for one parameter on average,
+        crossover_prob: Probability that a parameter takes part in it (CR).
+        mutation_prob: Probability that a parameter is mutated; None for one parameter on average,
             at least 0.1.
         eta: Distribution index of the mutation.
-        drift: Standard deviation of a small step that every number takes, in units of its range:
-            no value is tried twice by not taking part. The paper has none.
-        rounded: Whether categories are numbers that are rounded, as in the paper, or change as
-            categories.
+        jitter: Standard deviation of a small step of every number, in units of its range, so that
+            numbers that do not take part are not repeated. The paper has none.
+        round_categories: Whether positions of categories are numbers that are rounded, as in the
+            paper. Otherwise a category changes to another one.
         mask_mutations: Mutations of a mask, one of which is drawn.
-        mask_rate: Probability that a mask is mutated.
+        mask_mutation_prob: Probability that a mask is mutated.
     """
 
     scale: float = 0.5
-    rate: float = 0.7
-    mutation_rate: float | None = None
+    crossover_prob: float = 0.7
+    mutation_prob: float | None = None
     eta: float = 20.0
-    drift: float = 0.03
-    rounded: bool = False
+    jitter: float = 0.03
+    round_categories: bool = False
     mask_mutations: tuple[MaskMutation, ...] = field(
         default_factory=lambda: (AddDrop(), FilterEnsembleMutation())
     )
-    mask_rate: float = 0.7
+    mask_mutation_prob: float = 0.7
 
     def __post_init__(self) -> None:
-        shares = {"scale": self.scale, "rate": self.rate, "mask_rate": self.mask_rate}
-        if self.mutation_rate is not None:
-            shares["mutation_rate"] = self.mutation_rate
-        for name, value in shares.items():
-            if not 0 <= value <= 1:
-                raise ValueError(f"{name} must lie in 0..1, but is {value!r}.")
-        if self.eta <= 0:
-            raise ValueError(f"eta must be above 0 (the paper's is 20), but is {self.eta!r}.")
-        if self.drift < 0:
-            raise ValueError(f"drift must be at least 0, but is {self.drift!r}.")
+        for name in ("scale", "crossover_prob", "mask_mutation_prob"):
+            check_probability(name, getattr(self, name))
+        if self.mutation_prob is not None:
+            check_probability("mutation_prob", self.mutation_prob)
+        check_float("eta", self.eta, 0, low_is_open=True)
+        check_float("jitter", self.jitter, 0)
 
     def __call__(
         self, rng: np.random.Generator, history: History, base: Array, first: Array, second: Array
     ) -> tuple[Array, Array | None]:
-        """Children of three trials each, given by their positions."""
+        """Return one child per base trial."""
         space, rows = history.space, history.rows
         row = differential_rows(
             rng,
@@ -80,45 +77,44 @@ class DifferentialVariation:
             rows[first],
             rows[second],
             scale=self.scale,
-            rate=self.rate,
-            rounded=self.rounded,
+            crossover_prob=self.crossover_prob,
+            round_categories=self.round_categories,
         )
-        mutation_rate = self.mutation_rate
-        if mutation_rate is None:
-            mutation_rate = max(0.1, 1 / max(1, len(space)))
+        prob = self.mutation_prob
+        if prob is None:
+            prob = max(0.1, 1 / max(1, len(space)))
         row = polynomial_mutation(
-            rng, space, row, rate=mutation_rate, eta=self.eta, rounded=self.rounded
+            rng, space, row, prob=prob, eta=self.eta, round_categories=self.round_categories
         )
-        drifted = reflect(row + self.drift * rng.standard_normal(row.shape))
-        row = np.where(space.categorical, row, drifted)
+        moved = reflect(row + self.jitter * rng.standard_normal(row.shape))
+        row = np.where(space.categorical, row, moved)
         row = np.where(np.isnan(row), space.sample(rng, len(row)), row)
         table = history.table
         if table is None:
             return row, None
-        masks = [
-            self._mutated(
+        masks = []
+        for parents in zip(base.tolist(), first.tolist(), second.tolist()):
+            mask = differential_mask(
                 rng,
-                differential_mask(
-                    rng, *(history.mask(i) for i in three), scale=self.scale, rate=self.rate
-                ),
-                table,
+                *(history.mask(i) for i in parents),
+                scale=self.scale,
+                crossover_prob=self.crossover_prob,
             )
-            for three in zip(base.tolist(), first.tolist(), second.tolist())
-        ]
+            masks.append(self._mutated(rng, mask, table))
         return row, np.array(masks)
 
     def _mutated(self, rng: np.random.Generator, mask: Array, table: FeatureTable) -> Array:
-        if not self.mask_mutations or rng.random() >= self.mask_rate:
+        if not self.mask_mutations or rng.random() >= self.mask_mutation_prob:
             return mask
         mutation = self.mask_mutations[int(rng.integers(len(self.mask_mutations)))]
-        filters = len(table.filters)
-        weights = simplex_weights(rng, filters) if filters else np.zeros(0)
+        n_filters = len(table.filters)
+        weights = simplex_weights(rng, n_filters) if n_filters else np.zeros(0)
         return mutation(rng, mask, table, weights)
 
 
-#: Shares of children: of the subproblem's own trial; of trials anywhere on the front. The others
-#: are drawn anywhere in the space.
-_OWN, _FRONT = 0.5, 0.25
+#: Parts of the children whose base is the member of the subproblem, and any trial of the front.
+#: The others are drawn at random.
+_MEMBER_FRACTION, _FRONT_FRACTION = 0.5, 0.25
 
 
 @dataclass(frozen=True)
@@ -128,8 +124,8 @@ class Children:
     Args:
         rows: Children × parameters.
         masks: Children × free features, or None.
-        parents: Children × 3: positions of the base and of the two whose difference moved it, -1
-            for a child drawn anywhere.
+        parents: Children × 3: positions of the base and of the two trials whose difference moved
+            it, -1 for a child that was drawn at random.
     """
 
     rows: Array
@@ -147,35 +143,36 @@ def draw_children(
     count: int,
     *,
     base: int,
-    near: Array,
+    neighbors: Array,
     members: Array,
     front: Array,
 ) -> Children:
-    """Children of a subproblem and of the whole front, and some drawn anywhere.
+    """Return children of a subproblem and of the whole front, and some drawn at random.
 
     Args:
         rng: Generator.
-        history: Finished trials.
+        history: The completed trials.
         variation: Makes children of three trials each.
-        count: How many.
-        base: Position of the subproblem's own trial.
-        near: Positions of its neighbors' trials.
-        members: Positions of all subproblems' trials.
-        front: Positions of the trials that no other dominates.
+        count: Number of children.
+        base: Position of the member of the subproblem.
+        neighbors: Positions of the members of its neighbors.
+        members: Positions of the members of all subproblems.
+        front: Positions of the nondominated trials.
     """
-    own, along = round(_OWN * count), round(_FRONT * count)
-    first, second = near[rng.integers(len(near), size=(2, own))]
-    others = members[rng.integers(len(members), size=(2, along))]
-    bases = np.concatenate([np.full(own, base), front[rng.integers(len(front), size=along)]])
+    n_own, n_front = round(_MEMBER_FRACTION * count), round(_FRONT_FRACTION * count)
+    first, second = neighbors[rng.integers(len(neighbors), size=(2, n_own))]
+    others = members[rng.integers(len(members), size=(2, n_front))]
+    bases = np.concatenate([np.full(n_own, base), front[rng.integers(len(front), size=n_front)]])
     parents = np.column_stack(
         [bases, np.concatenate([first, others[0]]), np.concatenate([second, others[1]])]
     )
     rows, masks = variation(rng, history, *parents.T)
-    anywhere = count - own - along
-    rows = np.concatenate([rows, history.space.sample(rng, anywhere)])
-    parents = np.concatenate([parents, np.full((anywhere, 3), -1)])
+    n_random = count - n_own - n_front
+    rows = np.concatenate([rows, history.space.sample(rng, n_random)])
+    parents = np.concatenate([parents, np.full((n_random, 3), -1)])
     if masks is not None:
-        recipes = rng.integers(2**16, size=anywhere).tolist()
-        drawn = [RandomDesign()(rng, history, recipe).mask for recipe in recipes]
-        masks = np.concatenate([masks, np.array(drawn, dtype=bool).reshape(anywhere, -1)])
+        design = RandomDesign()
+        turns = rng.integers(2**16, size=n_random).tolist()
+        drawn = [design(rng, history, turn).mask for turn in turns]
+        masks = np.concatenate([masks, np.array(drawn, dtype=bool).reshape(n_random, -1)])
     return Children(rows, masks, parents)

@@ -2,63 +2,89 @@
 
 from __future__ import annotations
 
-import moocore
+from dataclasses import dataclass, field
+from typing import Self
+
 import numpy as np
 
 from optuna_mofs._typing import Array
+from optuna_mofs._validation import check_int, check_probability
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers._base import HistorySampler
-from optuna_mofs.samplers._context import Proposal
+from optuna_mofs.samplers._context import Proposal, ProposalContext
 from optuna_mofs.samplers._initial_design import RandomDesign, latin_hypercube
-from optuna_mofs.samplers.moead._acquisition import ExpectedGain, feasible_values
+from optuna_mofs.samplers.moead._acquisition import ExpectedGain
 from optuna_mofs.samplers.moead._offspring import DifferentialVariation, Variation, draw_children
 from optuna_mofs.samplers.moead._subproblems import (
     Decomposition,
+    MOEADNote,
     Subproblems,
     get_decomposition,
     neighborhoods,
     simplex_points,
-    tchebycheff,
 )
 
-#: Key of a trial's memory: the subproblem for which it was made.
-_OWN = "subproblem"
-#: Children among which the model chooses, and how many it takes for one where there are masks.
-_CANDIDATES, _DEARER = 64, 4
+#: Where there are masks, the number of candidates is divided by this: they take longer.
+_MASK_DIVISOR = 4
+#: Stream of the generator of the Latin hypercube.
+_DESIGN_STREAM = 2**22
+
+
+@dataclass(frozen=True)
+class MOEADSettings:
+    """Further settings of :class:`MOEADSampler`.
+
+    Args:
+        max_replacements: Maximum number of subproblems of which one trial becomes the member; by
+            default the size of a neighborhood.
+        prob_neighbor_mating: Probability that parents come from the neighborhood, not from all
+            subproblems.
+        global_replacement: Whether a trial competes for all subproblems. If not, it competes for
+            those of its own neighborhood.
+        normalize_objectives: Whether objectives are divided by their range over the population.
+        variation: Makes a child of three trials.
+    """
+
+    max_replacements: int | None = None
+    prob_neighbor_mating: float = 0.9
+    global_replacement: bool = True
+    normalize_objectives: bool = True
+    variation: Variation = field(default_factory=DifferentialVariation)
+
+    def __post_init__(self) -> None:
+        if self.max_replacements is not None:
+            check_int("max_replacements", self.max_replacements, 1)
+        check_probability("prob_neighbor_mating", self.prob_neighbor_mating)
+
+
+_DEFAULTS = MOEADSettings()
 
 
 class MOEADSampler(HistorySampler):
-    """MOEA/D for mixed and conditional spaces, made for choosing learner and settings at once.
+    """MOEA/D for mixed and conditional spaces, to choose a learner and its settings at once.
 
     Zhang and Li (2007), as Rosales-Pérez et al. (2014), *Multi-objective model type selection*,
-    use it: the objectives are decomposed into subproblems, each a weighted Tchebycheff distance
-    from the best values seen; each subproblem keeps the best trial for it, makes its next
-    configuration of its neighbors' trials, and offers it to them. Of many such children the one
-    is evaluated that a model of the trials expects most of. The archive of algorithm 1 is the
-    study's front.
+    use it. The objectives are decomposed into subproblems, each a weighted Tchebycheff distance
+    from the best values so far. Each subproblem keeps the trial that is best for it, its member,
+    and makes its next configuration from the members of its neighbors. Of many such children, the
+    one with the largest expected gain under a model of the trials is evaluated. The archive of
+    algorithm 1 is the front of the study.
 
-    With ``paper=True`` it is the paper's setting: rounded categories, mutation probability 0.1,
-    objectives as they are, parents and replacements from the neighborhood only, no model. What
-    the default does otherwise, and why, is in ``docs/samplers/moead.md``. The paper's budget of
-    20 × 50 evaluations is ``study.optimize(objective, n_trials=1000)``.
+    :meth:`from_paper` is the paper's algorithm. ``docs/samplers/moead.md`` lists the differences
+    and their reasons. The paper's budget of 20 × 50 evaluations is
+    ``study.optimize(objective, n_trials=1000)``.
 
     Args:
         population_size: Number of subproblems (N).
-        neighbors: Size of a neighborhood, the subproblem itself among them (T); the paper does
-            not say. By default a quarter of the subproblems, at least 5.
-        anywhere: Probability that parents come from all subproblems, not from the neighborhood.
-        everywhere: Whether a trial competes for all subproblems, or for those of its own
-            neighborhood only.
-        replaced: Subproblems that one trial may take over; by default as many as are neighbors.
-        start_size: Finished trials before the first child; in the paper ``population_size``, by
-            default up to twice that, if there are as many as half so many parameters.
-        candidates: Children among which a model of the trials chooses, with masks a quarter of
-            it; 1 for none, as in the paper. By default 64.
-        variation: Makes a child of three trials.
-        decomposition: ``"tchebycheff"``, ``"augmented_tchebycheff"``, or a function: losses and
-            weights in, one number a subproblem out.
-        normalize: Whether objectives are divided by their range over the population.
-        paper: Whether what is not given is the paper's.
+        n_neighbors: Size of a neighborhood, including the subproblem itself (T). The paper does
+            not give it; by default a quarter of the subproblems, at least 5.
+        n_startup_trials: Completed trials before the first child. By default two per parameter,
+            at least ``population_size`` and at most twice that.
+        n_candidates: Number of children from which a model of the trials chooses; with masks a
+            quarter of it. With 1 there is no model, as in the paper.
+        decomposition: ``"tchebycheff"``, ``"augmented_tchebycheff"``, or a function of losses and
+            weights that returns points × subproblems.
+        settings: Further settings.
         seed: Seed; if None, one is drawn and kept in the study.
 
     Example:
@@ -80,171 +106,198 @@ class MOEADSampler(HistorySampler):
         self,
         *,
         population_size: int = 20,
-        neighbors: int | None = None,
-        anywhere: float | None = None,
-        everywhere: bool | None = None,
-        replaced: int | None = None,
-        start_size: int | None = None,
-        candidates: int | None = None,
-        variation: Variation | None = None,
-        decomposition: str | Decomposition = tchebycheff,
-        normalize: bool | None = None,
-        paper: bool = False,
+        n_neighbors: int | None = None,
+        n_startup_trials: int | None = None,
+        n_candidates: int = 64,
+        decomposition: str | Decomposition = "tchebycheff",
+        settings: MOEADSettings = _DEFAULTS,
         seed: int | None = None,
     ) -> None:
         super().__init__(seed=seed)
-        self.paper = bool(paper)
-        self.population_size = _at_least("population_size", population_size, 4)
-        if neighbors is None:
-            neighbors = max(5, population_size // 4)
-        self.neighbors = min(_at_least("neighbors", neighbors, 2), population_size)
-        if replaced is None:
-            replaced = self.neighbors
-        self.replaced = _at_least("replaced", replaced, 1)
-        if start_size is None and paper:
-            start_size = population_size
-        self.start_size = None if start_size is None else _at_least("start_size", start_size, 3)
-        if candidates is None:
-            candidates = 1 if paper else _CANDIDATES
-        self.candidates = _at_least("candidates", candidates, 1)
-        if anywhere is None:
-            anywhere = 0.0 if paper else 0.1
-        if not 0 <= anywhere <= 1:
-            raise ValueError(f"anywhere must lie in 0..1, but is {anywhere!r}.")
-        self.anywhere = anywhere
-        self.everywhere = not paper if everywhere is None else everywhere
-        if variation is None:
-            variation = (
-                DifferentialVariation(mutation_rate=0.1, drift=0.0, rounded=True)
-                if paper
-                else DifferentialVariation()
-            )
-        self.variation = variation
-        self.decomposition = get_decomposition(decomposition)
-        self.normalize = not paper if normalize is None else normalize
+        check_int("population_size", population_size, 4)
+        if n_neighbors is not None:
+            check_int("n_neighbors", n_neighbors, 2)
+        if n_startup_trials is not None:
+            check_int("n_startup_trials", n_startup_trials, 3)
+        check_int("n_candidates", n_candidates, 1)
+        get_decomposition(decomposition)
+        self.population_size = population_size
+        self.n_neighbors = n_neighbors
+        self.n_startup_trials = n_startup_trials
+        self.n_candidates = n_candidates
+        self.decomposition = decomposition
+        self.settings = settings
 
-    def propose(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
-        """A point of the Latin hypercube, or a child for the subproblem whose turn it is."""
-        own = number % self.population_size
-        if len(history) < self._start(history):
-            return self._first(history, rng, number, own)
-        members, places = self._members(history)
-        if self.candidates > 1:
-            chosen = self._judged(history, rng, members, places[own], own)
-            if chosen is not None:
-                return chosen
-        three = self._parents(rng, members, places[own], own)
-        rows, masks = self.variation(rng, history, *(np.array([i]) for i in three))
-        parents = tuple(int(history.numbers[i]) for i in three)
-        mask = None if masks is None else masks[0]
-        return Proposal(rows[0], mask, "differential", parents, {_OWN: own})
+    @classmethod
+    def from_paper(
+        cls,
+        *,
+        population_size: int = 20,
+        n_neighbors: int | None = None,
+        n_startup_trials: int | None = None,
+        seed: int | None = None,
+    ) -> Self:
+        """Return the algorithm of Rosales-Pérez et al. (2014), section 3.
 
-    def _judged(
-        self, history: History, rng: np.random.Generator, members: Array, near: Array, own: int
+        Categories are rounded numbers, the mutation probability is 0.1, objectives are not
+        normalized, parents and replacements come from the neighborhood only, and no model chooses
+        among children.
+
+        Args:
+            population_size: Number of subproblems (N).
+            n_neighbors: Size of a neighborhood (T), which the paper does not give.
+            n_startup_trials: Trials before the first child; by default ``population_size``.
+            seed: Seed.
+
+        Example:
+            >>> MOEADSampler.from_paper().n_candidates
+            1
+        """
+        settings = MOEADSettings(
+            prob_neighbor_mating=1.0,
+            global_replacement=False,
+            normalize_objectives=False,
+            variation=DifferentialVariation(mutation_prob=0.1, jitter=0.0, round_categories=True),
+        )
+        if n_startup_trials is None:
+            n_startup_trials = population_size
+        return cls(
+            population_size=population_size,
+            n_neighbors=n_neighbors,
+            n_startup_trials=n_startup_trials,
+            n_candidates=1,
+            settings=settings,
+            seed=seed,
+        )
+
+    def propose(self, ctx: ProposalContext) -> Proposal:
+        """Return a point of the initial design, or a child for the subproblem whose turn it is."""
+        subproblem = ctx.trial_number % self.population_size
+        if len(ctx.history) < self._n_startup_trials(ctx.history):
+            return self._initial_proposal(ctx, subproblem)
+        subproblems = self._subproblems(ctx)
+        if self.n_candidates > 1:
+            proposal = self._best_child(ctx, subproblems, subproblem)
+            if proposal is not None:
+                return proposal
+        three = self._parents(ctx.rng, subproblems, subproblem)
+        rows, masks = self.settings.variation(
+            ctx.rng, ctx.history, *(np.array([i]) for i in three)
+        )
+        numbers = tuple(ctx.history.numbers[list(three)].tolist())
+        note = MOEADNote("differential", numbers, subproblem=subproblem)
+        return Proposal(rows[0], None if masks is None else masks[0], note)
+
+    def _best_child(
+        self, ctx: ProposalContext, subproblems: Subproblems, subproblem: int
     ) -> Proposal | None:
-        """The most promising of many children, or None if no trial is feasible or no child new."""
-        feasible = history.violations <= 0
-        if not feasible.any() or not (len(history.space) or history.table is not None):
+        """Return the new child with the largest expected gain.
+
+        Return None if no trial is feasible or no child is new.
+        """
+        history, rng = ctx.history, ctx.rng
+        if not len(history.space) and history.table is None:
             return None
-        values = feasible_values(history.values, history.violations)
-        front = np.flatnonzero(feasible & moocore.is_nondominated(values))
-        everyone, around = np.unique(members), np.unique(members[near])
-        everyone, around = everyone[everyone >= 0], around[around >= 0]
-        fewer = 1 if history.table is None else _DEARER
+        gain = ctx.study_cache(
+            "expected gain",
+            lambda: ExpectedGain(self._weights(history), get_decomposition(self.decomposition)),
+        )
+        fitted = ctx.trial_cache("model", lambda: gain.fit(history))
+        if fitted is None:
+            return None
+        members, neighbors, base = _pools(rng, subproblems, subproblem)
+        if len(neighbors) <= 2 or rng.random() < 1 - self.settings.prob_neighbor_mating:
+            neighbors = members
         children = draw_children(
             rng,
             history,
-            self.variation,
-            max(2, self.candidates // fewer),
-            base=int(members[own]) if members[own] >= 0 else int(rng.choice(everyone)),
-            near=around if len(around) > 2 and rng.random() >= self.anywhere else everyone,
-            members=everyone,
-            front=front,
+            self.settings.variation,
+            max(2, self.n_candidates // (1 if history.table is None else _MASK_DIVISOR)),
+            base=base,
+            neighbors=neighbors,
+            members=members,
+            front=fitted.front,
         )
-        judge = self.kept(
-            "judge", lambda: ExpectedGain(self._weights(history), self.decomposition)
-        )
-        for k in judge.order(rng, history, children, front).tolist():
+        for k in gain.order(rng, history, fitted, children).tolist():
+            row = children.rows[k]
             mask = None if children.masks is None else children.masks[k]
-            parents = tuple(int(history.numbers[i]) for i in children.parents[k] if i >= 0)
-            operator = "differential" if parents else "anywhere"
-            made = Proposal(children.rows[k], mask, operator, parents, {_OWN: own})
-            if not history.contains(made.row, made.mask):
-                return made
+            if not history.contains(row, mask):
+                parents = tuple(int(history.numbers[i]) for i in children.parents[k] if i >= 0)
+                operator = "differential" if parents else "random"
+                return Proposal(row, mask, MOEADNote(operator, parents, subproblem=subproblem))
         return None
 
-    def _first(
-        self, history: History, rng: np.random.Generator, number: int, own: int
-    ) -> Proposal:
-        made = RandomDesign()(rng, history, number)
-        row = made.row
-        if number < self._start(history):
-            planned = self._design(history)[number]
+    def _initial_proposal(self, ctx: ProposalContext, subproblem: int) -> Proposal:
+        history = ctx.history
+        drawn = RandomDesign()(ctx.rng, history, ctx.trial_number)
+        row = drawn.row
+        if ctx.trial_number < self._n_startup_trials(history):
+            planned = self._design(ctx)[ctx.trial_number]
             if not history.contains_params(history.space.decode(planned)):
                 row = planned
-        return Proposal(row, made.mask, operator, memory={_OWN: own})
+        note = MOEADNote(drawn.note.operator, (), drawn.note.filter_weights, subproblem=subproblem)
+        return Proposal(row, drawn.mask, note)
 
-    def _start(self, history: History) -> int:
-        """Finished trials before the first child: more if there are many parameters."""
-        if self.start_size is not None:
-            return self.start_size
+    def _design(self, ctx: ProposalContext) -> Array:
+        space, count = ctx.history.space, self._n_startup_trials(ctx.history)
+        return ctx.study_cache(
+            f"design {space.distributions!r}",
+            lambda: space.from_unit(
+                latin_hypercube(ctx.study_rng(_DESIGN_STREAM), count, len(space))
+            ),
+        )
+
+    def _n_startup_trials(self, history: History) -> int:
+        if self.n_startup_trials is not None:
+            return self.n_startup_trials
         return min(2 * self.population_size, max(self.population_size, 2 * len(history.space)))
 
-    def _design(self, history: History) -> Array:
-        space = history.space
+    def _subproblems(self, ctx: ProposalContext) -> Subproblems:
+        """Return the subproblems with the members that they have after the completed trials."""
+        subproblems = ctx.study_cache("subproblems", lambda: self._new_subproblems(ctx.history))
+        subproblems.follow(ctx.history)
+        return subproblems
 
-        def make() -> Array:
-            shared = np.random.default_rng([self.study_seed, 2**22])
-            return space.from_unit(latin_hypercube(shared, self._start(history), len(space)))
-
-        return self.kept(f"design {space.distributions!r}", make)
-
-    def _members(self, history: History) -> tuple[Array, Array]:
-        """The member of each subproblem, and the neighborhoods."""
-
-        def make() -> tuple[Subproblems, Array]:
-            weights = self._weights(history)
-            places = neighborhoods(weights, self.neighbors)
-            return (
-                Subproblems(
-                    weights,
-                    places,
-                    self.decomposition,
-                    most=self.replaced,
-                    normalize=self.normalize,
-                ),
-                places,
-            )
-
-        subproblems, places = self.kept("subproblems", make)
-        belongs = [None if self.everywhere else note.get(_OWN) for note in history.notes]
-        members = subproblems.members(history.numbers, history.values, history.violations, belongs)
-        return members, places
+    def _new_subproblems(self, history: History) -> Subproblems:
+        settings, size = self.settings, self.n_neighbors
+        if size is None:
+            size = max(5, self.population_size // 4)
+        weights = self._weights(history)
+        neighbors = neighborhoods(weights, size)
+        return Subproblems(
+            weights,
+            neighbors,
+            get_decomposition(self.decomposition),
+            max_replacements=settings.max_replacements or neighbors.shape[1],
+            global_replacement=settings.global_replacement,
+            normalize_objectives=settings.normalize_objectives,
+        )
 
     def _weights(self, history: History) -> Array:
         return simplex_points(self.population_size, history.values.shape[1])
 
     def _parents(
-        self, rng: np.random.Generator, members: Array, near: Array, own: int
+        self, rng: np.random.Generator, subproblems: Subproblems, subproblem: int
     ) -> tuple[int, int, int]:
-        """The member that is moved and the two whose difference moves it."""
-        everyone = np.unique(members[members >= 0])
-        pool = np.unique(members[near])
-        pool = pool[pool >= 0]
-        base = int(members[own]) if members[own] >= 0 else int(rng.choice(everyone))
-        others = pool[pool != base]
-        if len(others) < 2 or rng.random() < self.anywhere:
-            others = everyone[everyone != base]
+        """Return the positions of the trial that is moved and of two that make the difference."""
+        members, neighbors, base = _pools(rng, subproblems, subproblem)
+        others = neighbors[neighbors != base]
+        if len(others) < 2 or rng.random() < 1 - self.settings.prob_neighbor_mating:
+            others = members[members != base]
         if len(others) >= 2:
             first, second = rng.choice(others, 2, replace=False)
         else:
-            # A population of one or two: the difference is between them, or none.
-            first, second = rng.choice(everyone), base
+            # With one or two distinct members the difference is between them, or zero.
+            first, second = rng.choice(members), base
         return base, int(first), int(second)
 
 
-def _at_least(name: str, value: int, least: int) -> int:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, but is {value!r}.")
-    return int(value)
+def _pools(
+    rng: np.random.Generator, subproblems: Subproblems, subproblem: int
+) -> tuple[Array, Array, int]:
+    """Return the distinct members of all subproblems and of the neighborhood, and a base."""
+    members = subproblems.members
+    every = np.unique(members[members >= 0])
+    near = np.unique(members[subproblems.neighbors[subproblem]])
+    base = int(members[subproblem])
+    return every, near[near >= 0], base if base >= 0 else int(rng.choice(every))

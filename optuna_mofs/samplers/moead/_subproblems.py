@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.history._history import n_unchanged
+from optuna_mofs._validation import check_choice
+from optuna_mofs.history._history import History, HistoryFollower
+from optuna_mofs.samplers._acquisition import augmented_tchebycheff as tchebycheff_norm
+from optuna_mofs.study._trial_note import TrialNote
 
-#: The lattice from which weights are chosen holds at least this many times their number ...
-_FINE = 8
-#: ... and at most this many points.
-_MOST = 4000
+#: The lattice from which weights are chosen has at least this many points per weight vector ...
+_POINTS_PER_WEIGHT = 8
+#: ... and at most this many points in total.
+_MAX_LATTICE_POINTS = 4000
 
 
 def simplex_points(count: int, m: int) -> Array:
-    """Weight vectors spread evenly over the simplex, the corners first.
+    """Return weight vectors spread evenly over the simplex, the corners first.
 
     For two objectives they are equally spaced. For more they are chosen from a fine simplex
     lattice (Das and Dennis 1998), each as far as possible from those before it, so that any
-    number of them can be had.
+    number of vectors is possible.
 
     Args:
-        count: How many.
+        count: Number of vectors.
         m: Number of objectives.
 
     Returns:
@@ -52,23 +56,10 @@ def simplex_points(count: int, m: int) -> Array:
     return points
 
 
-def neighborhoods(weights: Array, size: int) -> Array:
-    """Positions of the nearest weight vectors of each, itself first (algorithm 1, step 2).
-
-    Args:
-        weights: Vectors × objectives.
-        size: Neighbors of each, itself among them.
-    """
-    count = len(weights)
-    apart = ((weights[:, None] - weights) ** 2).sum(axis=2)
-    np.fill_diagonal(apart, -1.0)  # equal weights (a single objective) must not hide it
-    return np.argsort(apart, axis=1, kind="stable")[:, : min(size, count)]
-
-
 def _lattice(count: int, m: int) -> Array:
     steps = 1
-    while math.comb(steps + m - 1, m - 1) < _FINE * count:
-        if math.comb(steps + m, m - 1) > max(_MOST, count):
+    while math.comb(steps + m - 1, m - 1) < _POINTS_PER_WEIGHT * count:
+        if math.comb(steps + m, m - 1) > max(_MAX_LATTICE_POINTS, count):
             break
         steps += 1
     bars = np.array(list(itertools.combinations(range(steps + m - 1), m - 1)))
@@ -77,37 +68,52 @@ def _lattice(count: int, m: int) -> Array:
     return lattice
 
 
-#: Function of (losses above the reference point, weights): points × subproblems.
+def neighborhoods(weights: Array, size: int) -> Array:
+    """Return the positions of the nearest weight vectors of each (algorithm 1, step 2).
+
+    Args:
+        weights: Vectors × objectives.
+        size: Size of a neighborhood, including the vector itself, which comes first.
+    """
+    distances = ((weights[:, None] - weights) ** 2).sum(axis=2)
+    # With equal weights (a single objective) each vector must still come first in its own row.
+    np.fill_diagonal(distances, -1.0)
+    return np.argsort(distances, axis=1, kind="stable")[:, : min(size, len(weights))]
+
+
+#: Function of (losses relative to the reference point, weights) that returns points × subproblems.
 Decomposition = Callable[[Array, Array], Array]
-#: A weight of zero would not care at all how bad its objective is.
-_LEAST = 1e-3
+#: Lower bound of a weight. With a weight of zero, the value of that objective would not count.
+_MIN_WEIGHT = 1e-3
 
 
 def tchebycheff(losses: Array, weights: Array) -> Array:
-    """The largest weighted distance from the reference point (equation 11).
+    """Return the largest weighted distance from the reference point (equation 11).
 
     Args:
-        losses: Points × objectives, already less the reference point.
+        losses: Points × objectives, relative to the reference point.
         weights: Subproblems × objectives.
 
     Example:
         >>> tchebycheff(np.array([[0.2, 0.4]]), np.array([[0.5, 0.5], [1.0, 0.0]])).tolist()
         [[0.2, 0.2]]
     """
-    weighted: Array = np.maximum(weights, _LEAST) * np.abs(losses)[:, None, :]
-    largest: Array = weighted.max(axis=2)
-    return largest
+    return tchebycheff_norm(np.abs(losses)[:, None, :], np.maximum(weights, _MIN_WEIGHT), 0.0)
 
 
 def augmented_tchebycheff(losses: Array, weights: Array) -> Array:
-    """The same with a small part of the sum, which tells points apart that are equal in it."""
-    weighted: Array = np.maximum(weights, _LEAST) * np.abs(losses)[:, None, :]
-    total: Array = weighted.max(axis=2) + 0.05 * weighted.sum(axis=2)
-    return total
+    """Return the Tchebycheff distance plus a small part of the sum, which breaks ties."""
+    return tchebycheff_norm(np.abs(losses)[:, None, :], np.maximum(weights, _MIN_WEIGHT), 0.05)
+
+
+_DECOMPOSITIONS: dict[str, Decomposition] = {
+    "tchebycheff": tchebycheff,
+    "augmented_tchebycheff": augmented_tchebycheff,
+}
 
 
 def get_decomposition(decomposition: str | Decomposition) -> Decomposition:
-    """A decomposition by its name, or the user's own function as it is.
+    """Return a decomposition by name, or the user's own function as it is.
 
     Example:
         >>> get_decomposition("tchebycheff") is tchebycheff
@@ -115,45 +121,49 @@ def get_decomposition(decomposition: str | Decomposition) -> Decomposition:
     """
     if callable(decomposition):
         return decomposition
-    known = {each.__name__: each for each in (tchebycheff, augmented_tchebycheff)}
-    if decomposition not in known:
-        raise ValueError(
-            f"decomposition must be one of {sorted(known)} or a function of losses and weights, "
-            f"but is {decomposition!r}."
-        )
-    return known[decomposition]
-
-
-#: States kept for late trials; a later one replays the history.
-_KEPT = 200
+    return _DECOMPOSITIONS[check_choice("decomposition", decomposition, _DECOMPOSITIONS)]
 
 
 @dataclass(frozen=True)
-class _State:
-    """What is known after some trials.
+class MOEADNote(TrialNote):
+    """What :class:`MOEADSampler` keeps on a trial.
 
     Args:
-        members: Position in the history of each subproblem's member, -1 for none.
-        ideal: The best value of each objective so far: the reference point.
+        subproblem: Subproblem for which the trial was made; None if it was made for none.
     """
 
+    subproblem: int | None = None
+
+
+#: States kept for late trials; an even later trial replays the whole history.
+_MAX_STATES = 200
+
+
+class _State(NamedTuple):
+    """The subproblems after some completed trials."""
+
+    #: Number of completed trials so far.
+    n_trials: int
+    #: Position in the history of the member of each subproblem, -1 for none.
     members: Array
+    #: Best value of each objective so far: the reference point.
     ideal: Array
 
 
-class Subproblems:
-    """Steps 9 and 10 of algorithm 1 over the finished trials in order of their number.
+class Subproblems(HistoryFollower):
+    """Members of the subproblems: steps 9 and 10 of algorithm 1, replayed over the history.
 
-    Each trial competes for its own subproblem and the neighbors of that; one that belongs to
-    none (it was queued or added from outside) competes for all. An empty place takes anyone. The
-    state is a function of the history alone, so it survives whatever happens to a process.
+    A trial competes for the subproblem it was made for and for the neighbors of that. A trial
+    that was made for none (it was enqueued or added to the study) competes for all. A subproblem
+    without a member accepts any trial.
 
     Args:
         weights: Subproblems × objectives.
-        neighbors: Subproblems × the places for which a trial competes, its own first.
-        decomposition: Losses and weights in, one number a subproblem out.
-        most: Places that one trial may take.
-        normalize: Whether objectives are divided by their range over the members.
+        neighbors: Subproblems × positions of their neighbors, the subproblem itself first.
+        decomposition: Function of losses and weights.
+        max_replacements: Maximum number of subproblems of which one trial becomes the member.
+        global_replacement: Whether every trial competes for all subproblems.
+        normalize_objectives: Whether objectives are divided by their range over the members.
     """
 
     def __init__(
@@ -162,78 +172,80 @@ class Subproblems:
         neighbors: Array,
         decomposition: Decomposition,
         *,
-        most: int,
-        normalize: bool,
+        max_replacements: int,
+        global_replacement: bool,
+        normalize_objectives: bool,
     ) -> None:
+        super().__init__()
+        self.neighbors = neighbors
         self._weights = weights
-        self._neighbors = neighbors
         self._decomposition = decomposition
-        self._most = most
-        self._normalize = normalize
-        self._numbers = np.zeros(0, dtype=np.int64)
-        #: State after each number of trials; the oldest are dropped.
-        self._states: list[tuple[int, _State]] = []
+        self._max_replacements = max_replacements
+        self._global = global_replacement
+        self._normalize = normalize_objectives
+        n_subproblems, n_objectives = weights.shape
+        self._empty = _State(
+            0, np.full(n_subproblems, -1, dtype=np.int64), np.full(n_objectives, np.inf)
+        )
+        self._states = [self._empty]
 
-    def members(
-        self, numbers: Array, values: Array, violations: Array, belongs: Sequence[int | None]
-    ) -> Array:
-        """Position in the history of the member of each subproblem, -1 for none.
+    @property
+    def members(self) -> Array:
+        """Position in the history of the member of each subproblem, -1 for none."""
+        return self._states[-1].members
 
-        Args:
-            numbers: Trial numbers, ascending.
-            values: Trials × objectives, minimized.
-            violations: Total constraint violation of each.
-            belongs: The subproblem for which each was made, None for none.
-        """
-        self._forget_changed(numbers)
-        if not self._states:
-            nobody = np.full(len(self._weights), -1, dtype=np.int64)
-            self._states.append((0, _State(nobody, np.full(self._weights.shape[1], np.inf))))
-        done, state = self._states[-1]
-        for i in range(done, len(numbers)):
-            state = self._step(state, i, values, violations, belongs[i])
-            self._states.append((i + 1, state))
-        del self._states[:-_KEPT]
-        return state.members
+    def rewind(self, n_trials: int) -> None:
+        """Forget the states after the first ``n_trials`` trials."""
+        self._states = [s for s in self._states if s.n_trials <= n_trials] or [self._empty]
 
-    def _step(
-        self, state: _State, i: int, values: Array, violations: Array, own: int | None
-    ) -> _State:
-        # What a trial that breaks a constraint reaches is not within reach.
+    def advance(self, history: History) -> None:
+        """Let each new trial compete."""
+        notes = history.notes(MOEADNote)
+        for i in range(self._states[-1].n_trials, len(history)):
+            subproblem = None if self._global else notes[i].subproblem
+            self._states.append(self._step(self._states[-1], i, history, subproblem))
+        del self._states[:-_MAX_STATES]
+
+    def _step(self, state: _State, i: int, history: History, subproblem: int | None) -> _State:
+        values, violations = history.values, history.violations
+        # An infeasible trial does not show which values can be reached.
         ideal = np.minimum(state.ideal, values[i]) if violations[i] <= 0 else state.ideal
         count = len(self._weights)
-        places = np.arange(count) if own is None else self._neighbors[own % count]
-        held = state.members[places]
-        there = held >= 0
-        gain = np.full(len(places), np.inf)
-        if there.any():
-            rivals, which = held[there], places[there]
-            points = np.vstack([values[i], values[rivals]])
-            known = np.where(np.isfinite(ideal), ideal, points.min(axis=0))
-            losses = (points - known) / self._ranges(state, values, known)
-            scored = self._decomposition(losses, self._weights[which])
-            mine, theirs = scored[0], scored[1:][np.arange(len(which)), np.arange(len(which))]
-            less = violations[rivals] - violations[i]
-            better = np.where(less != 0, less > 0, mine <= theirs)
-            gain[there] = np.where(better, np.where(less != 0, np.inf, theirs - mine), -1.0)
-        # Where it gains most; of equal gains the nearer weights come first.
+        competed = np.arange(count) if subproblem is None else self.neighbors[subproblem % count]
+        gain = self._gains(state, i, history, competed, ideal)
+        # The largest gains first; of equal gains the nearest weights first.
         order = np.argsort(-gain, kind="stable")
-        taken = places[order[gain[order] >= 0][: self._most]]
-        if not len(taken):
-            return _State(state.members, ideal)
-        members = state.members.copy()
-        members[taken] = i
-        return _State(members, ideal)
+        replaced = competed[order[gain[order] >= 0][: self._max_replacements]]
+        members = state.members
+        if len(replaced):
+            members = members.copy()
+            members[replaced] = i
+        return _State(i + 1, members, ideal)
 
-    def _ranges(self, state: _State, values: Array, ideal: Array) -> Array:
+    def _gains(
+        self, state: _State, i: int, history: History, competed: Array, ideal: Array
+    ) -> Array:
+        """Return how much better a trial is than each member; infinite without a member."""
+        values, violations = history.values, history.violations
+        gain = np.full(len(competed), np.inf)
+        held = state.members[competed] >= 0
+        if not held.any():
+            return gain
+        rivals, weights = state.members[competed[held]], self._weights[competed[held]]
+        points = np.vstack([values[i], values[rivals]])
+        reference = np.where(np.isfinite(ideal), ideal, points.min(axis=0))
+        losses = (points - reference) / self._ranges(state, values, reference)
+        scores = self._decomposition(losses, weights)
+        own, theirs = scores[0], np.diagonal(scores[1:])
+        # Less constraint violation comes first, whatever the values.
+        less_violated = violations[rivals] - violations[i]
+        differs = less_violated != 0
+        better = np.where(differs, less_violated > 0, own <= theirs)
+        gain[held] = np.where(better, np.where(differs, np.inf, theirs - own), -1.0)
+        return gain
+
+    def _ranges(self, state: _State, values: Array, reference: Array) -> Array:
         if not self._normalize:
-            return np.ones(len(ideal))
-        held = state.members[state.members >= 0]
-        span = values[held].max(axis=0) - ideal
+            return np.ones(len(reference))
+        span = values[state.members[state.members >= 0]].max(axis=0) - reference
         return np.where(span > 0, span, 1.0)
-
-    def _forget_changed(self, numbers: Array) -> None:
-        stable = n_unchanged(self._numbers, numbers)
-        while self._states and self._states[-1][0] > stable:
-            self._states.pop()
-        self._numbers = numbers.copy()

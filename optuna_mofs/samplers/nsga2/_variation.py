@@ -20,27 +20,18 @@ from optuna_mofs.samplers._mask_operators import (
     uniform_mask_crossover,
 )
 from optuna_mofs.samplers._row_operators import (
-    adapt_rate,
-    adapt_step,
+    AdaptiveNote,
+    adapt,
     cross_rows,
     fill_missing,
-    mutate_rows,
+    gaussian_mutation,
     sbx,
 )
-from optuna_mofs.study._trial_note import TrialNote
 
 
 @dataclass(frozen=True)
-class NSGA2Note(TrialNote):
-    """What :class:`FilterEnsembleNSGA2Sampler` remembers of a trial.
-
-    Args:
-        step_size: Self-adapted step size of numbers, in units of their range.
-        switch_prob: Self-adapted probability that a category changes.
-    """
-
-    step_size: float = 0.1
-    switch_prob: float = 0.1
+class NSGA2Note(AdaptiveNote):
+    """What :class:`FilterEnsembleNSGA2Sampler` keeps on a trial."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +132,12 @@ class PaperVariation:
         if first.mask is not None and second.mask is not None:
             mask = uniform_mask_crossover(rng, first.mask, second.mask, self.swapping_prob)
         row = cross_rows(
-            rng, history.space, first.row, second.row, eta=self.eta, swap=self.swapping_prob
+            rng,
+            history.space,
+            first.row,
+            second.row,
+            eta=self.eta,
+            swapping_prob=self.swapping_prob,
         )
         raw = sbx(rng, first.raw, second.raw, self.eta)
         return replace(first, row=row, mask=mask, raw=raw)
@@ -149,14 +145,14 @@ class PaperVariation:
     def _mutate(
         self, rng: np.random.Generator, history: History, child: Configuration
     ) -> Configuration:
-        note = _adapted(rng, child.note, len(history.space))
-        row = mutate_rows(
+        note = adapt(rng, child.note, len(history.space))
+        row = gaussian_mutation(
             rng,
             history.space,
             child.row,
-            step=note.step_size,
-            rate=note.switch_prob,
-            per_parameter=self.per_parameter_prob,
+            step_size=note.step_size,
+            switch_prob=note.switch_prob,
+            per_parameter_prob=self.per_parameter_prob,
         )
         steps = note.step_size * rng.standard_normal(len(child.raw))
         changed = replace(child, row=row, raw=np.clip(child.raw + steps, 0.0, 1.0), note=note)
@@ -283,21 +279,16 @@ class MixedVariation:
         second: Configuration,
     ) -> Configuration:
         if operator == "gaussian":
-            note = _adapted(rng, child.note, len(history.space))
-            row = mutate_rows(
-                rng, history.space, child.row, step=note.step_size, rate=note.switch_prob
+            note = adapt(rng, child.note, len(history.space))
+            row = gaussian_mutation(
+                rng,
+                history.space,
+                child.row,
+                step_size=note.step_size,
+                switch_prob=note.switch_prob,
             )
             return replace(child, row=row, note=note)
         if operator == "sbx":
             row = cross_rows(rng, history.space, child.row, second.row, eta=self.eta)
             return replace(child, row=row)
         return child
-
-
-def _adapted(rng: np.random.Generator, note: NSGA2Note, dimension: int) -> NSGA2Note:
-    """Return the note with strategy parameters after one step of self-adaptation."""
-    return replace(
-        note,
-        step_size=adapt_step(rng, note.step_size, dimension),
-        switch_prob=adapt_rate(rng, note.switch_prob, dimension),
-    )

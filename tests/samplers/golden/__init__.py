@@ -40,7 +40,7 @@ SAMPLERS: dict[str, Callable[[], BaseSampler]] = {
     "nsga2": lambda: FilterEnsembleNSGA2Sampler(seed=1),
     "nsga2_from_paper": lambda: FilterEnsembleNSGA2Sampler.from_paper(population_size=20, seed=1),
     "moead": lambda: MOEADSampler(seed=1),
-    "moead_from_paper": lambda: MOEADSampler(paper=True, seed=1),
+    "moead_from_paper": lambda: MOEADSampler.from_paper(seed=1),
     "lexiflow": lambda: LexiFlowSampler(seed=1),
     "lexiflow_from_paper": lambda: LexiFlowSampler.from_paper(seed=1),
     "parego": lambda: ParEGOSampler(seed=1),

@@ -18,7 +18,7 @@ import optuna
 
 from benchmarks.common import Spread, markdown_table, parser  # first: it sets threads
 from optuna_mofs.dashboard import DEFAULT_FIGURES
-from optuna_mofs.visualization._registry import checked_names
+from optuna_mofs.visualization._registry import check_figure_names
 from tools.browser import Browser
 from tools.dashboard_pages import (
     WIDE,
@@ -34,7 +34,7 @@ MOST_SECONDS = 3.0
 FIGURES = {
     "none": [],
     f"{len(DEFAULT_FIGURES)} (default)": list(DEFAULT_FIGURES),
-    "all": checked_names(None),
+    "all": check_figure_names(None),
 }
 
 #: By number of features and figures: each repetition in a new browser, and again in the same.

@@ -1,7 +1,7 @@
-"""Our figures and a note of what is optimized, inside optuna-dashboard.
+"""Figures and a note for optuna-dashboard.
 
-Metric names, feature names and the attributes of trials are in the study anyway, and the
-dashboard shows them without help. What is here needs ``pip install 'optuna-mofs[dashboard]'``.
+The dashboard shows metric names, feature names and attributes of trials without this module. The
+figures and the note need ``pip install 'optuna-mofs[dashboard]'``.
 """
 
 from __future__ import annotations
@@ -15,48 +15,50 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
+from optuna_mofs._format import format_number
 from optuna_mofs._imports import optional_import
+from optuna_mofs._validation import check_int
 from optuna_mofs.fronts._preference import LexicographicPreference
 from optuna_mofs.study._completed_trials import read_metrics
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import shorten
-from optuna_mofs.visualization._registry import checked_names, plot_all
+from optuna_mofs.visualization._registry import check_figure_names, plot_all
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-# A child of Optuna's logger, so that its verbosity holds here too.
+# A child of Optuna's logger: it has the same verbosity.
 _logger = optuna.logging.get_logger("optuna.mofs")
 
-#: Before the names of our figures in the dashboard.
-_ID = "mofs-"
+#: Prefix of the identifiers of figures in the dashboard.
+_ID_PREFIX = "mofs-"
 
-#: What a study's page shows of ours unless told otherwise. The dashboard draws all figures of a
-#: study before its own front, so each one delays the page.
+#: Figures that are saved by default. The dashboard draws all saved figures of a study before its
+#: own front, so each one delays the page.
 DEFAULT_FIGURES = ("front", "hypervolume", "feature_frequency")
 
-#: Features that one box of the dashboard has room for.
-_ROWS = 15
+#: Maximum number of features that fit into one box of the dashboard.
+_MAX_FEATURES = 15
 
-#: The few tools that fit above a legend: in a row they would lie over the title.
-_TOOLS = {
+#: A vertical toolbar with few buttons: a horizontal one would overlap the title.
+_TOOLBAR = {
     "orientation": "v",
     "remove": ["zoom", "pan", "select", "lasso", "zoomin", "zoomout", "autoscale"],
 }
 
-#: Letters of a list of names in the note.
-_SHOWN = 300
+#: Maximum number of characters of a list of names in the note.
+_MAX_LIST = 300
 
 
 class DashboardFigures:
-    """Callback that keeps the figures of a study in optuna-dashboard up to date.
+    """Callback that updates the figures of a study in optuna-dashboard.
 
-    It also writes the study's note, if there is none. A figure that cannot be made is a warning in
-    the log; the study goes on.
+    It also writes the note of the study if there is none. If a figure cannot be created, a warning
+    is logged and the study continues.
 
     Args:
-        every: Trials between two refreshments. The first is after the first trial. Call
-            :func:`save_figures` after ``study.optimize`` for the last ones.
+        every: Number of trials between two updates. The first update is after the first trial.
+            Call :func:`save_figures` after ``study.optimize`` to include the last trials.
         names: As for :func:`save_figures`.
         preference: As for :func:`optuna_mofs.visualization.plot_all`.
 
@@ -73,15 +75,13 @@ class DashboardFigures:
         names: Collection[str] = DEFAULT_FIGURES,
         preference: LexicographicPreference | None = None,
     ) -> None:
-        if isinstance(every, bool) or not isinstance(every, int) or every < 1:
-            raise ValueError(f"every must be a number of trials of at least 1, but is {every!r}.")
-        _dashboard()  # say at once if it is not installed
-        self.every = every
-        self.names = checked_names(names)
+        _dashboard()  # raise now if it is not installed
+        self.every = check_int("every", every, 1)
+        self.names = check_figure_names(names)
         self.preference = preference
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
-        """Refresh the figures if it is time; of several workers, one does it."""
+        """Update the figures if it is time; of several workers, only one does it."""
         if trial.number % self.every:
             return
         try:
@@ -89,7 +89,7 @@ class DashboardFigures:
                 save_note(study)
             save_figures(study, names=self.names, preference=self.preference)
         except Exception as error:
-            _logger.warning(f"The figures in the dashboard are not up to date: {error!r}")
+            _logger.warning(f"The figures in the dashboard could not be updated: {error!r}")
 
 
 def save_figures(
@@ -99,43 +99,44 @@ def save_figures(
     preference: LexicographicPreference | None = None,
     figures: Mapping[str, go.Figure] | None = None,
 ) -> list[str]:
-    """Save figures into a study, where optuna-dashboard shows them among its graphs.
+    """Save figures in a study; optuna-dashboard shows them among its graphs.
 
-    Figures of the same names replace those saved before.
+    A figure replaces an earlier one of the same name.
 
     Args:
         study: Any Optuna study.
-        names: Of figures that :func:`optuna_mofs.visualization.plot_all` makes. The dashboard
-            draws them all when the page is opened, so few are quick.
+        names: Names of figures of :func:`optuna_mofs.visualization.plot_all`. The dashboard draws
+            all saved figures when the page is opened, so fewer figures open faster.
         preference: As for :func:`optuna_mofs.visualization.plot_all`.
-        figures: Other figures instead, by name (letters, digits, hyphens, underscores).
+        figures: Figures of your own to save instead, by name (letters, digits, hyphens,
+            underscores).
 
     Returns:
-        The names of the figures.
+        The names of the saved figures.
     """
     save: Callable[..., str] = _dashboard().save_plotly_graph_object
-    made = dict(figures or {})
+    saved = dict(figures or {})
     if figures is None:
-        made = plot_all(study, names=names, preference=preference, max_features=_ROWS)
-        for figure in made.values():
-            # The dashboard's boxes have one height.
-            figure.update_layout(height=None, modebar=_TOOLS)
-            # Most of the text of a small figure; what we set ourselves is the look.
+        saved = plot_all(study, names=names, preference=preference, max_features=_MAX_FEATURES)
+        for figure in saved.values():
+            # All boxes of the dashboard have the same height.
+            figure.update_layout(height=None, modebar=_TOOLBAR)
+            # The template is most of the JSON of a small figure, and the style is set explicitly.
             figure.layout.template = None
-    for name, figure in made.items():
-        save(study, figure, graph_object_id=_ID + name.replace("_", "-"))
-    return list(made)
+    for name, figure in saved.items():
+        save(study, figure, graph_object_id=_ID_PREFIX + name.replace("_", "-"))
+    return list(saved)
 
 
 def save_note(study: Study, *, overwrite: bool = False) -> bool:
-    """Write what is being optimized into the study's note, which optuna-dashboard shows.
+    """Write a description of the study into its note, which optuna-dashboard shows.
 
     Args:
         study: Any Optuna study.
-        overwrite: Whether a note that is there is replaced.
+        overwrite: Whether to replace an existing note.
 
     Returns:
-        Whether it was written.
+        Whether the note was written.
     """
     dashboard = _dashboard()
     if dashboard.get_note(study).strip() and not overwrite:
@@ -145,7 +146,7 @@ def save_note(study: Study, *, overwrite: bool = False) -> bool:
 
 
 def study_note(study: Study) -> str:
-    """What a study optimizes, in Markdown.
+    """Return a description of what a study optimizes, in Markdown.
 
     Example:
         >>> study = optuna.create_study(directions=["minimize", "maximize"])
@@ -154,48 +155,47 @@ def study_note(study: Study) -> str:
         **Optimized:** minimize *error*, maximize *speed*.
     """
     names, signs = read_metrics(study)
-    aims = [f"{'minimize' if s > 0 else 'maximize'} *{n}*" for n, s in zip(names, signs)]
-    parts = [f"**Optimized:** {', '.join(aims)}."]
-    described = StudyDescription.read(study)
-    if described is not None:
-        parts += _data_lines(described)
-        parts += _space_lines(described)
+    objectives = [f"{'minimize' if s > 0 else 'maximize'} *{n}*" for n, s in zip(names, signs)]
+    parts = [f"**Optimized:** {', '.join(objectives)}."]
+    description = StudyDescription.read(study)
+    if description is not None:
+        parts += _data_lines(description) + _space_lines(description)
     return "\n\n".join(parts)
 
 
-def _data_lines(described: StudyDescription) -> list[str]:
-    conditions, lines = described.conditions, []
+def _data_lines(description: StudyDescription) -> list[str]:
+    conditions, lines = description.conditions, []
     if "estimator" in conditions:
-        # The folds are told with a fingerprint, which is for machines.
+        # Without the fingerprint of the folds, which is not meant to be read.
         folds = " ".join(conditions.get("folds", "").split()[:2])
-        said = [conditions["estimator"], conditions.get("rows"), folds]
-        scoring = conditions.get("scoring")
-        said.append(None if scoring is None else f"scored by {scoring}")
-        lines.append(f"**Model:** {', '.join(text for text in said if text)}.")
-    table = described.features
-    if table is not None and described.representation is not None:
-        how = described.representation.kind.replace("_", " ")
-        fixed = f", {len(table.fixed)} of them always in" if table.fixed else ""
-        text = f"**Features:** {len(table):,}, chosen by a {how}{fixed}."
+        texts = [conditions["estimator"], conditions.get("rows"), folds]
+        if "scoring" in conditions:
+            texts.append(f"scored by {conditions['scoring']}")
+        lines.append(f"**Model:** {', '.join(text for text in texts if text)}.")
+    table = description.features
+    if table is not None and description.representation is not None:
+        kind = description.representation.kind.replace("_", " ")
+        fixed = f", {len(table.fixed)} of them fixed" if table.fixed else ""
+        text = f"**Features:** {len(table):,}, selected by a {kind}{fixed}."
         if table.filters:
             text += f" Filters: {', '.join(table.filters)}."
-        lines.append(f"{text}\n\n{shorten(table.names, _SHOWN)}")
+        lines.append(f"{text}\n\n{shorten(table.names, _MAX_LIST)}")
     return lines
 
 
-def _space_lines(described: StudyDescription) -> list[str]:
-    if not described.space:
+def _space_lines(description: StudyDescription) -> list[str]:
+    if not description.space:
         return []
-    rows = [f"| {name} | {_range(d)} |" for name, d in described.space.items()]
+    rows = [f"| {name} | {_format_range(d)} |" for name, d in description.space.items()]
     return ["\n".join(["| hyperparameter | range |", "|---|---|", *rows])]
 
 
-def _range(distribution: BaseDistribution) -> str:
+def _format_range(distribution: BaseDistribution) -> str:
     if isinstance(distribution, CategoricalDistribution):
-        return shorten([str(choice) for choice in distribution.choices], _SHOWN)
-    low, high = (getattr(distribution, end) for end in ("low", "high"))
+        return shorten([str(choice) for choice in distribution.choices], _MAX_LIST)
+    low, high = (format_number(getattr(distribution, end)) for end in ("low", "high"))
     log = ", logarithmic" if getattr(distribution, "log", False) else ""
-    return f"{low:g} to {high:g}{log}"
+    return f"{low} to {high}{log}"
 
 
 def _dashboard() -> ModuleType:

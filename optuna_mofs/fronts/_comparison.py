@@ -14,7 +14,7 @@ from optuna.study import Study
 from optuna_mofs.fronts._dominance import as_points, has_no_nan
 from optuna_mofs.fronts._front import pareto_front
 from optuna_mofs.fronts._hypervolume import hypervolume_over_time
-from optuna_mofs.study._completed_trials import CompletedTrials, per_metric, read_points
+from optuna_mofs.study._completed_trials import CompletedTrials, per_metric, read_completed_trials
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +45,7 @@ def hypervolume_history(study: Study, reference: Reference = None) -> pd.Series[
     """
     import pandas as pd
 
-    points = read_points(study)
+    points = read_completed_trials(study)
     numbers = pd.Index([trial.number for trial in points.trials], name="number", dtype="int64")
     if not points.feasible.any():
         return pd.Series(np.zeros(len(numbers)), index=numbers, name="hypervolume")
@@ -75,7 +75,7 @@ def shared_reference(studies: Sequence[Study], reference: Reference = None) -> d
         >>> shared_reference(studies)
         {'value_0': 0.5, 'value_1': 2.0}
     """
-    read = [read_points(study) for study in studies]
+    read = [read_completed_trials(study) for study in studies]
     first = check_same_metrics(read)
     bound = per_metric("reference", reference, None, first.metric_names)
     not_empty = [points for points in read if len(points.trials)]

@@ -18,7 +18,7 @@ from optuna_mofs.study._completed_trials import (
     CompletedTrials,
     feature_count,
     feature_text,
-    read_points,
+    read_completed_trials,
 )
 from optuna_mofs.study._description import StudyDescription
 
@@ -59,7 +59,7 @@ def pareto_front(
         >>> front.knee().number
         2
     """
-    points = read_points(study, targets=targets)
+    points = read_completed_trials(study, targets=targets)
     allowed = np.full(len(points.trials), True) if include_infeasible else points.feasible
     groups = [np.flatnonzero(allowed)] if by is None else _groups(points, allowed, by)
     rows = np.concatenate(

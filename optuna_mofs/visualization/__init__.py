@@ -1,11 +1,13 @@
-"""Plotly figures of studies, in the manner of ``optuna.visualization``.
+"""Plotly figures of studies, in the style of ``optuna.visualization``.
 
-Each function takes a study (or several) and returns a :class:`plotly.graph_objects.Figure`; what
-a study lacks for it is said by a :exc:`NothingToPlotError`. Plotly is imported when the first
-figure is made.
+Each function takes one study or several and returns a :class:`plotly.graph_objects.Figure`. It
+raises :exc:`NothingToPlotError` if a study lacks what the figure shows. Plotly is imported when
+the first figure is created.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from optuna_mofs.visualization._attainment import plot_attainment
 from optuna_mofs.visualization._critical_difference import plot_critical_difference
@@ -16,7 +18,7 @@ from optuna_mofs.visualization._front import plot_front
 from optuna_mofs.visualization._hypervolume import plot_hypervolume
 from optuna_mofs.visualization._lexicographic_targets import plot_lexicographic_targets
 from optuna_mofs.visualization._operators import plot_operators
-from optuna_mofs.visualization._registry import plot_all
+from optuna_mofs.visualization._registry import figure_functions, plot_all, register_figure
 from optuna_mofs.visualization._utils import NothingToPlotError
 
 __all__ = [
@@ -31,4 +33,14 @@ __all__ = [
     "plot_hypervolume",
     "plot_lexicographic_targets",
     "plot_operators",
+    "register_figure",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Return a registered figure that is not in the list above."""
+        figure = name.removeprefix("plot_")
+        if name.startswith("plot_") and figure in figure_functions():
+            return figure_functions()[figure]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

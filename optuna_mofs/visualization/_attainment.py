@@ -1,4 +1,4 @@
-"""What several runs of a method attain: the median front and its spread."""
+"""Attainment surfaces of several runs: the median front and its spread."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 
 from optuna_mofs._typing import Floats
 from optuna_mofs.fronts._comparison import attainment_surfaces, check_same_metrics
-from optuna_mofs.study._completed_trials import CompletedTrials, read_points
+from optuna_mofs.study._completed_trials import read_completed_trials
 from optuna_mofs.visualization._utils import (
-    UPPER_RIGHT,
+    LEGEND_UPPER_RIGHT,
     NothingToPlotError,
     Studies,
     apply_style,
     axis_title,
-    color,
-    faded,
-    grouped,
-    plotly,
+    group_studies,
+    import_plotly,
+    palette_color,
+    with_opacity,
 )
 
 if TYPE_CHECKING:
@@ -32,45 +32,47 @@ def plot_attainment(
     targets: Sequence[str | int] | None = None,
     levels: tuple[float, float, float] = (0.25, 0.5, 0.75),
 ) -> go.Figure:
-    """Plot which values the runs of a method attain.
+    """Plot the attainment surfaces of the runs of a method.
 
-    The line is the median attainment surface: half of the runs have a trial at least as good. The
-    band lies between what fewer and what more of the runs attain.
+    The line is the median attainment surface: half of the runs have a trial that is at least as
+    good. The band lies between the surfaces of two other levels.
 
     Args:
-        studies: By name, each with its runs (other seeds of the same search). A study alone, or a
-            sequence of them, has one run each: its front.
-        targets: Names or positions of the two metrics. Default: all, if these are two.
-        levels: Shares of the runs: best edge of the band, line, worst edge.
+        studies: Runs by name (other seeds of the same search). A single study, or each study of a
+            sequence, is one run and is shown as its front.
+        targets: Names or positions of two metrics. Default: all, if there are two.
+        levels: Fractions of the runs: best edge of the band, line, worst edge.
     """
     if len(levels) != 3 or not 0.0 < levels[0] <= levels[1] <= levels[2] <= 1.0:
         raise ValueError(
-            "levels must be three rising shares of the runs, above 0 and up to 1, "
-            f"but are {levels!r}."
+            "levels must be three ascending fractions of the runs, above 0 and at most 1, got "
+            f"{levels!r}."
         )
-    groups = grouped(studies)
+    groups = group_studies(studies)
     read = {
-        name: [read_points(study, targets=targets) for study in runs]
+        name: [read_completed_trials(study, targets=targets) for study in runs]
         for name, runs in groups.items()
     }
     points = check_same_metrics([run for runs in read.values() for run in runs])
     if len(points.metric_names) != 2:
         raise NothingToPlotError(
-            f"Attainment surfaces are drawn of two metrics, but there are "
-            f"{list(points.metric_names)}. Choose two by targets=."
+            f"Attainment surfaces require two metrics, got {list(points.metric_names)}. "
+            "Choose two with targets=."
         )
     found = {
-        name: list(attainment_surfaces([_usable(run) for run in runs], levels=levels).values())
+        name: list(
+            attainment_surfaces([run.losses[run.feasible] for run in runs], levels=levels).values()
+        )
         for name, runs in read.items()
     }
     corners = np.vstack([surface for surfaces in found.values() for surface in surfaces])
     corners = corners[np.isfinite(corners).all(axis=1)]
     if not len(corners):
-        raise NothingToPlotError("No study has a finished trial to show. Run some trials.")
-    # Every line ends at the same edge, a little beyond the worst corner.
+        raise NothingToPlotError("No study has a completed trial to show. Run some trials.")
+    # Every line ends at the same edge, a little outside the worst corner.
     span = np.ptp(corners, axis=0)
     edge = corners.max(axis=0) + 0.05 * np.where(span > 0, span, 1.0)
-    go = plotly()
+    go = import_plotly()
     figure = go.Figure()
     several = max(map(len, groups.values())) > 1
     for i, (name, surfaces) in enumerate(found.items()):
@@ -81,9 +83,9 @@ def plot_attainment(
                 x=around[:, 0].tolist(),
                 y=around[:, 1].tolist(),
                 mode="lines",
-                line={"width": 0, "color": color(i)},
+                line={"width": 0, "color": palette_color(i)},
                 fill="toself",
-                fillcolor=faded(color(i), 0.18),
+                fillcolor=with_opacity(palette_color(i), 0.18),
                 hoverinfo="skip",
                 showlegend=False,
                 legendgroup=name,
@@ -93,13 +95,17 @@ def plot_attainment(
             x=middle[:, 0].tolist(),
             y=middle[:, 1].tolist(),
             mode="lines",
-            line={"color": color(i), "width": 2.5},
+            line={"color": palette_color(i), "width": 2.5},
             name=label,
             legendgroup=name,
             hovertemplate="%{x:.4g}, %{y:.4g}<extra>" + label + "</extra>",
         )
-    # The corner of the worst values is where nobody has to be attained any more.
-    corner = UPPER_RIGHT if points.signs[0] > 0 else {**UPPER_RIGHT, "x": 0.01, "xanchor": "left"}
+    # The legend is in the corner of the worst values, where no surface is.
+    corner = (
+        LEGEND_UPPER_RIGHT
+        if points.signs[0] > 0
+        else {**LEGEND_UPPER_RIGHT, "x": 0.01, "xanchor": "left"}
+    )
     if points.signs[1] < 0:
         corner = {**corner, "y": 0.02, "yanchor": "bottom"}
     low, middle_level, high = (f"{level:.0%}" for level in levels)
@@ -116,12 +122,8 @@ def plot_attainment(
     return figure.update_xaxes(title=titles[0]).update_yaxes(title=titles[1])
 
 
-def _usable(points: CompletedTrials) -> Floats:
-    return points.losses[points.feasible]
-
-
 def _staircase(surface: Floats, edge: Floats) -> Floats:
-    """The corners of a surface as a line, from the top edge to the right one."""
+    """Return the corners of a surface as a line, from the top edge to the right edge."""
     inside = surface[np.isfinite(surface).all(axis=1)]
     if not len(inside):
         return edge[None, :]

@@ -1,4 +1,4 @@
-"""Mean ranks of methods over data sets, and which of them do not differ."""
+"""Mean ranks of methods over data sets with the critical difference."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from optuna.study import Study
 
 from optuna_mofs.fronts._comparison import Reference, hypervolume_table
 from optuna_mofs.statistics import RankComparison, compare_ranks
-from optuna_mofs.visualization._utils import INK, MAIN, apply_style, plotly
+from optuna_mofs.visualization._utils import INK, MAIN, apply_style, import_plotly
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,18 +24,18 @@ def plot_critical_difference(
     higher_is_better: bool = True,
     reference: Reference = None,
 ) -> go.Figure:
-    """Plot mean ranks of methods; a bar joins those that do not differ significantly.
+    """Plot mean ranks of methods; bars join methods that do not differ significantly.
 
     Demšar (2006), *Statistical comparisons of classifiers over multiple data sets*, JMLR 7,
     section 3.2.4: Nemenyi's test after Friedman's.
 
     Args:
-        compared: Scores, one row a data set and one column a method; or studies by method, one a
-            data set in the same order, compared by hypervolume; or what
-            :func:`optuna_mofs.statistics.compare_ranks` found.
+        compared: Scores, one row per data set and one column per method; or studies by method, one
+            per data set in the same order, compared by hypervolume; or a result of
+            :func:`optuna_mofs.statistics.compare_ranks`.
         alpha: Level of significance.
-        higher_is_better: Whether a high score is good; for scores only.
-        reference: Of the hypervolume; for studies only.
+        higher_is_better: Whether higher scores are better. Used for scores only.
+        reference: Reference point of the hypervolume. Used for studies only.
 
     Example:
         >>> import pandas as pd
@@ -46,11 +46,11 @@ def plot_critical_difference(
     """
     found = _comparison(compared, alpha, higher_is_better, reference)
     count = len(found.names)
-    go = plotly()
+    go = import_plotly()
     figure = go.Figure()
     half = (count + 1) // 2
     joined = found.cliques if found.is_significant else [(0, count - 1)]
-    # Rows below the axis: bars first, then one row a label on either side.
+    # Rows below the axis: bars first, then one row per label on either side.
     labels_from = -0.55 - 0.28 * len(joined)
     for i, (name, rank) in enumerate(zip(found.names, found.ranks.tolist())):
         left = i < half
@@ -84,17 +84,17 @@ def plot_critical_difference(
     for i, (first, last) in enumerate(joined):
         _bar(figure, found.ranks[first] - 0.04, found.ranks[last] + 0.04, -0.28 * (i + 1))
     _scale(figure, count, found.critical_difference)
-    # Room for the longest name beside the axis.
-    beside = min(320, 60 + 7 * max(map(len, found.names)))
-    verdict = "differ" if found.is_significant else "do not differ significantly"
+    # Space for the longest name beside the axis.
+    side_margin = min(320, 60 + 7 * max(map(len, found.names)))
+    outcome = "differ" if found.is_significant else "do not differ significantly"
     apply_style(
         figure,
         "Mean ranks and critical difference",
         subtitle=f"{found.n_blocks} data sets or runs; Friedman p = {found.p_value:.2g}: the "
-        f"methods {verdict}; a bar joins those that Nemenyi's test (α = {found.alpha:g}) does not "
+        f"methods {outcome}; a bar joins those that Nemenyi's test (α = {found.alpha:g}) does not "
         "tell apart",
         height=300 + 34 * half,
-        margin={"l": beside, "r": beside, "t": 90, "b": 20},
+        margin={"l": side_margin, "r": side_margin, "t": 90, "b": 20},
     )
     lowest = labels_from - 0.42 * half
     figure.update_xaxes(visible=False, range=[0.85, count + 0.15])
@@ -110,8 +110,8 @@ def _comparison(
         compared, higher_is_better = hypervolume_table(compared, reference), True
     if not hasattr(compared, "columns"):
         raise TypeError(
-            "Expected a table of scores (a DataFrame, one column a method), studies by method, or "
-            f"a RankComparison, but got {type(compared).__name__}."
+            "Expected a table of scores (a DataFrame with one column per method), studies by "
+            f"method, or a RankComparison, got {type(compared).__name__}."
         )
     names = [str(column) for column in compared.columns]
     scores = compared.to_numpy(dtype=float)
@@ -130,7 +130,7 @@ def _bar(figure: go.Figure, left: float, right: float, y: float) -> None:
 
 
 def _scale(figure: go.Figure, count: int, difference: float) -> None:
-    """The axis of ranks, and above it the length of the critical difference."""
+    """Add the axis of ranks and, above it, the length of the critical difference."""
     line = {"color": INK, "width": 1.5}
     figure.add_shape(type="line", x0=1, x1=count, y0=0, y1=0, line=line)
     for rank in range(1, count + 1):

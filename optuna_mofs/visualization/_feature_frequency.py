@@ -1,4 +1,4 @@
-"""How often each feature is chosen along the front."""
+"""Frequency of each feature on the front."""
 
 from __future__ import annotations
 
@@ -10,32 +10,36 @@ import numpy as np
 from numpy.typing import NDArray
 from optuna.study import Study
 
+from optuna_mofs._format import format_percent
+from optuna_mofs._validation import check_int
+from optuna_mofs.visualization._registry import register_figure
 from optuna_mofs.visualization._utils import (
-    SCALE,
+    COLOR_SCALE,
     apply_style,
+    figure_title,
     front_masks,
-    percent,
-    plotly,
+    import_plotly,
     tick_labels,
-    titled,
 )
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
+@register_figure(order=4)
 def plot_feature_frequency(
-    studies: Study | Sequence[Study], *, max_features: int = 30, bins: int = 12
+    studies: Study | Sequence[Study], *, max_features: int = 30, max_bins: int = 12
 ) -> go.Figure:
-    """Plot which features the front chooses, from its smallest sets to its largest.
+    """Plot how often trials on the front select each feature, from small sets to large ones.
 
-    One row a feature, those chosen most often first; one column a number of features, or a range
-    of them; the color is the share of the front's trials there that chose the feature.
+    There is one row per feature, the most frequent first, and one column per number of features,
+    or range of numbers. The color is the fraction of the front's trials in the column that select
+    the feature.
 
     Args:
-        studies: A study, or several of the same features, whose fronts are taken together.
-        max_features: Most features shown.
-        bins: Most columns.
+        studies: A study, or several of the same features, whose fronts are joined.
+        max_features: Maximum number of rows.
+        max_bins: Maximum number of columns.
 
     Example:
         >>> import optuna
@@ -51,37 +55,36 @@ def plot_feature_frequency(
         >>> plot_feature_frequency(study).data[0].y[0]
         'age'
     """
-    for name, value in (("max_features", max_features), ("bins", bins)):
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, but is {value}.")
+    check_int("max_features", max_features, 1)
+    check_int("max_bins", max_bins, 1)
     runs = [studies] if isinstance(studies, Study) else list(studies)
     if not runs:
         raise ValueError("No studies: give at least one.")
     found = front_masks(runs)
-    often = found.masks.mean(axis=0)
-    chosen = np.flatnonzero(often > 0)
-    rows = chosen[np.argsort(-often[chosen], kind="stable")][:max_features]
-    columns = size_bins(found.sizes, bins)
-    share = np.array([found.masks[members][:, rows].mean(axis=0) for members in columns]).T
+    frequency = found.masks.mean(axis=0)
+    selected = np.flatnonzero(frequency > 0)
+    rows = selected[np.argsort(-frequency[selected], kind="stable")][:max_features]
+    columns = size_bins(found.sizes, max_bins)
+    fractions = np.array([found.masks[members][:, rows].mean(axis=0) for members in columns]).T
     labels = [_range(found.sizes[members]) for members in columns]
     hover = [
         [
-            f"<b>{escape(found.names[j], False)}</b><br>in {round(part * len(members))} of "
+            f"<b>{escape(found.names[j], False)}</b><br>in {round(fraction * len(members))} of "
             f"{len(members)} trials of the front with {label} features "
-            f"({_percents(found.sizes[members], found.total)})"
-            for label, members, part in zip(labels, columns, line)
+            f"({_percent_range(found.sizes[members], found.total)})"
+            for label, members, fraction in zip(labels, columns, line)
         ]
-        for j, line in zip(rows, share)
+        for j, line in zip(rows, fractions)
     ]
-    go = plotly()
+    go = import_plotly()
     figure = go.Figure(
         go.Heatmap(
-            z=np.round(share, 4).tolist(),
+            z=np.round(fractions, 4).tolist(),
             x=labels,
             y=tick_labels([found.names[j] for j in rows]),
             zmin=0,
             zmax=1,
-            colorscale=SCALE,
+            colorscale=COLOR_SCALE,
             xgap=2,
             ygap=2,
             text=hover,
@@ -89,12 +92,12 @@ def plot_feature_frequency(
             colorbar={"title": "share", "tickformat": ".0%", "thickness": 14},
         )
     )
-    cut = "" if len(rows) == len(chosen) else f"the {len(rows)} most frequent of "
+    cut = "" if len(rows) == len(selected) else f"the {len(rows)} most frequent of "
     title = "Features along the front"
     apply_style(
         figure,
-        titled(title, runs[0]) if len(runs) == 1 else f"{title} of {len(runs)} studies",
-        subtitle=f"{cut}{len(chosen):,} features that occur on the front, of {found.total:,}",
+        figure_title(title, runs[0]) if len(runs) == 1 else f"{title} of {len(runs)} studies",
+        subtitle=f"{cut}{len(selected):,} features that occur on the front, of {found.total:,}",
         height=max(320, 170 + 22 * len(rows)),
     )
     figure.update_xaxes(
@@ -105,14 +108,14 @@ def plot_feature_frequency(
     )
 
 
-def size_bins(sizes: NDArray[np.int64], most: int) -> list[NDArray[np.intp]]:
-    """Positions of trials of like size, smallest first: one size a bin where there are few.
+def size_bins(sizes: NDArray[np.int64], max_bins: int) -> list[NDArray[np.intp]]:
+    """Return the positions of trials in bins of similar size, smallest first.
 
     Example:
         >>> [part.tolist() for part in size_bins(np.array([1, 2, 2, 5, 9]), 2)]
         [[0, 1, 2], [3, 4]]
     """
-    parts = np.array_split(np.unique(sizes), min(most, len(np.unique(sizes))))
+    parts = np.array_split(np.unique(sizes), min(max_bins, len(np.unique(sizes))))
     return [np.flatnonzero(np.isin(sizes, part)) for part in parts]
 
 
@@ -121,6 +124,6 @@ def _range(sizes: NDArray[np.int64]) -> str:
     return f"{low:,}" if low == high else f"{low:,}–{high:,}"
 
 
-def _percents(sizes: NDArray[np.int64], total: int) -> str:
-    low, high = percent(int(sizes.min()) / total), percent(int(sizes.max()) / total)
+def _percent_range(sizes: NDArray[np.int64], total: int) -> str:
+    low, high = format_percent(int(sizes.min()) / total), format_percent(int(sizes.max()) / total)
     return low if low == high else f"{low.removesuffix(' %')}–{high}"

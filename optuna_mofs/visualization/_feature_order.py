@@ -1,4 +1,4 @@
-"""Which features enter, and in which order, as the front grows."""
+"""Order in which features enter the front as the sets grow."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from optuna.study import Study
 
-from optuna_mofs.study._completed_trials import read_points
+from optuna_mofs._format import format_number
+from optuna_mofs._validation import check_int
+from optuna_mofs.study._completed_trials import read_completed_trials
+from optuna_mofs.visualization._registry import register_figure
 from optuna_mofs.visualization._utils import (
-    ABOVE,
+    LEGEND_ABOVE,
     MAIN,
-    QUIET,
+    MUTED,
     apply_style,
     axis_title,
+    figure_title,
     front_masks,
-    number,
-    plotly,
+    import_plotly,
     tick_labels,
-    titled,
 )
 
 if TYPE_CHECKING:
@@ -29,15 +31,16 @@ _STATES = ("not chosen", "chosen", "chosen for the first time")
 _COLORS = ("#f3f5f8", "#a9c7e6", "#1f4f87")
 
 
+@register_figure(order=3)
 def plot_feature_order(study: Study, *, max_features: int = 40) -> go.Figure:
     """Plot the feature sets of the front from the smallest to the largest.
 
-    One column a trial of the front, one row a feature in the order in which they enter; above it
-    what is gained in the first metric.
+    There is one column per trial of the front and one row per feature, in the order in which the
+    features enter. The first metric is shown above.
 
     Args:
         study: A study that selects features.
-        max_features: Most features shown, those that enter first.
+        max_features: Maximum number of rows; features that enter first are kept.
 
     Example:
         >>> import optuna
@@ -53,25 +56,24 @@ def plot_feature_order(study: Study, *, max_features: int = 40) -> go.Figure:
         >>> list(plot_feature_order(study).data[1].y)
         ['age', 'pay', 'city']
     """
-    if max_features < 1:
-        raise ValueError(f"max_features must be at least 1, but is {max_features}.")
+    check_int("max_features", max_features, 1)
     found = front_masks([study], duplicates=False)
-    points = read_points(study)
-    place = {trial.number: i for i, trial in enumerate(points.trials)}
-    losses = points.losses[[place[trial.number] for _, trial in found.trials], 0]
-    # Within one size from worse to better, so that the line above falls as the front grows.
+    points = read_completed_trials(study)
+    row_of = {trial.number: i for i, trial in enumerate(points.trials)}
+    losses = points.losses[[row_of[trial.number] for _, trial in found.trials], 0]
+    # Within one size from worse to better, so that the line above is monotone.
     order = np.lexsort((-losses, found.sizes))
     masks, sizes, losses = found.masks[order], found.sizes[order], losses[order]
     entry = np.where(masks.any(axis=0), masks.argmax(axis=0), len(masks))
     entered = np.flatnonzero(entry < len(masks))
-    # Of those that enter together the more frequent first.
+    # Features that enter together are sorted by frequency.
     ranked = entered[np.lexsort((-masks[:, entered].sum(axis=0), entry[entered]))]
     rows = ranked[:max_features]
     states = masks[:, rows].astype(int)
     states[entry[rows], np.arange(len(rows))] = 2
     trials = [found.trials[i][1].number for i in order]
     first = points.to_values(np.repeat(losses[:, None], len(points.signs), axis=1))[:, 0]
-    figure = plotly("subplots").make_subplots(
+    figure = import_plotly("subplots").make_subplots(
         rows=2, cols=1, shared_xaxes=True, row_heights=[0.25, 0.75], vertical_spacing=0.04
     )
     shown = np.isfinite(first)
@@ -82,7 +84,7 @@ def plot_feature_order(study: Study, *, max_features: int = 40) -> go.Figure:
         y=np.round(first[shown], 12).tolist(),
         mode="lines+markers",
         line={"color": MAIN, "width": 2},
-        text=[f"trial {t}<br>{metric}: {number(v)}" for t, v in zip(trials, first)],
+        text=[f"trial {t}<br>{metric}: {format_number(v)}" for t, v in zip(trials, first)],
         hovertemplate="%{text}<extra></extra>",
         showlegend=False,
         row=1,
@@ -101,7 +103,8 @@ def plot_feature_order(study: Study, *, max_features: int = 40) -> go.Figure:
         text=[
             [
                 f"<b>{escape(found.names[j], False)}</b><br>{_STATES[states[i, k]]}<br>"
-                f"trial {trials[i]} with {sizes[i]:,} features<br>{metric}: {number(first[i])}"
+                f"trial {trials[i]} with {sizes[i]:,} features<br>"
+                f"{metric}: {format_number(first[i])}"
                 for i in range(len(sizes))
             ]
             for k, j in enumerate(rows)
@@ -123,20 +126,20 @@ def plot_feature_order(study: Study, *, max_features: int = 40) -> go.Figure:
     cut = "" if len(rows) == len(ranked) else f", the first {len(rows)} of {len(ranked):,}"
     apply_style(
         figure,
-        titled("Order of features", study),
+        figure_title("Order of features", study),
         subtitle=f"as they join the front, one column a trial{cut}",
         height=max(420, 260 + 20 * len(rows)),
-        legend=ABOVE,
+        legend=LEGEND_ABOVE,
     )
-    every = max(1, -(-len(sizes) // 20))
+    step = max(1, -(-len(sizes) // 20))
     figure.update_xaxes(
         showgrid=False,
-        tickvals=x[::every].tolist(),
-        ticktext=[f"{size:,}" for size in sizes[::every]],
+        tickvals=x[::step].tolist(),
+        ticktext=[f"{size:,}" for size in sizes[::step]],
         range=[-0.5, len(sizes) - 0.5],
     )
     figure.update_xaxes(title="number of features", row=2, col=1)
-    figure.update_xaxes(showticklabels=False, linecolor=QUIET, row=1, col=1)
+    figure.update_xaxes(showticklabels=False, linecolor=MUTED, row=1, col=1)
     figure.update_yaxes(title=axis_title(metric, points.signs[0]), row=1, col=1)
     return figure.update_yaxes(
         type="category",

@@ -1,4 +1,4 @@
-"""How the hypervolume grows with the trials."""
+"""Hypervolume over the trials."""
 
 from __future__ import annotations
 
@@ -7,38 +7,39 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from optuna_mofs._format import format_number
 from optuna_mofs.fronts._comparison import Reference, hypervolume_history, shared_reference
-from optuna_mofs.study._completed_trials import read_points
+from optuna_mofs.study._completed_trials import read_completed_trials
+from optuna_mofs.visualization._registry import register_figure
 from optuna_mofs.visualization._utils import (
-    LOWER_RIGHT,
+    LEGEND_LOWER_RIGHT,
     NothingToPlotError,
     Studies,
     apply_style,
-    color,
-    faded,
-    grouped,
-    number,
-    plotly,
+    group_studies,
+    import_plotly,
+    palette_color,
+    with_opacity,
 )
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
+@register_figure(order=2)
 def plot_hypervolume(
     studies: Studies,
     *,
     reference: Reference = None,
     spread: tuple[float, float] = (0.25, 0.75),
 ) -> go.Figure:
-    """Plot the dominated hypervolume over the finished trials.
+    """Plot the dominated hypervolume over the completed trials.
 
     Args:
-        studies: A study; or several, side by side; or by name, each with one or several runs,
-            of which the median and a band of their spread are shown. Runs of different length are
-            shown as far as all of a name go.
+        studies: A study, several studies, or a mapping from names to one or several runs, which
+            are shown by their median and a band. Runs of one name are cut to the shortest.
         reference: As for :func:`optuna_mofs.fronts.shared_reference`: one for all studies.
-        spread: Quantiles of the runs between which the band lies; ``(0, 1)`` for all of them.
+        spread: Quantiles of the runs that bound the band; ``(0, 1)`` for minimum and maximum.
 
     Example:
         >>> import optuna
@@ -53,20 +54,20 @@ def plot_hypervolume(
     low, high = spread
     if not 0.0 <= low <= high <= 1.0:
         raise ValueError(
-            f"spread must be two quantiles from 0 to 1, the lower first, but is {spread!r}."
+            f"spread must be two quantiles from 0 to 1, the lower first, got {spread!r}."
         )
-    groups = grouped(studies)
-    every = [study for runs in groups.values() for study in runs]
-    points = [read_points(study) for study in every]
+    groups = group_studies(studies)
+    all_studies = [study for runs in groups.values() for study in runs]
+    points = [read_completed_trials(study) for study in all_studies]
     if not any(len(p.trials) for p in points):
-        raise NothingToPlotError("No study has a finished trial yet. Run some trials.")
+        raise NothingToPlotError("No study has a completed trial. Run some trials.")
     if reference is None and not any(np.isfinite(p.losses).any(axis=0).all() for p in points):
         raise NothingToPlotError(
             "No study has a finite value of every metric, so there is no reference point. "
-            "Run more trials, or give one by reference=."
+            "Run more trials, or pass reference=."
         )
-    bound = shared_reference(every, reference)
-    go = plotly()
+    bound = shared_reference(all_studies, reference)
+    go = import_plotly()
     figure = go.Figure()
     several = False
     for i, (name, runs) in enumerate(groups.items()):
@@ -79,18 +80,18 @@ def plot_hypervolume(
         if len(runs) > 1:
             several = True
             edges = np.asarray(np.quantile(table, [low, high], axis=0), dtype=np.float64)
-            _add_band(figure, x, edges, color(i), name)
-        _add_line(figure, x, np.median(table, axis=0), color(i), name, len(runs))
+            _add_band(figure, x, edges, palette_color(i), name)
+        _add_line(figure, x, np.median(table, axis=0), palette_color(i), name, len(runs))
     if not figure.data:
-        raise NothingToPlotError("No name has a finished trial in each of its studies.")
-    shown = ", ".join(f"{name} {number(value)}" for name, value in bound.items())
+        raise NothingToPlotError("No name has a completed trial in each of its studies.")
+    shown = ", ".join(f"{name} {format_number(value)}" for name, value in bound.items())
     band = f"; line: median, band: {low:.0%} to {high:.0%} of the runs" if several else ""
     apply_style(
         figure,
         "Hypervolume over trials",
         subtitle=f"reference {shown}{band}",
         showlegend=len(groups) > 1 or several,
-        legend=LOWER_RIGHT,
+        legend=LEGEND_LOWER_RIGHT,
     )
     figure.update_xaxes(title="finished trials")
     return figure.update_yaxes(title="hypervolume")
@@ -131,7 +132,7 @@ def _add_band(
             mode="lines",
             line={"width": 0, "shape": "hv", "color": line_color},
             fill=fill,
-            fillcolor=faded(line_color, 0.18),
+            fillcolor=with_opacity(line_color, 0.18),
             hoverinfo="skip",
             showlegend=False,
             legendgroup=name,

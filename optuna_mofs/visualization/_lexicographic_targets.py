@@ -1,4 +1,4 @@
-"""How the targets of a lexicographic preference tighten with the trials."""
+"""Targets of a lexicographic preference over the trials."""
 
 from __future__ import annotations
 
@@ -12,31 +12,33 @@ from optuna_mofs._typing import Floats, Indices
 from optuna_mofs.fronts._dominance import update_front
 from optuna_mofs.fronts._lexicographic import LexicographicOrder
 from optuna_mofs.fronts._preference import LexicographicPreference
-from optuna_mofs.study._completed_trials import read_points
+from optuna_mofs.study._completed_trials import read_completed_trials
+from optuna_mofs.visualization._registry import register_figure
 from optuna_mofs.visualization._utils import (
-    ABOVE,
     ACCENT,
+    LEGEND_ABOVE,
     MAIN,
-    QUIET,
+    MUTED,
     NothingToPlotError,
     apply_style,
     axis_title,
-    plotly,
-    titled,
+    figure_title,
+    import_plotly,
 )
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
+@register_figure(order=7)
 def plot_lexicographic_targets(study: Study, preference: LexicographicPreference) -> go.Figure:
-    """Plot each metric over the trials with its target and the trial that is wanted.
+    """Plot each metric over the trials with its target and the preferred trial.
 
-    One row a metric, the most important first. The target is the value that counts as good enough
-    given the trials so far; below it the next metric decides.
+    There is one row per metric, the most important first. The target is the value that is good
+    enough given the trials so far; among trials that reach it, the next metric decides.
 
     Args:
-        study: Any study with the metrics that the preference names.
+        study: Any study with the metrics of the preference.
         preference: Priorities, tolerances and goals.
 
     Example:
@@ -50,22 +52,22 @@ def plot_lexicographic_targets(study: Study, preference: LexicographicPreference
         >>> [round(y, 2) for y in figure.data[1].y]
         [0.35, 0.15, 0.15]
     """
-    points = read_points(study)
+    points = read_completed_trials(study)
     order = preference.order(study)
-    kept = np.flatnonzero(points.feasible & ~np.isnan(points.losses).any(axis=1))
-    if not len(kept):
+    valid = np.flatnonzero(points.feasible & ~np.isnan(points.losses).any(axis=1))
+    if not len(valid):
         raise NothingToPlotError(
-            f"Study {study.study_name!r} has no finished trial that keeps all constraints. "
+            f"Study {study.study_name!r} has no completed trial that satisfies all constraints. "
             "Run more trials."
         )
-    numbers = np.array([points.trials[i].number for i in kept])
-    losses = points.losses[kept]
+    numbers = np.array([points.trials[i].number for i in valid])
+    losses = points.losses[valid]
     targets, best = targets_over_time(losses, order)
     columns = order.columns
-    figure = plotly("subplots").make_subplots(
+    figure = import_plotly("subplots").make_subplots(
         rows=len(columns), cols=1, shared_xaxes=True, vertical_spacing=0.06
     )
-    values, aims, picks = (points.to_values(a) for a in (losses, targets, losses[best]))
+    values, target_values, picks = (points.to_values(a) for a in (losses, targets, losses[best]))
     for row, column in enumerate(columns, start=1):
         name = points.metric_names[column]
         where = {"row": row, "col": 1, "showlegend": row == 1}
@@ -73,7 +75,7 @@ def plot_lexicographic_targets(study: Study, preference: LexicographicPreference
             x=numbers.tolist(),
             y=_drawn(values[:, column]),
             mode="markers",
-            marker={"color": QUIET, "size": 5},
+            marker={"color": MUTED, "size": 5},
             opacity=0.7,
             name="trials",
             legendgroup="trials",
@@ -82,7 +84,7 @@ def plot_lexicographic_targets(study: Study, preference: LexicographicPreference
         )
         figure.add_scatter(
             x=numbers.tolist(),
-            y=_drawn(aims[:, column]),
+            y=_drawn(target_values[:, column]),
             mode="lines" if len(numbers) > 1 else "markers",
             line={"color": ACCENT, "width": 2, "shape": "hv", "dash": "dash"},
             name="target",
@@ -106,10 +108,10 @@ def plot_lexicographic_targets(study: Study, preference: LexicographicPreference
         figure.update_yaxes(title=title, range=sorted(shown.tolist()), row=row, col=1)
     apply_style(
         figure,
-        titled("Lexicographic targets", study),
+        figure_title("Lexicographic targets", study),
         subtitle="most important metric first",
         height=170 + 190 * len(columns),
-        legend=ABOVE,
+        legend=LEGEND_ABOVE,
     )
     return figure.update_xaxes(title="trial", row=len(columns), col=1)
 
@@ -117,9 +119,9 @@ def plot_lexicographic_targets(study: Study, preference: LexicographicPreference
 def targets_over_time(
     losses: Floats, order: LexicographicOrder
 ) -> tuple[Floats, NDArray[np.intp]]:
-    """The targets after each point, and the row of the point that is wanted then.
+    """Return the targets after each point, and the row of the best point so far.
 
-    Only points that no earlier one equals or dominates can move either: between them both stay.
+    Both can change only at points that enter the front.
     """
     targets = np.empty_like(losses)
     best = np.empty(len(losses), dtype=np.intp)
@@ -136,16 +138,16 @@ def targets_over_time(
 
 
 def _range(losses: Floats, targets: Floats) -> Floats:
-    """What is shown of an axis: all but the worst trials, which would leave no room for others."""
-    finite, aims = losses[np.isfinite(losses)], targets[np.isfinite(targets)]
+    """Return the range of an axis. The worst trials are cut off to leave room for the others."""
+    finite, reached = losses[np.isfinite(losses)], targets[np.isfinite(targets)]
     if not len(finite):
         return np.array([0.0, 1.0])
-    low = min(finite.min(), aims.min(initial=np.inf))
-    high = max(np.quantile(finite, 0.95), aims.max(initial=-np.inf))
+    low = min(finite.min(), reached.min(initial=np.inf))
+    high = max(np.quantile(finite, 0.95), reached.max(initial=-np.inf))
     pad = 0.08 * (high - low) or 0.5
     return np.array([low - pad, high + pad])
 
 
 def _drawn(values: Floats) -> list[float | None]:
-    """Values for a figure, with gaps for infinities."""
+    """Return values for a figure, with gaps for infinities."""
     return [round(v, 12) if np.isfinite(v) else None for v in values.tolist()]

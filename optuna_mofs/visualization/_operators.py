@@ -1,4 +1,4 @@
-"""Which operator made the front."""
+"""Trials by the operator that created them."""
 
 from __future__ import annotations
 
@@ -8,53 +8,58 @@ from typing import TYPE_CHECKING
 import numpy as np
 from optuna.study import Study
 
+from optuna_mofs._format import format_percent
 from optuna_mofs.fronts._dominance import entered_front_mask, nondominated_mask
-from optuna_mofs.study._completed_trials import read_points
+from optuna_mofs.study._completed_trials import read_completed_trials
+from optuna_mofs.visualization._registry import register_figure
 from optuna_mofs.visualization._utils import (
-    LOWER_RIGHT,
+    LEGEND_LOWER_RIGHT,
     MAIN,
     NothingToPlotError,
     apply_style,
-    faded,
-    operator_of,
-    percent,
-    plotly,
-    titled,
+    figure_title,
+    import_plotly,
+    trial_operator,
+    with_opacity,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-#: Trials of which nobody said how they were made: queued, or by another sampler.
-_UNKNOWN = "not said"
+#: Label of trials without an operator: enqueued, or created by another sampler.
+_UNKNOWN = "unknown"
 
 
+@register_figure(order=5)
 def plot_operators(study: Study) -> go.Figure:
-    """Plot how many trials each operator made, and how many of them were worth it.
+    """Plot how many trials each operator created, and how many of them entered the front.
 
     Args:
-        study: A study of this package's samplers, which write down the operator of each trial.
+        study: A study of a sampler of this package, which stores the operator of each trial.
 
     Raises:
-        NothingToPlotError: If no finished trial says which operator made it.
+        NothingToPlotError: If no completed trial has an operator.
     """
     table = operator_table(study)
     if not (set(table.index) - {_UNKNOWN}):
         raise NothingToPlotError(
-            f"No finished trial of study {study.study_name!r} says which operator made it. The "
-            "samplers of this package write it down; other samplers may set the user attribute "
-            "'operator'."
+            f"No completed trial of study {study.study_name!r} has an operator. The samplers of "
+            "this package store it; with other samplers, set the user attribute 'operator'."
         )
-    table = table.iloc[::-1]  # plotly draws from below
-    rest = table["trials"] - table["joined"]
+    table = table.iloc[::-1]  # plotly draws the first row at the bottom
+    rest = table["trials"] - table["entered"]
     parts = (
         ("on the front now", table["front"], MAIN),
-        ("on the front when it finished", table["joined"] - table["front"], faded(MAIN, 0.45)),
+        (
+            "on the front when it finished",
+            table["entered"] - table["front"],
+            with_opacity(MAIN, 0.45),
+        ),
         ("never on it", rest, "#e1e5ea"),
     )
     names = [escape(name, quote=False) for name in table.index]
-    go = plotly()
+    go = import_plotly()
     figure = go.Figure()
     for label, counts, fill in parts:
         figure.add_bar(
@@ -65,11 +70,11 @@ def plot_operators(study: Study) -> go.Figure:
             name=label,
             hovertemplate="%{y}: %{x} trials " + label + "<extra></extra>",
         )
-    for name, trials, joined in zip(names, table["trials"].tolist(), table["joined"].tolist()):
+    for name, trials, entered in zip(names, table["trials"].tolist(), table["entered"].tolist()):
         figure.add_annotation(
             x=trials,
             y=name,
-            text=percent(joined / trials),
+            text=format_percent(entered / trials),
             xanchor="left",
             xshift=6,
             showarrow=False,
@@ -77,11 +82,11 @@ def plot_operators(study: Study) -> go.Figure:
         )
     apply_style(
         figure,
-        titled("What made the front", study),
+        figure_title("What made the front", study),
         subtitle="at the end of a bar: share of its trials that joined the front",
         barmode="stack",
         height=max(320, 190 + 34 * len(table)),
-        legend={**LOWER_RIGHT, "traceorder": "normal"},
+        legend={**LEGEND_LOWER_RIGHT, "traceorder": "normal"},
         bargap=0.35,
     )
     figure.update_xaxes(title="trials")
@@ -89,11 +94,10 @@ def plot_operators(study: Study) -> go.Figure:
 
 
 def operator_table(study: Study) -> pd.DataFrame:
-    """Trials by operator: how many, how many joined the front, how many are on it now.
+    """Count the trials per operator: all, those that entered the front, those on it now.
 
     Returns:
-        Columns ``trials``, ``joined`` and ``front``, indexed by operator; the one that made most
-        of the front first.
+        Columns ``trials``, ``entered`` and ``front``, indexed by operator and sorted by ``front``.
 
     Example:
         >>> import optuna
@@ -104,24 +108,23 @@ def operator_table(study: Study) -> pd.DataFrame:
         ...         optuna.trial.create_trial(values=values, user_attrs={"operator": operator})
         ...     )
         >>> operator_table(study).to_dict("index")["random"]
-        {'trials': 1, 'joined': 1, 'front': 0}
+        {'trials': 1, 'entered': 1, 'front': 0}
     """
     import pandas as pd
 
-    points = read_points(study)
-    # A trial that breaks a constraint is never on the front.
+    points = read_completed_trials(study)
+    # A trial that violates a constraint is never on the front.
     losses = np.where(points.feasible[:, None], points.losses, np.nan)
-    empty = not len(losses)
-    joined = np.zeros(0, bool) if empty else entered_front_mask(losses)
-    # Without duplicates, as joining is counted: who comes second adds nothing.
-    front = np.zeros(0, bool) if empty else nondominated_mask(losses, duplicates=False)
+    entered = entered_front_mask(losses)
+    # Count each point once: a duplicate does not enter the front.
+    front = nondominated_mask(losses, duplicates=False)
     table = pd.DataFrame(
         {
-            "operator": [operator_of(trial) or _UNKNOWN for trial in points.trials],
+            "operator": [trial_operator(trial) or _UNKNOWN for trial in points.trials],
             "trials": 1,
-            "joined": joined.astype(int),
+            "entered": entered.astype(int),
             "front": front.astype(int),
         }
     )
     sums = table.groupby("operator", sort=True).sum()
-    return sums.sort_values(["front", "joined", "trials"], ascending=False, kind="stable")
+    return sums.sort_values(["front", "entered", "trials"], ascending=False, kind="stable")

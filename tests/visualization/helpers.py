@@ -1,4 +1,4 @@
-"""Studies that the tests of this room share, made of finished trials at once."""
+"""Studies of completed trials for the tests of figures."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from optuna_mofs._optuna import PREFIX
 from optuna_mofs.features import FilterEnsembleFeatures, MaskFeatures, SingleFilterFeatures
 from optuna_mofs.features._representation import weight_parameter
 from optuna_mofs.study._description import StudyDescription
+from optuna_mofs.study._trial_note import NOTE, TrialNote
 from tests.fronts.helpers import make_study
 
 FILTERS = ("anova_f", "auc")
@@ -40,7 +41,7 @@ def masked_study(
     operators: Sequence[str | None] | None = None,
     **options: Any,
 ) -> Study:
-    """A study of masks: one set of positions and one row of values a trial."""
+    """Return a study of masks: one set of positions and one row of values per trial."""
     features = table(p, **options)
     representation = MaskFeatures().bind(features)
     study = optuna.create_study(study_name="masks & more", directions=list(directions))
@@ -52,7 +53,7 @@ def masked_study(
         system = {} if attr is None else {PREFIX + "mask": attr}
         operator = None if operators is None else operators[i]
         if operator is not None:
-            system[PREFIX + "proposal"] = {"operator": operator, "raw_weights": [0.5, 0.0]}
+            system[PREFIX + NOTE] = TrialNote(operator, filter_weights=(0.5, 0.0)).to_json()
         study.add_trial(
             create_trial(
                 values=[float(v) for v in row],
@@ -65,14 +66,14 @@ def masked_study(
 
 
 def nested_study(p: int = 10, sizes: Sequence[int] = (1, 2, 4), **options: Any) -> Study:
-    """Larger sets hold the smaller ones and have less error; one trial more is dominated."""
+    """Return a study of nested sets, larger ones with less error, and one dominated trial."""
     sets = [range(size) for size in sizes]
     values = [(0.5 / size, size / p) for size in sizes]
     return masked_study([*sets, range(p)], [*values, (0.9, 1.0)], p=p, **options)
 
 
 def ensemble_study(raw: Sequence[Sequence[float]]) -> Study:
-    """A study of a filter ensemble, one row of raw weights a trial."""
+    """Return a study of a filter ensemble, one row of raw weights per trial."""
     features = table(6)
     representation = FilterEnsembleFeatures(ranks="all").bind(features)
     study = optuna.create_study(directions=["minimize"] * 2)
@@ -89,7 +90,7 @@ def ensemble_study(raw: Sequence[Sequence[float]]) -> Study:
 
 
 def single_filter_study(chosen: Sequence[str]) -> Study:
-    """A study of single filters, one name a trial."""
+    """Return a study of single filters, one name per trial."""
     features = table(6)
     representation = SingleFilterFeatures(ranks="all").bind(features)
     study = optuna.create_study(directions=["minimize"] * 2)

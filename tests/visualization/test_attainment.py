@@ -26,7 +26,7 @@ def test_the_median_of_three_runs_and_its_band():
     assert (1.0, 3.0) in set(zip(band.x, band.y)), "one run attains it"
 
 
-def test_a_single_run_is_its_front_around_what_it_dominates():
+def test_a_single_run_is_the_boundary_of_what_it_dominates():
     study = plain_study([(1, 3), (2, 1), (3, 3)])
     figure = plot_attainment(study)
     (trace,) = figure.data
@@ -59,17 +59,17 @@ def test_names_keep_their_color():
 
 def test_targets_choose_two_of_three():
     study = plain_study([(1, 5, 3)], names=["a", "b", "c"])
-    with pytest.raises(NothingToPlotError, match=r"there are \['a', 'b', 'c'\]. Choose two"):
+    with pytest.raises(NothingToPlotError, match=r"got \['a', 'b', 'c'\]. Choose two"):
         plot_attainment(study)
     assert (3.0, 1.0) in set(
         zip(*(plot_attainment(study, targets=["c", "a"]).data[0][k] for k in "xy"))
     )
 
 
-def test_what_is_missing_or_wrong_is_said():
-    with pytest.raises(NothingToPlotError, match="No study has a finished trial"):
+def test_missing_trials_and_bad_input_raise():
+    with pytest.raises(NothingToPlotError, match="No study has a completed trial"):
         plot_attainment(plain_study([]))
-    with pytest.raises(ValueError, match="levels must be three rising shares"):
+    with pytest.raises(ValueError, match="levels must be three ascending fractions"):
         plot_attainment(plain_study([(1, 2)]), levels=(0.5, 0.25, 0.75))
     with pytest.raises(ValueError, match="different metrics"):
         plot_attainment([plain_study([(1, 2)]), plain_study([(1, 2)], ["minimize", "maximize"])])

@@ -13,7 +13,7 @@ from optuna_mofs.visualization._feature_frequency import size_bins
 from .helpers import masked_study, nested_study, plain_study
 
 
-def test_shares_are_those_of_the_front():
+def test_fractions_are_those_of_the_front():
     # Two trials of one feature and one of two on the front; the last is dominated.
     study = masked_study(
         [[0], [3], [0, 3], [7, 8, 9]], [(0.5, 0.1), (0.5, 0.1), (0.2, 0.2), (0.9, 0.3)]
@@ -28,7 +28,7 @@ def test_shares_are_those_of_the_front():
 
 def test_frequent_features_come_first_and_others_are_cut():
     study = nested_study(p=12, sizes=(1, 2, 3, 5, 8))
-    figure = plot_feature_frequency(study, max_features=3, bins=2)
+    figure = plot_feature_frequency(study, max_features=3, max_bins=2)
     (heat,) = figure.data
     assert list(heat.y) == [f"&lt;f{j}&gt;" for j in range(3)]
     assert list(heat.x) == ["1–3", "5–8"]
@@ -39,7 +39,7 @@ def test_frequent_features_come_first_and_others_are_cut():
     )
 
 
-def test_several_studies_are_taken_together():
+def test_several_studies_are_joined():
     one, two = nested_study(sizes=(1,)), nested_study(sizes=(2,))
     (heat,) = plot_feature_frequency([one, two]).data
     assert list(heat.x) == ["1", "2"]
@@ -61,23 +61,23 @@ def test_many_features_and_one_trial():
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=40), st.integers(1, 8))
 @settings(max_examples=50)
-def test_bins_hold_every_trial_once_in_order_of_size(sizes, most):
+def test_bins_contain_every_trial_once_in_order_of_size(sizes, max_bins):
     array = np.sort(np.array(sizes))
-    parts = size_bins(array, most)
+    parts = size_bins(array, max_bins)
     assert np.concatenate(parts).tolist() == list(range(len(array)))
-    assert len(parts) == min(most, len(set(sizes)))
+    assert len(parts) == min(max_bins, len(set(sizes)))
     for before, after in pairwise(parts):
         assert array[before].max() < array[after].min()
 
 
-def test_what_is_missing_or_wrong_is_said():
-    with pytest.raises(NothingToPlotError, match="selects no features, or does not say so"):
+def test_missing_features_and_bad_input_raise():
+    with pytest.raises(NothingToPlotError, match="has no description of features"):
         plot_feature_frequency(plain_study([(1, 2)]))
     with pytest.raises(NothingToPlotError, match="is empty"):
         plot_feature_frequency(masked_study([], []))
-    with pytest.raises(ValueError, match="max_features must be at least 1, but is 0"):
+    with pytest.raises(ValueError, match="max_features must be an integer of at least 1, got 0"):
         plot_feature_frequency(nested_study(), max_features=0)
-    with pytest.raises(ValueError, match="bins must be at least 1, but is 0"):
-        plot_feature_frequency(nested_study(), bins=0)
+    with pytest.raises(ValueError, match="max_bins must be an integer of at least 1, got 0"):
+        plot_feature_frequency(nested_study(), max_bins=0)
     with pytest.raises(ValueError, match="No studies"):
         plot_feature_frequency([])

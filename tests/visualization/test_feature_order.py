@@ -55,8 +55,8 @@ def test_a_front_without_any_feature():
     assert len(plot_feature_order(study).data[1].y or ()) == 0
 
 
-def test_what_is_missing_or_wrong_is_said():
-    with pytest.raises(NothingToPlotError, match="selects no features"):
+def test_missing_features_and_bad_input_raise():
+    with pytest.raises(NothingToPlotError, match="has no description of features"):
         plot_feature_order(plain_study([(1, 2)]))
-    with pytest.raises(ValueError, match="max_features must be at least 1, but is 0"):
+    with pytest.raises(ValueError, match="max_features must be an integer of at least 1, got 0"):
         plot_feature_order(nested_study(), max_features=0)

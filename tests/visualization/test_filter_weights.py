@@ -27,12 +27,12 @@ def test_the_figure_stacks_moving_means():
     assert len({trace.stackgroup for trace in figure.data}) == 1
 
 
-def test_shares_of_single_filters():
+def test_fractions_of_single_filters():
     study = single_filter_study(["auc", "anova_f", "auc", "auc"])
     assert filter_weights(study)[2].tolist() == [[0, 1], [1, 0], [0, 1], [0, 1]]
 
 
-def test_weights_that_a_sampler_carries_along_for_masks():
+def test_weights_in_the_notes_of_a_sampler():
     study = nested_study(operators=["a", "b", None, "c"])
     _, numbers, weights = filter_weights(study)
     assert numbers.tolist() == [0, 1, 3]
@@ -51,9 +51,9 @@ def test_moving_means(values, window):
     assert moving_mean(rows, window).ravel() == pytest.approx(expected)
 
 
-def test_what_is_missing_or_wrong_is_said():
+def test_missing_weights_and_bad_input_raise():
     for study in (plain_study([(1, 2)]), nested_study(), ensemble_study([])):
         with pytest.raises(NothingToPlotError, match="has no filter weights: none of its"):
             plot_filter_weights(study)
-    with pytest.raises(ValueError, match="window must be at least 1, but is 0"):
+    with pytest.raises(ValueError, match="window must be an integer of at least 1, got 0"):
         plot_filter_weights(ensemble_study([(0.5, 0.5)]), window=0)

@@ -13,7 +13,7 @@ def traces(figure):
     return {trace.name: trace for trace in figure.data}
 
 
-def test_front_others_and_picks_are_drawn_in_the_studys_values():
+def test_front_others_and_marks_are_drawn_in_the_studys_values():
     study = nested_study()
     wanted = LexicographicPreference(tolerances={"error": 0.3})
     found = traces(plot_front(study, preference=wanted))
@@ -25,14 +25,14 @@ def test_front_others_and_picks_are_drawn_in_the_studys_values():
         assert [found[name].x[0], found[name].y[0]] == pytest.approx(trial.values)
 
 
-def test_axes_have_the_metrics_names_and_say_where_more_is_better():
+def test_axes_name_the_metrics_and_mark_maximized_ones():
     study = plain_study([(0.9, 3), (0.8, 2)], ["maximize", "minimize"], ["accuracy", "a<b"])
     layout = plot_front(study).layout
     assert layout.xaxis.title.text == "accuracy (more is better)"
     assert layout.yaxis.title.text == "a&lt;b"
 
 
-def test_the_hover_tells_features_as_they_are_named_and_the_operator():
+def test_the_hover_text_lists_features_and_operator():
     study = nested_study(operators=["start", "mutation", "union", "start"])
     texts = traces(plot_front(study))["front"].text
     pair = next(text for text in texts if "trial 1<" in text)
@@ -59,7 +59,7 @@ def test_the_hover_of_many_features_stays_readable():
         (("maximize", "maximize"), "vh"),
     ],
 )
-def test_the_line_goes_around_what_is_dominated(directions, shape):
+def test_the_line_is_the_boundary_of_what_is_dominated(directions, shape):
     # The better end of x with the worse end of y, and the other way round.
     x = (0.0, 1.0) if directions[0] == "minimize" else (1.0, 0.0)
     y = (1.0, 0.0) if directions[1] == "minimize" else (0.0, 1.0)
@@ -93,31 +93,31 @@ def test_three_metrics_and_a_choice_of_more():
     front = traces(figure)["front"]
     assert front.marker.colorbar.title.text == "c"
     assert list(zip(front.x, front.marker.color)) == [(1.0, 3.0), (3.0, 1.0)]
-    assert front.mode == "markers", "a line would say that one follows from the other"
+    assert front.mode == "markers", "a line has no meaning here"
     two = plot_front(study, targets=["c", "a"])
     assert two.layout.xaxis.title.text == "c"
     assert set(zip(traces(two)["front"].x, traces(two)["front"].y)) == {(1.0, 3.0), (3.0, 1.0)}
 
 
-def test_too_few_or_too_many_metrics_are_refused():
+def test_too_few_or_too_many_metrics_raise():
     four = plain_study([(1, 2, 3, 4)], names=list("abcd"))
-    with pytest.raises(NothingToPlotError, match=r"has 4: \['a', 'b', 'c', 'd'\].*targets="):
+    with pytest.raises(NothingToPlotError, match=r"got \['a', 'b', 'c', 'd'\].*targets="):
         plot_front(four)
-    with pytest.raises(NothingToPlotError, match="has 1"):
+    with pytest.raises(NothingToPlotError, match=r"got \['value_0'\] of study"):
         plot_front(plain_study([(1,)]))
-    with pytest.raises(NothingToPlotError, match="is empty: of 0 finished trials"):
+    with pytest.raises(NothingToPlotError, match="is empty: none of its 0 completed trials"):
         plot_front(plain_study([]))
-    with pytest.raises(ValueError, match="dominated must be at least 0, but is -1"):
-        plot_front(four, dominated=-1)
+    with pytest.raises(ValueError, match="max_dominated must be an integer of at least 0, got -1"):
+        plot_front(four, max_dominated=-1)
 
 
-def test_many_dominated_trials_are_thinned_out():
+def test_many_dominated_trials_are_reduced_evenly():
     values = [(0, 0), *((1 + i, 1 + i) for i in range(100))]
     study = plain_study(values)
-    others = traces(plot_front(study, dominated=10))["other trials"]
+    others = traces(plot_front(study, max_dominated=10))["other trials"]
     assert len(others.x) == 10
     assert (others.x[0], others.x[-1]) == (1.0, 100.0)
-    assert "other trials" not in traces(plot_front(study, dominated=0))
+    assert "other trials" not in traces(plot_front(study, max_dominated=0))
 
 
 def test_marks_can_be_left_out():

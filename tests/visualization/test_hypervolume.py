@@ -48,7 +48,7 @@ def test_several_studies_have_one_reference():
     assert "reference error 0.9, fraction 0.9" in figure.layout.title.text
 
 
-def test_runs_of_different_length_end_together():
+def test_runs_of_different_length_are_cut_to_the_shortest():
     short, long = plain_study([(0.5, 0.5)]), plain_study([(0.5, 0.5), (0.1, 0.1)])
     figure = plot_hypervolume({"a": [short, long]}, reference=[1, 1])
     assert all(len(trace.x) == 1 for trace in figure.data)
@@ -59,8 +59,8 @@ def test_maximized_and_single_metrics():
     assert list(plot_hypervolume(study, reference=[0]).data[0].y) == [1.0, 3.0]
 
 
-def test_what_is_missing_or_wrong_is_said():
-    with pytest.raises(NothingToPlotError, match="No study has a finished trial yet"):
+def test_missing_trials_and_bad_input_raise():
+    with pytest.raises(NothingToPlotError, match="No study has a completed trial"):
         plot_hypervolume(plain_study([]))
     with pytest.raises(NothingToPlotError, match="in each of its studies"):
         plot_hypervolume({"a": [plain_study([]), plain_study([(1, 2)])]})
@@ -72,5 +72,5 @@ def test_what_is_missing_or_wrong_is_said():
         plot_hypervolume([])
     with pytest.raises(ValueError, match="No studies under the name 'a'"):
         plot_hypervolume({"a": []})
-    with pytest.raises(TypeError, match="but found int 3"):
+    with pytest.raises(TypeError, match="got int 3"):
         plot_hypervolume({"a": [3]})

@@ -28,7 +28,7 @@ ORDERS = st.builds(
     ORDERS,
 )
 @settings(max_examples=60)
-def test_targets_and_picks_are_those_of_all_trials_so_far(losses, order):
+def test_targets_and_best_trials_are_those_of_all_trials_so_far(losses, order):
     targets, best = targets_over_time(losses, order)
     for i in range(len(losses)):
         seen = losses[: i + 1]
@@ -36,7 +36,7 @@ def test_targets_and_picks_are_those_of_all_trials_so_far(losses, order):
         assert losses[best[i]].tolist() == losses[order.ranking(seen)[0]].tolist()
 
 
-def test_one_row_a_metric_the_most_important_first():
+def test_one_row_per_metric_the_most_important_first():
     study = plain_study(
         [(0.9, 10), (0.95, 30), (0.94, 20)], ["maximize", "minimize"], ["accuracy", "size"]
     )
@@ -54,7 +54,7 @@ def test_one_row_a_metric_the_most_important_first():
     assert turned.layout.yaxis.title.text == "size"
 
 
-def test_one_trial_infinities_and_broken_constraints():
+def test_one_trial_infinities_and_violated_constraints():
     study = plain_study(
         [(9, 9), (np.inf, 1), (2, 2)], constraints=[{"c": 1.0}, {"c": 0.0}, {"c": -1.0}]
     )
@@ -65,7 +65,7 @@ def test_one_trial_infinities_and_broken_constraints():
     assert single.data[1].mode == "markers"
 
 
-def test_the_worst_trials_do_not_take_the_room_of_the_others():
+def test_the_worst_trials_are_cut_off():
     values = [(0.1 + 0.001 * i, 1) for i in range(99)]
     figure = plot_lexicographic_targets(plain_study([*values, (50, 1)]), LexicographicPreference())
     low, high = figure.layout.yaxis.range
@@ -76,8 +76,8 @@ def test_the_worst_trials_do_not_take_the_room_of_the_others():
     assert list(turned) == pytest.approx([-high, -low])
 
 
-def test_what_is_missing_or_wrong_is_said():
-    with pytest.raises(NothingToPlotError, match="no finished trial that keeps all constraints"):
+def test_missing_trials_and_bad_input_raise():
+    with pytest.raises(NothingToPlotError, match="no completed trial that satisfies"):
         plot_lexicographic_targets(plain_study([]), LexicographicPreference())
     with pytest.raises(ValueError, match="No metric 'cost'"):
         plot_lexicographic_targets(

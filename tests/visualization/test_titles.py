@@ -1,4 +1,4 @@
-"""Titles of figures name the study where somebody named it."""
+"""Titles of figures contain the name of the study, unless Optuna generated it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def renamed(name: str | None) -> optuna.Study:
 
 
 @pytest.mark.parametrize(("name", "shown"), [("sonar", "of sonar"), ("x" * 60, f"{'x' * 39}…")])
-def test_a_title_names_the_study(name, shown):
+def test_a_title_contains_the_name_of_the_study(name, shown):
     figures = plot_all(renamed(name), preference=LexicographicPreference())
     assert len(figures) == 7
     for kind, figure in figures.items():
@@ -31,13 +31,13 @@ def test_a_title_names_the_study(name, shown):
         assert name not in title or len(name) < 40
 
 
-def test_a_name_that_nobody_gave_is_left_out():
+def test_a_generated_name_is_left_out():
     study = renamed(None)
     for figure in plot_all(study, preference=LexicographicPreference()).values():
         assert study.study_name not in str(figure.to_json())
         assert " of</b>" not in figure.layout.title.text
 
 
-def test_studies_without_names_are_counted():
+def test_studies_without_names_are_numbered():
     figure = plot_hypervolume([plain_study([(1, 2)]), plain_study([(2, 1)])], reference=[3, 3])
     assert [trace.name for trace in figure.data] == ["study 1", "study 2"]

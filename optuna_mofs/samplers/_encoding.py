@@ -1,4 +1,4 @@
-"""Rows and feature sets as inputs of a surrogate model."""
+"""Rows and feature sets as inputs of surrogate models."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.features._redundancy import Similarity
+from optuna_mofs.features._redundancy import BatchSelection, top_masks
 from optuna_mofs.features._representation import (
     FilterEnsembleFeatures,
     FilterFeatures,
@@ -20,161 +20,143 @@ from optuna_mofs.history._search_space import SearchSpace
 from optuna_mofs.samplers._gaussian_process import Points
 from optuna_mofs.study._description import StudyDescription
 
-Kept = Callable[[str, Callable[[], Any]], Any]
+#: :meth:`~optuna_mofs.samplers.ProposalContext.study_cache`.
+StudyCache = Callable[[str, Callable[[], Any]], Any]
+#: Parameter of the filter representations that sets the number of features.
+_FRACTION = "fraction"
+#: Raw filter weights are this power of their warped value.
+_WEIGHT_POWER = 3
+#: Maximum number of bits in a mask summary.
+MAX_SUMMARY_BITS = 32
+#: Maximum number of features in the embedding of a feature set.
+_MAX_EMBEDDED = 500
 
 
 class SurrogateEncoder:
-    """Hyperparameters, and after them the feature set as the surrogate can use it.
+    """Encode configurations: columns of the hyperparameters, then those of the feature set.
 
-    A surrogate that knows configurations by their distances (``by_distance``) sees feature sets as
-    points (:class:`FeatureSetEmbedding`); the weights of filters, which only say which features are chosen, it
-    does not see: weights far apart may stand for one set. Any other surrogate sees weights as they
-    are, and masks by a summary (:class:`MaskSummary`).
+    A surrogate that works on distances (``by_distance``) gets feature sets as points of a sphere
+    (:class:`FeatureSetEmbedding`) and no filter weights, because distant weights can select the
+    same set. Any other surrogate gets filter weights as they are and masks as a summary
+    (:class:`MaskSummary`).
 
     Args:
-        history: Finished trials.
-        filters: What weights of filters stand for, if the study has such.
-        warp: How rows are seen.
-        kept: Keeps from trial to trial what was made of each.
-        by_distance: Whether the surrogate knows configurations by their distances.
+        history: The completed trials.
+        filters: Feature sets of filter weights, if the study has such parameters.
+        warping: Warping of the rows.
+        study_cache: Keeps the encoded sets of the trials.
+        by_distance: Whether the surrogate works on distances.
     """
 
     def __init__(
         self,
         history: History,
         filters: FilterSets | None,
-        warp: InputWarping,
-        kept: Kept,
+        warping: InputWarping,
+        study_cache: StudyCache,
         *,
         by_distance: bool,
     ) -> None:
         self._history = history
-        self._warp = warp
-        self._rows = warp(history.rows)
+        self._warping = warping
+        self._rows = warping(history.rows)
         self._filters = filters if by_distance else None
         self._masks: FeatureSetEmbedding | MaskSummary | None = None
         table = history.table
         if table is not None:
             make = FeatureSetEmbedding if by_distance else MaskSummary
-            self._masks = kept(f"columns of masks {by_distance}", lambda: make(table))
+            self._masks = study_cache(f"mask encoder {by_distance}", lambda: make(table))
         hidden = () if self._filters is None else self._filters.parameters
-        self._encoding = RowEncoding(history.space, self._rows, hidden)
-        self._known: dict[int, Array] = kept(f"seen sets {by_distance}", dict)
-
-    @property
-    def width(self) -> int:
-        """Number of columns, those of a feature set as one."""
+        self._row_encoding = RowEncoding(history.space, self._rows, hidden)
+        self._encoded: dict[int, Array] = study_cache(f"encoded sets {by_distance}", dict)
         has_sets = self._filters is not None or self._masks is not None
-        return self._encoding.width + has_sets
-
-    @property
-    def together(self) -> int:
-        """The last so many columns are a feature set seen by distance."""
-        if self._filters is not None:
-            return len(self._filters.view.shown)
-        return len(self._masks.shown) if isinstance(self._masks, FeatureSetEmbedding) else 0
+        #: Number of columns, those of a feature set counted as one.
+        self.width = self._row_encoding.width + has_sets
+        embedding = self._masks if self._filters is None else self._filters.embedding
+        is_embedded = isinstance(embedding, FeatureSetEmbedding)
+        #: The last so many columns embed a feature set.
+        self.n_shared_columns = len(embedding.features) if is_embedded else 0
 
     def of_trials(self) -> Array:
-        """A row for each finished trial."""
-        plain = self._encoding(self._rows)
+        """Return one row per completed trial."""
+        X = self._row_encoding(self._rows)
         if self._filters is None and self._masks is None:
-            return plain
-        sets = self._history.of_each(self._known, self._sets_of_trials)
-        return np.hstack([plain, np.array(sets)])
+            return X
+        sets = self._history.per_trial(self._encoded, self._sets_of_trials)
+        return np.hstack([X, np.array(sets)])
 
     def __call__(
         self, rows: Array, masks: Array | None = None, index: Array | None = None
     ) -> Array:
-        """A row for each configuration.
+        """Return one row per configuration.
 
         Args:
             rows: Warped rows.
             masks: Distinct masks.
-            index: Which mask each row has.
+            index: Position of the mask of each row.
         """
-        plain = self._encoding(rows)
+        X = self._row_encoding(rows)
         if self._filters is not None:
-            return np.hstack([plain, self._of_filters(self._warp.back(rows))])
-        if masks is None or index is None:
-            return plain
-        return np.hstack([plain, self._of_masks(masks)[index]])
+            return np.hstack([X, self._filters.embedded(self._warping.inverse(rows))])
+        if self._masks is None or masks is None or index is None:
+            return X
+        return np.hstack([X, self._masks(masks)[index]])
 
     def _sets_of_trials(self, positions: list[int]) -> Array:
         if self._filters is not None:
-            return self._of_filters(self._history.rows[positions])
-        return self._of_masks(self._history.masks(positions))
-
-    def _of_filters(self, rows: Array) -> Array:
-        assert self._filters is not None
-        return self._filters.view.points(self._filters(rows))
-
-    def _of_masks(self, masks: Array) -> Array:
+            return self._filters.embedded(self._history.rows[positions])
         assert self._masks is not None
-        seen = self._masks(masks)
-        if not isinstance(self._masks, FeatureSetEmbedding):
-            return seen
-        p = max(1, masks.shape[1])
-        sizes = np.log1p(masks.sum(axis=1, keepdims=True)) / np.log1p(p)
-        return np.hstack([sizes, seen])
+        return self._masks(self._history.masks(positions))
 
 
 class RowEncoding:
-    """Numbers as they are, categories as indicators.
+    """Encode numbers as they are and categories as indicators.
 
     An inactive category is a level of its own (Horn and Bischl 2016, section II b). An inactive
-    number stays NaN: where it is put is for the surrogate to say.
+    number stays NaN; each surrogate replaces it in its own way.
 
     Args:
         space: The parameters.
-        rows: Finished trials, NaN where a parameter was inactive.
+        rows: Completed trials, NaN where a parameter was inactive.
         hidden: Names of parameters that are left out.
     """
 
     def __init__(self, space: SearchSpace, rows: Array, hidden: Collection[str] = ()) -> None:
         shown = np.array([name not in hidden for name in space.names], dtype=bool)
-        self._number = np.flatnonzero(~space.categorical & shown)
+        self._numbers = np.flatnonzero(~space.categorical & shown)
         pairs = []
         for j in np.flatnonzero(space.categorical & shown):
             missing = bool(np.isnan(rows[:, j]).any())
             # Two choices need one indicator; a third level is "missing".
             first = 1 if space.cells[j] == 2 and not missing else 0
             pairs += [(j, level) for level in range(first, int(space.cells[j]))]
-        self._source = np.array([j for j, _ in pairs], dtype=np.int64)
-        self._level = np.array([level for _, level in pairs], dtype=float)
-
-    @property
-    def width(self) -> int:
-        """Number of columns."""
-        return len(self._number) + len(self._source)
+        levels = np.array(pairs, dtype=float).reshape(-1, 2)
+        self._source, self._level = levels[:, 0].astype(np.int64), levels[:, 1]
+        #: Number of columns.
+        self.width = len(self._numbers) + len(pairs)
 
     def __call__(self, rows: Array) -> Array:
-        """Rows × columns for a surrogate."""
-        numbers: Array = rows[:, self._number]
+        """Return rows × columns."""
+        numbers: Array = rows[:, self._numbers]
         if not len(self._source):
             return numbers
         return np.hstack([numbers, rows[:, self._source] == self._level])
 
 
-#: Suggestion of the filter representations that says how many features are taken.
-_FRACTION = "fraction"
-#: Raw weights are this power of their place.
-_POWER = 3
-
-
 class InputWarping:
-    """Rows ↔ rows in which small fractions of features have as much room as large ones.
+    """Warp rows so that small fractions of features get as much of the range as large ones.
 
-    Of 60 features the front may need 1 to 8. On a linear scale these share an eighth of the range:
-    designs hardly meet them, and a model cannot tell them apart. A fraction ``f`` of ``p``
+    The front of 60 features may need 1 to 8. On a linear scale these share an eighth of the range:
+    designs rarely contain them, and a model cannot separate them. A fraction ``f`` of ``p``
     features becomes ``log(1 + p f) / log(1 + p)``.
 
-    Weights that are drawn evenly are nearly always a mixture of all filters. The raw weight ``u``
-    of an ensemble becomes its cube root, so that one or two filters may have nearly all of the
-    weight. All else stays as it is.
+    Uniform filter weights are nearly always a mixture of all filters. The raw weight ``u`` of an
+    ensemble becomes its cube root, so that one or two filters can have nearly all of the weight.
+    All other columns stay as they are.
 
     Args:
-        names: The parameters.
-        described: What the study says of its features, if anything.
+        names: Names of the parameters.
+        described: The study's description, if it has one.
 
     Example:
         >>> InputWarping(["x"], None)(np.array([[0.3]])).tolist()
@@ -186,69 +168,63 @@ class InputWarping:
         self._weights: list[int] = []
         if described is None or described.representation is None or described.features is None:
             return
-        # Masks that are computed of filter ranks have a fraction.
+        # Representations that compute masks from filter ranks have a fraction.
         if described.representation.ranks is not None and _FRACTION in names:
             self._column = names.index(_FRACTION)
             self._p = max(1, len(described.features.free))
-            self._several = len(described.measures) > 1
+            self._is_multi_objective = len(described.measures) > 1
             if isinstance(described.representation, FilterEnsembleFeatures):
                 weights = {weight_parameter(name) for name in described.features.filters}
                 self._weights = [j for j, name in enumerate(names) if name in weights]
 
     def sizes(self, rows: Array) -> Array | None:
-        """Number of features of warped rows, or None if there is no fraction among them."""
+        """Return the number of features of warped rows, or None without a fraction."""
         if self._column is None:
             return None
-        chosen = np.expm1(rows[:, self._column] * np.log1p(self._p))
-        # As the representation counts, but for what the way there and back adds.
-        sizes: Array = np.ceil(chosen - 1e-7)
+        selected = np.expm1(rows[:, self._column] * np.log1p(self._p))
+        # Rounded up as in the representation, except for rounding errors of the warping.
+        sizes: Array = np.ceil(selected - 1e-7)
         return sizes
 
-    def with_none(self, rows: Array) -> Array:
-        """Rows of a design, that of the smallest fraction with no feature at all.
+    def with_empty_set(self, rows: Array) -> Array:
+        """Return the warped rows of a design, the one of the smallest fraction with none.
 
-        The empty set is an end of the front of error and size. No draw meets a fraction of 0. With
-        one measure, or measures of a user's own, the rows stay as they are.
+        The empty set is an end of the front of error and size, and no random fraction is 0. With
+        one measure, or measures of the user's own, the rows stay as they are.
         """
-        if self._column is None or not self._several:
+        if self._column is None or not self._is_multi_objective:
             return rows
         rows = rows.copy()
         rows[rows[:, self._column].argmin(), self._column] = 0.0
         return rows
 
     def __call__(self, rows: Array) -> Array:
-        """Rows of a history as models see them."""
+        """Return warped rows."""
         if self._column is None:
             return rows
         rows = rows.copy()
         fraction = rows[..., self._column]
         rows[..., self._column] = np.log1p(self._p * fraction) / np.log1p(self._p)
-        rows[..., self._weights] **= 1 / _POWER
+        rows[..., self._weights] **= 1 / _WEIGHT_POWER
         return rows
 
-    def back(self, rows: Array) -> Array:
-        """The inverse."""
+    def inverse(self, rows: Array) -> Array:
+        """Return rows as in the history."""
         if self._column is None:
             return rows
         rows = rows.copy()
-        place = rows[..., self._column]
-        rows[..., self._column] = np.expm1(place * np.log1p(self._p)) / self._p
-        rows[..., self._weights] **= _POWER
+        warped = rows[..., self._column]
+        rows[..., self._column] = np.expm1(warped * np.log1p(self._p)) / self._p
+        rows[..., self._weights] **= _WEIGHT_POWER
         return rows
 
 
-#: Masks of at most this many features are shown bit by bit; of larger ones this many bits.
-SHOWN_BITS = 32
-#: Bits drawn for all candidates together; more features mean fewer candidates.
-_DRAWN_BITS = 2_000_000
-
-
 class MaskSummary:
-    """A mask as a fixed number of columns.
+    """Summarize masks by a fixed number of columns.
 
-    Size (as a fraction and as a logarithm); for each filter the mean rank of the chosen features
-    and the share of its favorites that are among them; and the bits of at most 32 features, those
-    that the filters like best.
+    They are the size (as a fraction and as a logarithm), per filter the mean rank of the selected
+    features and the fraction of its top features among them, and the bits of at most 32 features,
+    those with the highest sum of ranks.
 
     Args:
         table: The features.
@@ -258,194 +234,129 @@ class MaskSummary:
         p = len(table.free)
         ranks = np.zeros((0, p)) if table.free_ranks is None else table.free_ranks
         self._ranks = np.ascontiguousarray(ranks.T, dtype=np.float32)
-        favorites = max(1, min(p, round(table.initial_size)))
-        best = np.argsort(-ranks, axis=1, kind="stable")[:, :favorites]
-        liked = np.zeros((p, len(ranks)), dtype=np.float32)
-        for i, places in enumerate(best):
-            liked[places, i] = 1 / favorites
-        self._liked = liked
+        n_top = max(1, min(p, round(table.initial_size)))
+        self._top = np.zeros((p, len(ranks)), dtype=np.float32)
+        for i, top in enumerate(np.argsort(-ranks, axis=1, kind="stable")[:, :n_top]):
+            self._top[top, i] = 1 / n_top
         order = np.argsort(-ranks.sum(axis=0), kind="stable") if len(ranks) else np.arange(p)
-        self._shown = np.sort(order[:SHOWN_BITS])
+        self._shown = np.sort(order[:MAX_SUMMARY_BITS])
 
     def __call__(self, masks: Array) -> Array:
-        """Masks × columns."""
+        """Return masks × columns."""
         bits = masks.astype(np.float32)
         p = max(1, masks.shape[1])
         size = bits.sum(axis=1, keepdims=True)
         mean_rank = np.where(size > 0, bits @ self._ranks / np.maximum(size, 1), 0.5)
         shown = bits[:, self._shown]
-        return np.hstack([size / p, np.log1p(size), mean_rank, bits @ self._liked, shown])
-
-
-#: Features that are shown; of more, those that a filter likes best.
-_SHOWN = 500
-#: Features that are chosen one after the other, each apart from those before.
-_STEPS = 32
+        return np.hstack([size / p, np.log1p(size), mean_rank, bits @ self._top, shown])
 
 
 class FeatureSetEmbedding:
-    """Sets as points of a sphere: the more features two have in common, the closer they are.
+    """Embed feature sets in a sphere, so that sets with more features in common are closer.
 
-    The square of the distance of ``A`` and ``B`` is ``2 - 2 |A & B| / sqrt(|A| |B|)``, whatever
+    The squared distance of ``A`` and ``B`` is ``2 - 2 |A & B| / sqrt(|A| |B|)``, independent of
     the number of features. The empty set is the center.
 
     Args:
-        table: The features.
+        table: The features. Of more than 500, those that some filter ranks highest are embedded.
 
     Example:
-        >>> view = FeatureSetEmbedding(FeatureTable(("a", "b", "c", "d")))
-        >>> view(np.array([[1, 1, 1, 1], [0, 0, 0, 1]], dtype=bool)).tolist()
+        >>> embedding = FeatureSetEmbedding(FeatureTable(("a", "b", "c", "d")))
+        >>> embedding.embed(np.array([[1, 1, 1, 1], [0, 0, 0, 1]], dtype=bool)).tolist()
         [[0.5, 0.5, 0.5, 0.5], [0.0, 0.0, 0.0, 1.0]]
     """
 
     def __init__(self, table: FeatureTable) -> None:
         p = len(table.free)
-        #: Positions of the shown among the free features.
-        self.shown = np.arange(min(p, _SHOWN))
-        if p > _SHOWN and table.free_ranks is not None:
-            liked = table.free_ranks.max(axis=0)
-            self.shown = np.sort(np.argsort(-liked, kind="stable")[:_SHOWN])
+        #: Positions of the embedded features among the free ones.
+        self.features = np.arange(min(p, _MAX_EMBEDDED))
+        if p > _MAX_EMBEDDED and table.free_ranks is not None:
+            best_rank = table.free_ranks.max(axis=0)
+            order = np.argsort(-best_rank, kind="stable")
+            self.features = np.sort(order[:_MAX_EMBEDDED])
 
     def __call__(self, masks: Array) -> Array:
-        """Sets × shown features, of masks over the free features."""
-        return self.points(masks[:, self.shown])
+        """Return the log size and the embedding of masks over the free features."""
+        p = max(1, masks.shape[1])
+        sizes = np.log1p(masks.sum(axis=1, keepdims=True)) / np.log1p(p)
+        return np.hstack([sizes, self.embed(masks[:, self.features])])
 
     @staticmethod
-    def points(shown: Array) -> Array:
-        """The same of masks over the shown features."""
-        size = shown.sum(axis=1, keepdims=True)
-        points: Array = shown / np.sqrt(np.maximum(size, 1), dtype=np.float32)
+    def embed(masks: Array) -> Array:
+        """Return the embedding of masks over the embedded features."""
+        size = masks.sum(axis=1, keepdims=True)
+        points: Array = masks / np.sqrt(np.maximum(size, 1), dtype=np.float32)
         return points
 
 
 class FilterSets:
-    """The sets that rows of filter weights stand for, many rows at a time.
+    """Feature sets that rows of filter weights select, for many rows at once.
 
-    What :meth:`Representation.choose` says of all data, but for sets of more than 32 features with
-    a penalty of redundancy: from the 33rd on a feature is compared with the first 32 only.
+    They are those of :meth:`Representation.choose` with ranks of all data, except for sets of more
+    than 32 features with a redundancy penalty, see :class:`BatchSelection`.
 
     Args:
-        chosen: A representation by filters, with ranks.
+        representation: A filter representation with ranks.
         space: The parameters.
     """
 
-    def __init__(self, chosen: FilterFeatures, space: SearchSpace) -> None:
-        ranks = chosen.table.free_ranks
-        if ranks is None:
-            raise ValueError(f"The filters {chosen.table.filters} have not ranked the features.")
-        self._chosen = chosen
-        self.view = FeatureSetEmbedding(chosen.table)
-        self._ranks = ranks[:, self.view.shown]
-        self._columns = {n: j for j, n in enumerate(space.names) if n in chosen.distributions}
-        self._apart = None
-        if chosen.needs_similar and chosen.table.similar is not None:
-            self._apart = _Apart(chosen.table, chosen.table.similar, self.view.shown)
-        #: Parameters that say nothing but which features are chosen.
-        self.parameters = frozenset(self._columns) - {"fraction"}
+    def __init__(self, representation: FilterFeatures, space: SearchSpace) -> None:
+        table = representation.table
+        if table.free_ranks is None:
+            raise ValueError(f"The filters {table.filters} have not ranked the features.")
+        self._representation = representation
+        self.embedding = FeatureSetEmbedding(table)
+        self._ranks = table.free_ranks[:, self.embedding.features]
+        self._columns = {
+            name: j for j, name in enumerate(space.names) if name in representation.distributions
+        }
+        self._non_redundant = None
+        if representation.needs_similar and table.similar is not None:
+            features = table.free[self.embedding.features]
+            self._non_redundant = BatchSelection(table.similar, features, table.fixed)
+        #: Parameters that only determine which features are selected.
+        self.parameters = frozenset(self._columns) - {_FRACTION}
 
     def __call__(self, rows: Array) -> Array:
-        """Rows × shown features; none where a row lacks a parameter."""
-        there = self.complete(rows)
-        found = np.zeros((len(rows), len(self.view.shown)), dtype=bool)
-        found[there] = self._sets(rows[there])
+        """Return rows × embedded features; no features where a row lacks a parameter."""
+        complete = self.complete(rows)
+        found = np.zeros((len(rows), len(self.embedding.features)), dtype=bool)
+        found[complete] = self._select(rows[complete])
         return found
 
+    def embedded(self, rows: Array) -> Array:
+        """Return the embedding of the sets."""
+        return self.embedding.embed(self(rows))
+
     def complete(self, rows: Array) -> Array:
-        """Which rows have all that it takes."""
+        """Return which rows have all parameters of the representation."""
         missing: Array = np.isnan(rows[:, list(self._columns.values())])
         return np.logical_not(missing.any(axis=1))
 
-    def _sets(self, rows: Array) -> Array:
-        params = {name: self._values(name, rows) for name in self._chosen.distributions}
-        scores = np.round(self._chosen.scores(params, self._ranks), 12)
-        p = len(self._chosen.table.free)
-        counts = np.ceil(p * params["fraction"] - 1e-9).astype(np.int64)
-        if self._apart is None:
-            return _top(scores, counts)
-        return self._apart(scores, counts, self._chosen.penalties(params))
+    def _select(self, rows: Array) -> Array:
+        params = {name: self._values(name, rows) for name in self._representation.distributions}
+        scores = np.round(self._representation.scores(params, self._ranks), 12)
+        p = len(self._representation.table.free)
+        counts = np.ceil(p * params[_FRACTION] - 1e-9).astype(np.int64)
+        if self._non_redundant is None:
+            return top_masks(scores, counts)
+        return self._non_redundant(scores, counts, self._representation.penalties(params))
 
     def _values(self, name: str, rows: Array) -> Array:
-        distribution = self._chosen.distributions[name]
-        place = rows[:, self._columns[name]] if name in self._columns else np.zeros(len(rows))
+        distribution = self._representation.distributions[name]
+        values = rows[:, self._columns[name]] if name in self._columns else np.zeros(len(rows))
         choices = getattr(distribution, "choices", None)
-        # Numbers go from 0 to 1, as rows do.
-        return place if choices is None else np.array(choices)[place.astype(np.int64)]
+        # Numbers range from 0 to 1, as in rows.
+        return values if choices is None else np.array(choices)[values.astype(np.int64)]
 
 
 def filter_sets(history: History) -> FilterSets | None:
-    """What weights of filters stand for in a study, if it has such."""
+    """Return the feature sets of filter weights, or None if the study has no such parameters."""
     described = history.described
-    chosen = None if described is None else described.representation
-    if not isinstance(chosen, FilterFeatures) or chosen.table.ranks is None:
+    representation = None if described is None else described.representation
+    if not isinstance(representation, FilterFeatures) or representation.table.ranks is None:
         return None
-    return FilterSets(chosen, history.space)
-
-
-class _Apart:
-    """:func:`select_non_redundant` for many scores at a time.
-
-    Args:
-        table: The features.
-        similar: Which of them are alike.
-        shown: Positions, among the free features, of those to choose from.
-    """
-
-    def __init__(self, table: FeatureTable, similar: Similarity, shown: Array) -> None:
-        features = table.free[shown]
-        place = np.full(len(table), -1)
-        place[features] = np.arange(len(features))
-        others, shares = place[similar.others[features]], similar.shares[features]
-        like = (others >= 0) & (shares > 0)
-        # Who is not like a feature is written as the feature itself, which is out of the running.
-        self._others = np.where(like, others, np.arange(len(features))[:, None])
-        self._shares = np.where(like, shares, 0.0)
-        # What features share with those that are in every set.
-        self._first = np.zeros(len(features))
-        for j in table.fixed:
-            near = place[similar.others[j]]
-            np.maximum.at(self._first, near[near >= 0], similar.shares[j][near >= 0])
-
-    def __call__(self, scores: Array, counts: Array, penalties: Array) -> Array:
-        # The largest sets first: those that still grow are then a block.
-        order = np.argsort(-counts, kind="stable")
-        scores, penalties = scores[order], penalties[order, None]
-        shared = np.tile(self._first, (len(scores), 1))
-        worth = _worth(scores, penalties, shared)
-        chosen = np.zeros(worth.shape, dtype=bool)
-        steps = min(_STEPS, int(counts.max(initial=0)), worth.shape[1])
-        for growing in np.searchsorted(-counts[order], -np.arange(steps), side="left"):
-            lines = np.arange(growing)
-            best = worth[:growing].argmax(axis=1)
-            chosen[lines, best] = True
-            at = lines[:, None], self._others[best]
-            shared[at] = np.maximum(shared[at], self._shares[best])
-            now = _worth(scores[at], penalties[:growing], shared[at])
-            worth[at] = np.where(chosen[at], -np.inf, now)
-            worth[lines, best] = -np.inf
-        worth[chosen] = np.inf
-        found = np.empty_like(chosen)
-        found[order] = _top(worth, counts[order])
-        return found
-
-
-def _worth(scores: Array, penalties: Array, shared: Array) -> Array:
-    # Rounded, so that the last bit of a product does not decide between copies.
-    worth: Array = np.round(scores * (1 - penalties * shared), 12)
-    return worth
-
-
-def _top(scores: Array, counts: Array) -> Array:
-    """Which scores are among the highest of each line, as many as counted, ties by position."""
-    n, p = scores.shape
-    counts = np.minimum(counts, p)
-    # Above all scores: nothing is chosen.
-    rising = np.column_stack([np.sort(scores, axis=1), np.full(n, np.inf)])
-    least = rising[np.arange(n), p - counts][:, None]
-    found: Array = (scores >= least) & (counts > 0)[:, None]
-    for i in np.flatnonzero(found.sum(axis=1) > counts):
-        level = np.flatnonzero(scores[i] == least[i])
-        found[i, level[len(level) - (found[i].sum() - counts[i]) :]] = False
-    return found
+    return FilterSets(representation, history.space)
 
 
 class LogFractionScale:

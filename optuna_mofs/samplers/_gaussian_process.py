@@ -288,9 +288,7 @@ class OrdinaryKriging:
         return matern32(r)[0]
 
 
-def fit_column_scales(
-    X: Array, y: Array, *, n_shared_columns: int = 0, n_max: int = 250
-) -> Array:
+def fit_column_scales(X: Array, y: Array, *, n_shared_columns: int = 0, n_max: int = 250) -> Array:
     """Return logarithms of the length scale of each column and of the nugget.
 
     Args:
@@ -393,9 +391,7 @@ class RefitSchedule:
 
     def n_first_trials(self, n_trials: int) -> int:
         """Return the number of first trials that are fitted to when there are ``n_trials``."""
-        steps = np.floor(
-            np.log(max(1.0, n_trials / self._n_always)) / np.log(self._growth) + 1e-9
-        )
+        steps = np.floor(np.log(max(1.0, n_trials / self._n_always)) / np.log(self._growth) + 1e-9)
         return min(n_trials, int(np.ceil(self._n_always * self._growth**steps - 1e-9)))
 
     def fitted(

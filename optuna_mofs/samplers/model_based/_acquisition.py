@@ -1,157 +1,194 @@
-"""Acquisition functions: confidence bound, expected improvement, penalty, larger sets."""
+"""Acquisition functions over several objectives; the lower the better."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 
 from optuna_mofs._typing import Array
+from optuna_mofs.samplers.model_based._surrogates import Surrogate
 from optuna_mofs.samplers.model_based._training_data import EncodedBatch, TrainingData
-
-Criterion = Callable[[Array, Array, float], Array]
+from optuna_mofs.study._trial_note import TrialNote
 
 
 @dataclass(frozen=True)
-class LowerConfidenceBound:
-    """``mean - weight * sd``, the paper's choice.
+class ModelBasedNote(TrialNote):
+    """What :class:`ParEGOSampler` and :class:`SMSEGOSampler` write on a trial.
 
     Args:
-        weight: How much uncertainty attracts (lambda in the paper).
+        kappa: Weight of the standard deviation in the lower confidence bound.
+        objective_weights: ParEGO's weight vector.
+        bounds: SMS-EGO's lower confidence bound of each objective.
+        size_range: Smallest and largest size of a trial that explores larger feature sets.
     """
 
-    weight: float = 1.0
-
-    def __call__(self, mean: Array, sd: Array, best: float) -> Array:
-        """The bound."""
-        bound: Array = mean - self.weight * sd
-        return bound
+    kappa: float | None = None
+    objective_weights: tuple[float, ...] = ()
+    bounds: tuple[float, ...] = ()
+    size_range: tuple[int, ...] = ()
 
 
-def expected_improvement(mean: Array, sd: Array, best: float) -> Array:
-    """Minus the expected improvement on the best target seen (Jones et al. 1998).
+#: Function of encoded candidates that returns their acquisition values, the lower the better.
+Values = Callable[[EncodedBatch], Array]
 
-    Example:
-        >>> expected_improvement(np.array([0.0, 1.0]), np.array([1.0, 1.0]), 0.0).round(3).tolist()
-        [-0.399, -0.083]
+
+@dataclass(frozen=True)
+class Acquisition:
+    """An acquisition function fitted to the history.
+
+    Args:
+        values: Acquisition values of encoded candidates, the lower the better.
+        note: Function of the best candidate, encoded, that returns what is written on the trial.
     """
-    sd = np.maximum(sd, 1e-12)
-    u = (best - mean) / sd
-    density = np.exp(-0.5 * u**2) / np.sqrt(2 * np.pi)
-    improvement: Array = sd * (u * ndtr(u) + density)
-    return -improvement
+
+    values: Values
+    note: Callable[[EncodedBatch], ModelBasedNote]
 
 
-#: Sizes of one look differ from its middle by at most this factor.
-_WIDTH = 1.25
-#: Looks, from the start on, that are taken whatever the model says.
-_SURE = 2
-#: Later ones are taken if so many standard deviations could make a set better than all.
-_HOPE = LowerConfidenceBound(2.0)
-#: More than any bound.
+class ObjectiveSurrogates:
+    """One surrogate per objective that is not known exactly.
+
+    Args:
+        data: The training data.
+        models: Fitted surrogates by position of the objective.
+    """
+
+    def __init__(self, data: TrainingData, models: Mapping[int, Surrogate]) -> None:
+        self._data = data
+        self._models = models
+        # Needed for the front, for the ideal point and for the start of the search.
+        self._of_trials = {j: model.predict(data.trials.X) for j, model in models.items()}
+
+    def lower_bounds(self, batch: EncodedBatch, kappa: float) -> Array:
+        """Return ``mean - kappa * sd`` of each objective; known objectives have their value."""
+        bounds = batch.known_values.copy()
+        for j, model in self._models.items():
+            is_trials = batch is self._data.trials
+            mean, sd = self._of_trials[j] if is_trials else model.predict(batch.X)
+            bounds[:, j] = np.maximum(mean - kappa * sd, self._data.floor[j])
+        return bounds
+
+
+#: Sizes differ from the middle of their range by at most this factor.
+_SIZE_FACTOR = 1.25
+#: Number of first trials after the initial design that explore larger sets in any case.
+_N_SURE = 2
+#: Later ones only if so many standard deviations could make a set better than all trials.
+_OPTIMISTIC_KAPPA = 2.0
+#: Larger than any bound.
 _OUTSIDE = 100.0
-#: Bounds of all objectives at configurations.
-Bounds = Callable[[EncodedBatch, LowerConfidenceBound], Array]
 
 
-def is_look(step: int) -> bool:
-    """Whether a trial looks beyond: the 1st, 2nd, 3rd, 5th, 9th, 17th and so on after the start.
+def is_larger_set_step(step: int) -> bool:
+    """Return whether a trial explores larger sets: the 1st, 2nd, 3rd, 5th, 9th, 17th and so on.
 
     Args:
-        step: Trials since the start.
+        step: Number of trials since the initial design.
 
     Example:
-        >>> [step for step in range(40) if is_look(step)]
+        >>> [step for step in range(40) if is_larger_set_step(step)]
         [0, 1, 2, 4, 8, 16, 32]
     """
     return step >= 0 and step & (step - 1) == 0
 
 
 class LargerSetAcquisition:
-    """The best error that a model promises among sets larger than that of the least error so far.
+    """Lower confidence bound of the error among larger feature sets than the best one so far.
 
-    Large sets need hyperparameters of their own. If no trial of the start had both, the model
-    thinks that large sets are bad, and as they cost most, no weights and no gain ever lead there:
-    some runs stayed at a handful of features where thirty had half the error. A look asks for the
-    least error among sets of a given size (the epsilon-constraint method).
+    Large sets need hyperparameters of their own. If no initial trial had both, the surrogate
+    predicts that large sets are bad, and as they also cost most, no weights and no hypervolume
+    gain ever lead there: some runs stayed at a handful of features where thirty had half the
+    error. Some trials therefore minimize the error among sets of a given size (the
+    epsilon-constraint method).
 
     Args:
-        view: The history.
-        bounds: Bounds of the surrogates.
-        bound: The bound by which candidates are judged.
-        place: Which size, from 0 (just beyond the end of the front) to 1 (all features).
+        data: The training data.
+        surrogates: The surrogates.
+        kappa: Weight of the standard deviation.
+        position: Position of the size between the largest on the front (0) and all features (1).
     """
 
     def __init__(
-        self, view: TrainingData, bounds: Bounds, bound: LowerConfidenceBound, place: float
+        self, data: TrainingData, surrogates: ObjectiveSurrogates, kappa: float, position: float
     ) -> None:
-        self._unknown = view.unknown
-        self._bounds = bounds
-        self._bound = bound
-        self._best = self._of(view.seen, LowerConfidenceBound(0.0)).min()
-        end, most = _end(view), view.most_features
-        middle = end * _WIDTH * (most / (end * _WIDTH)) ** place
-        low = max(end + 1, int(np.ceil(middle / _WIDTH)))
-        #: Least and largest number of features.
-        self.sizes = low, max(low, min(most, int(middle * _WIDTH)))
+        self._modeled = data.modeled
+        self._surrogates = surrogates
+        self._kappa = kappa
+        self._best = self._error_bound(data.trials, 0.0).min()
+        start, p = _best_size(data) * _SIZE_FACTOR, data.n_free_features
+        middle = start * (p / start) ** position
+        low = max(_best_size(data) + 1, int(np.ceil(middle / _SIZE_FACTOR)))
+        #: Smallest and largest number of features.
+        self.size_range = low, max(low, min(p, int(middle * _SIZE_FACTOR)))
 
     @staticmethod
-    def is_possible(view: TrainingData) -> bool:
-        """Whether size is an objective beside one that needs a model, and larger sets are left."""
-        modeled = len(view.unknown)
-        if view.seen.sizes is None or not 0 < modeled < view.values.shape[1]:
+    def is_possible(data: TrainingData) -> bool:
+        """Return whether size is an objective beside a modeled one and larger sets are left."""
+        if data.trials.sizes is None or not 0 < len(data.modeled) < data.values.shape[1]:
             return False
-        return _end(view) * _WIDTH <= view.most_features
+        return _best_size(data) * _SIZE_FACTOR <= data.n_free_features
 
-    def __call__(self, seen: EncodedBatch) -> Array:
-        """What candidates promise, the lower the better; those of other sizes come last."""
-        assert seen.sizes is not None
-        low, high = self.sizes
-        off = np.maximum(low - seen.sizes, 0) + np.maximum(seen.sizes - high, 0)
-        return np.where(off > 0, _OUTSIDE + off, self._of(seen, self._bound))
+    def __call__(self, batch: EncodedBatch) -> Array:
+        """Return acquisition values; sets of other sizes come last."""
+        assert batch.sizes is not None
+        low, high = self.size_range
+        off = np.maximum(low - batch.sizes, 0) + np.maximum(batch.sizes - high, 0)
+        return np.where(off > 0, _OUTSIDE + off, self._error_bound(batch, self._kappa))
 
-    def is_worth_it(self, step: int, seen: EncodedBatch) -> bool:
-        """Whether the best found shall be tried."""
-        return step < _SURE or bool(self._of(seen, _HOPE)[0] < self._best)
+    def is_promising(self, step: int, batch: EncodedBatch) -> bool:
+        """Return whether the best candidate is to be evaluated."""
+        if step < _N_SURE:
+            return True
+        return bool(self._error_bound(batch, _OPTIMISTIC_KAPPA)[0] < self._best)
 
-    def _of(self, seen: EncodedBatch, bound: LowerConfidenceBound) -> Array:
-        found: Array = self._bounds(seen, bound)[:, self._unknown].mean(axis=1)
-        return found
-
-
-def _end(view: TrainingData) -> int:
-    """Number of features of the best trial by what needs a model, at least one."""
-    assert view.seen.sizes is not None
-    error = view.values[:, view.unknown].mean(axis=1)
-    return max(1, int(view.seen.sizes[np.lexsort((view.seen.sizes, error))[0]]))
+    def _error_bound(self, batch: EncodedBatch, kappa: float) -> Array:
+        bounds = self._surrogates.lower_bounds(batch, kappa)
+        error: Array = bounds[:, self._modeled].mean(axis=1)
+        return error
 
 
-def penalty(points: Array, front: Array, epsilon: Array) -> Array:
-    """How far points lie behind the front; -1 where no member epsilon-dominates them."""
+def _best_size(data: TrainingData) -> int:
+    """Return the number of features of the trial with the least error, at least 1."""
+    assert data.trials.sizes is not None
+    error = data.values[:, data.modeled].mean(axis=1)
+    return max(1, int(data.trials.sizes[np.lexsort((data.trials.sizes, error))[0]]))
+
+
+def dominance_penalty(points: Array, front: Array, epsilon: Array) -> Array:
+    """Return how far each point is behind the front; -1 where no member epsilon-dominates it.
+
+    It is ``prod(1 + max(0, y - f)) - 1`` of the member from which the point is furthest
+    (Ponweiser et al. 2008, section 3.2), which leads the search back to the front.
+
+    Args:
+        points: Points × objectives, minimized.
+        front: Non-dominated values.
+        epsilon: Additive tolerance of each objective.
+    """
     if not len(front):
         return np.full(len(points), -1.0)
-    held = np.ones((len(points), len(front)), dtype=bool)
-    depth = np.ones(held.shape)
-    # By objective: sums over a short last axis take longer than all the rest.
-    for at, members, margin in zip(points.T, front.T, epsilon):
-        behind = at[:, None] - members
-        held &= behind >= -margin
+    dominated = np.ones((len(points), len(front)), dtype=bool)
+    depth = np.ones(dominated.shape)
+    # One objective at a time: a sum over a short last axis would take longer than all the rest.
+    for values, members, margin in zip(points.T, front.T, epsilon):
+        behind = values[:, None] - members
+        dominated &= behind >= -margin
         depth *= 1 + np.maximum(behind, 0.0, out=behind)
-    # Held by epsilon alone: no better than a point on the front.
-    depth = np.where(held, np.maximum(depth - 1, 1e-9), -1.0)
+    # A point that is epsilon-dominated only counts as a point on the front.
+    depth = np.where(dominated, np.maximum(depth - 1, 1e-9), -1.0)
     worst: Array = depth.max(axis=1)
     return worst
 
 
-def tolerance(front: Array, left: int) -> Array:
-    """Epsilon of each objective: the front's range over its size now and to come.
+def dominance_tolerance(front: Array, n_left: int) -> Array:
+    """Return epsilon of each objective: the range of the front over its size now and to come.
 
     Args:
         front: Non-dominated values.
-        left: Number of trials still to come.
+        n_left: Number of trials still to come.
     """
     share = 1 - 0.5 ** front.shape[1]
-    epsilon: Array = np.ptp(front, axis=0) / (len(front) + share * left)
+    epsilon: Array = np.ptp(front, axis=0) / (len(front) + share * n_left)
     return epsilon

@@ -1,86 +1,120 @@
-"""A batch of candidates, and the best new one."""
+"""The best new candidate of an acquisition function."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from optuna_mofs._typing import Array
 from optuna_mofs.samplers._context import Proposal
-from optuna_mofs.samplers.model_based._search import (
-    Candidates,
-    InfillSearch,
-    MaskSearch,
-    neighbors,
-)
+from optuna_mofs.samplers.model_based._acquisition import Values
+from optuna_mofs.samplers.model_based._search import Candidates, InfillSearch, MaskSearch
 from optuna_mofs.samplers.model_based._training_data import EncodedBatch, TrainingData
+from optuna_mofs.study._trial_note import TrialNote
 
-#: How many candidates with as many features are passed over before the others are given up.
-_PATIENCE = 100
-#: Candidates whose feature sets are looked up at a time.
+#: Number of candidates per number of features that are considered.
+_MAX_PER_SIZE = 100
+#: Number of candidates whose feature sets are looked up at once.
 _BLOCK = 50
 
 
-def best_candidate(
-    view: TrainingData,
-    rng: np.random.Generator,
-    infill: Callable[[EncodedBatch], Array],
-    search: InfillSearch,
-    mask_search: MaskSearch,
-) -> tuple[Proposal, EncodedBatch] | None:
-    """The best new configuration, and how the surrogate saw it; None if all found are known.
+@dataclass(frozen=True)
+class Candidate:
+    """A configuration that no trial has.
 
     Args:
-        view: The history.
-        rng: Generator.
-        infill: What candidates promise, the lower the better.
-        search: Effort without masks.
-        mask_search: Effort with masks.
+        row: Its row, as in the history.
+        mask: Its mask, if the study has masks.
+        operator: Name of the operator that made it.
+        parents: Numbers of the trials it was made from.
+        encoded: The same as a batch of one.
     """
-    order = np.argsort(infill(view.seen), kind="stable")
+
+    row: Array
+    mask: Array | None
+    operator: str
+    parents: tuple[int, ...]
+    encoded: EncodedBatch
+
+    def proposal(self, note: TrialNote) -> Proposal:
+        """Return it as a proposal."""
+        note = replace(note, operator=self.operator, parents=self.parents)
+        return Proposal(self.row, self.mask, note)
+
+
+def best_candidate(
+    data: TrainingData,
+    rng: np.random.Generator,
+    acquisition: Values,
+    infill_search: InfillSearch,
+    mask_search: MaskSearch,
+) -> Candidate | None:
+    """Return the best new configuration, or None if all candidates are known.
+
+    Args:
+        data: The training data.
+        rng: Generator.
+        acquisition: Acquisition values, the lower the better.
+        infill_search: Search without masks.
+        mask_search: Search with masks.
+    """
+    order = np.argsort(acquisition(data.trials), kind="stable")
+    table, space, conditional = data.history.table, data.space, data.conditional
 
     def score(rows: Array, masks: Array | None = None, index: Array | None = None) -> Array:
-        return infill(view.candidates(rows, masks, index))
+        return acquisition(data.encode(rows, masks, index))
 
-    if view.history.table is None:
-        found = search(rng, view.space, view.activity, score, view.rows[order[: search.starts]])
+    if table is None:
+        best = data.rows[order[: infill_search.n_local_starts]]
+        found = infill_search(rng, space, conditional, score, best)
     else:
-        good = order[: mask_search.parents]
-        parents = view.rows[good], view.history.masks(good)
-        found = mask_search(rng, view.history.table, parents, _nearby(view, rng), score)
-    return _first_new(view, found, order)
+        parents = order[: mask_search.n_parents]
+        masks = data.history.masks(parents)
+        found = mask_search(rng, table, space, conditional, score, data.rows[parents], masks)
+    k = _best_new(data, found)
+    if k is None:
+        return None
+    row, mask, source = found.rows[k], found.masks_of(k), int(found.source[k])
+    return Candidate(
+        data.warping.inverse(row),
+        mask,
+        str(found.operators[k]),
+        (int(data.history.numbers[order[source]]),) if source >= 0 else (),
+        data.encode(row[None], None if mask is None else mask[None], np.zeros(1, dtype=np.int64)),
+    )
 
 
-def _first_new(
-    view: TrainingData, found: Candidates, order: Array
-) -> tuple[Proposal, EncodedBatch] | None:
-    """The best that no trial has and whose feature set is not spent; else one that is."""
+def _best_new(data: TrainingData, found: Candidates) -> int | None:
+    """Return the position of the best new candidate.
+
+    If the feature sets of all new candidates are exhausted, it is the best of those.
+    """
     ranked = np.argsort(found.scores, kind="stable")
-    sizes = view.warp.sizes(found.rows)
+    sizes = data.warping.sizes(found.rows)
     if found.masks is not None and found.index is not None:
         sizes = found.masks.sum(axis=1)[found.index]
     if sizes is not None:
-        # One place of the space can fill the list: a single feature that is as good as all.
-        ranked = ranked[_times_before(sizes[ranked]) < _PATIENCE]
-    rest: int | None = None
+        # One region can fill the list: a single feature that is as good as all.
+        ranked = ranked[_earlier_occurrences(sizes[ranked]) < _MAX_PER_SIZE]
+    best_exhausted: int | None = None
     for block in np.split(ranked, range(_BLOCK, len(ranked), _BLOCK)):
-        masks = found.masks_of(block)
-        spent = view.spent(found.rows[block], masks)
-        for k, is_spent in zip(block.tolist(), spent.tolist()):
-            if view.contains_params(found.rows[k], found.mask(k)):
+        rows = data.warping.inverse(found.rows[block])
+        exhausted = data.tried_sets.exhausted(rows, found.masks_of(block))
+        for k, is_exhausted in zip(block.tolist(), exhausted.tolist()):
+            if data.history.contains(data.warping.inverse(found.rows[k]), found.masks_of(k)):
                 continue
-            if not is_spent:
-                return _proposed(view, found, k, order)
-            rest = k if rest is None else rest
-    return None if rest is None else _proposed(view, found, rest, order)
+            if not is_exhausted:
+                return k
+            best_exhausted = k if best_exhausted is None else best_exhausted
+    return best_exhausted
 
 
-def _times_before(values: Array) -> Array:
-    """How often each value occurs before its place.
+def _earlier_occurrences(values: Array) -> Array:
+    """Return how often each value occurs before its position.
 
     Example:
-        >>> _times_before(np.array([5, 7, 5, 5, 7])).tolist()
+        >>> _earlier_occurrences(np.array([5, 7, 5, 5, 7])).tolist()
         [0, 0, 1, 2, 1]
     """
     order = np.argsort(values, kind="stable")
@@ -88,27 +122,3 @@ def _times_before(values: Array) -> Array:
     times = np.empty(len(values), dtype=np.int64)
     times[order] = np.arange(len(values)) - np.searchsorted(ranked, ranked, side="left")
     return times
-
-
-def _proposed(
-    view: TrainingData, found: Candidates, k: int, order: Array
-) -> tuple[Proposal, EncodedBatch]:
-    row, mask, source = found.rows[k], found.mask(k), int(found.source[k])
-    parents = (int(view.numbers[order[source]]),) if source >= 0 else ()
-    proposal = Proposal(view.warp.back(row), mask, str(found.operators[k]), parents)
-    if mask is None:
-        return proposal, view.candidates(row[None])
-    return proposal, view.candidates(row[None], mask[None], np.zeros(1, dtype=np.int64))
-
-
-def _nearby(view: TrainingData, rng: np.random.Generator) -> Callable[[Array, int, float], Array]:
-    """Rows near given ones, of (rows, count, step size): rows × count × parameters."""
-    d = len(view.space)
-
-    def nearby(rows: Array, count: int, step: float) -> Array:
-        if d == 0:
-            return np.zeros((len(rows), count, 0))
-        near = neighbors(rng, view.space, rows, count, step)
-        return view.activity.apply(near.reshape(-1, d)).reshape(len(rows), count, d)
-
-    return nearby

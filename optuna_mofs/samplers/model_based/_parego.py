@@ -1,43 +1,53 @@
-"""Several objectives on one scale, and as one number (ParEGO, Knowles 2006)."""
+"""ParEGO (Knowles 2006): a weight vector per trial turns several objectives into one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Unpack
+from typing import Any, Self
 
 import numpy as np
 
 from optuna_mofs._typing import Array
+from optuna_mofs._validation import check_choice
+from optuna_mofs.samplers._acquisition import augmented_tchebycheff, expected_improvement
+from optuna_mofs.samplers._context import ProposalContext
 from optuna_mofs.samplers._initial_design import _steps
 from optuna_mofs.samplers.model_based._acquisition import (
-    Criterion,
-    LowerConfidenceBound,
-    expected_improvement,
-    penalty,
+    Acquisition,
+    ModelBasedNote,
+    dominance_penalty,
 )
-from optuna_mofs.samplers.model_based._sampler import Learned, ModelBasedSampler, SharedOptions
+from optuna_mofs.samplers.model_based._sampler import (
+    DEFAULT_SETTINGS,
+    ModelBasedSampler,
+    ModelBasedSettings,
+)
 from optuna_mofs.samplers.model_based._training_data import EncodedBatch, TrainingData
 
-#: Weight of the sum in the augmented Tchebycheff norm.
-RHO = 0.05
-#: Weight vectors drawn for each that is taken while other trials run.
-_TOO_MANY = 10
-#: No weights ask for what is closer to the ideal point than this.
-_CLOSEST = 1e-3
+#: Function of (mean, sd, best target), the lower the better.
+ScalarAcquisition = Callable[[Array, Array, float], Array]
+#: Number of weight vectors of which one is taken while other trials are running.
+_N_WEIGHT_DRAWS = 10
+#: Minimum distance of the target of gap weights to the ideal point.
+_MIN_DISTANCE = 1e-3
+#: Distance of the ideal point to the best bounds, on the scale of the better half of the trials.
+_IDEAL_MARGIN = 0.2
+#: Larger than any norm of bounds.
+_DOMINATED = 100.0
 
 
 def weight_vector(number: int, count: int, offset: Array) -> Array:
-    """Weights of the objectives for a trial, on the simplex.
+    """Return the objectives' weights of a trial, on the simplex.
 
-    The trials' weights follow an additive sequence (Kronecker with the generalized golden ratio),
-    whose stretches of any length are spread evenly over the simplex. Trials that run side by side
-    have numbers close to each other, hence weights apart from each other: the stratification of
-    Horn et al. (2015) without asking who is running.
+    The weights follow an additive sequence (Kronecker with the generalized golden ratio), any
+    stretch of which is spread evenly over the simplex. Trials that run in parallel have similar
+    numbers, hence different weights: the stratification of Horn et al. (2015), which works even
+    if the workers do not see each other.
 
     Args:
-        number: The trial's number.
+        number: Trial number.
         count: Number of objectives.
-        offset: Where the sequence starts, ``count - 1`` numbers in [0, 1).
+        offset: Start of the sequence, ``count - 1`` numbers in [0, 1).
 
     Example:
         >>> weight_vector(0, 2, np.array([0.25])).tolist()
@@ -45,27 +55,30 @@ def weight_vector(number: int, count: int, offset: Array) -> Array:
     """
     weights = np.ones(count)
     if count > 1:
-        place = (offset + number * _steps(count - 1)) % 1.0
-        # Breaking a stick: uniform on the simplex, and points that are apart stay apart.
-        left = np.cumprod(place ** (1 / np.arange(count - 1, 0, -1)))
+        point = (offset + number * _steps(count - 1)) % 1.0
+        # Stick breaking: uniform on the simplex, and distant points stay distant.
+        left = np.cumprod(point ** (1 / np.arange(count - 1, 0, -1)))
         weights[1:] = left
         weights[:-1] -= left
     return weights
 
 
-def gap_weights(front: Array, ideal: Array, place: float) -> Array | None:
-    """Weights that ask for a place of a front of two objectives, or None if it is but a point.
+def gap_weights(front: Array, ideal: Array, position: float) -> Array | None:
+    """Return weights that lead to a position on a front of two objectives.
 
-    On a front that is bent as that of two error rates, weights drawn evenly ask for its middle
-    nearly all the time. Here the mass of a gap between neighbors is the square root of its area,
-    the density of the points that cover most hypervolume (Auger et al. 2009), and the weights are
-    those under which the point at that part of the mass has the least norm. The front is thought
-    to go on to the ideal point's best value of each objective, or its ends would never be passed.
+    On a strongly curved front, such as that of two error rates, uniform weights lead to its middle
+    nearly always. Here the mass of a gap between neighbors is the square root of its area, the
+    density of points that maximize hypervolume (Auger et al. 2009), and under the weights the
+    point at that part of the mass has the smallest norm. The front is extended to the best values
+    of the ideal point; otherwise the search would never go past its ends.
 
     Args:
         front: Non-dominated values, points × 2.
         ideal: Point from which the norm is measured.
-        place: Part of the front's mass, in [0, 1).
+        position: Part of the mass of the front, in [0, 1).
+
+    Returns:
+        The weights, or None if the front is a single point.
 
     Example:
         >>> front = np.array([[0.0, 1.0], [0.1, 0.1], [1.0, 0.0]])
@@ -81,84 +94,70 @@ def gap_weights(front: Array, ideal: Array, place: float) -> Array | None:
     sides = np.diff(front, axis=0)
     mass = np.sqrt(np.abs(sides).prod(axis=1))
     ends = np.cumsum(mass)
-    if not len(ends) or not ends[-1] > 0:
+    if not ends[-1] > 0:
         return None
-    gap = min(int(np.searchsorted(ends, place * ends[-1])), len(ends) - 1)
-    inside = 1 - (ends[gap] - place * ends[-1]) / max(mass[gap], 1e-12)
+    gap = min(int(np.searchsorted(ends, position * ends[-1])), len(ends) - 1)
+    inside = 1 - (ends[gap] - position * ends[-1]) / max(mass[gap], 1e-12)
     target = front[gap] + inside * sides[gap]
-    weights = 1 / np.maximum(target - ideal, _CLOSEST)
+    weights = 1 / np.maximum(target - ideal, _MIN_DISTANCE)
     normed: Array = weights / weights.sum()
     return normed
 
 
-def weights_apart(number: int, draw: Callable[[int], Array], running: Array) -> Array:
-    """Weights of the objectives for a trial, apart from those of the trials that run now.
+def distinct_weights(number: int, draw: Callable[[int], Array], running: Array) -> Array:
+    """Return the weights of a trial, far from those of the running trials.
 
-    Several times too many are drawn and the one furthest from its nearest neighbor is taken, as
-    Horn et al. (2015) do for the points of a batch. With many objectives the sequence alone
-    leaves neighbors too close.
+    Several vectors are drawn and the one furthest from its nearest neighbor is taken, as Horn et
+    al. (2015) do for the points of a batch. With many objectives, the sequence alone leaves
+    neighbors too close.
 
     Args:
-        number: The trial's number.
+        number: Trial number.
         draw: Weights of a number.
         running: Weights of running trials, trials × objectives.
 
     Example:
         >>> def draw(number):
         ...     return weight_vector(number, 2, np.array([0.25]))
-        >>> weights_apart(0, draw, np.array([[0.75, 0.25]])).round(2).tolist()
+        >>> distinct_weights(0, draw, np.array([[0.75, 0.25]])).round(2).tolist()
         [0.04, 0.96]
     """
     if not len(running):
         return draw(number)
-    drawn = np.array([draw(number + k) for k in range(_TOO_MANY)])
-    apart = np.abs(drawn[:, None] - running).sum(axis=2).min(axis=1)
-    furthest: Array = drawn[int(apart.argmax())]
+    drawn = np.array([draw(number + k) for k in range(_N_WEIGHT_DRAWS)])
+    distance = np.abs(drawn[:, None] - running).sum(axis=2).min(axis=1)
+    furthest: Array = drawn[int(distance.argmax())]
     return furthest
 
 
-def tchebycheff(values: Array, weights: Array, rho: float = RHO) -> Array:
-    """Augmented Tchebycheff norm of scaled values: ``max(w y) + rho sum(w y)``.
-
-    Example:
-        >>> tchebycheff(np.array([[0.2, 0.8]]), np.array([0.5, 0.5]), rho=0.0).tolist()
-        [0.4]
-    """
-    weighted = values * weights
-    norm: Array = weighted.max(axis=1) + rho * weighted.sum(axis=1)
-    return norm
-
-
-#: Lambda on the norm's own surrogate (the authors' code on mixed spaces).
-_PAPERS_CONFIDENCE = 2.0
-#: How far the ideal point lies beyond the best bounds, on the scale of the better half.
-_BEYOND = 0.2
-#: More than the norm of any promise.
-_BEHIND = 100.0
-
-
 class ParEGOSampler(ModelBasedSampler):
-    """Model-based search that turns several objectives into one, anew for each trial.
+    """Model-based search that scalarizes several objectives, by other weights in each trial.
 
-    Knowles (2006), on mixed and conditional spaces as Horn and Bischl (2016) do it, and with
-    features as Binder et al. (2020), section 4.2: BO-MO-FE with ``representation="filter_ensemble"``,
+    Knowles (2006), on mixed and conditional spaces as in Horn and Bischl (2016), and with features
+    as in Binder et al. (2020), section 4.2: BO-MO-FE with ``representation="filter_ensemble"``,
     BO-MO with ``representation="single_filter"``, BO-SO and BO-SO-FE with a single measure.
 
-    Each trial draws a weight vector and proposes what promises most by the augmented Tchebycheff
-    norm under these weights. Trials that run at the same time have weights apart from each other.
-    What was changed against the papers is in ``docs/samplers/model_based.md``.
+    Each trial has a weight vector and proposes the best acquisition value of the augmented
+    Tchebycheff norm under these weights. Trials that run in parallel have different weights. The
+    changes to the papers are in ``docs/samplers/model_based.md``; :meth:`from_paper` is without
+    most of them.
 
     Args:
-        criterion: ``"lcb"``, ``"ei"``, or a function of (mean, sd, best target), the lower the
-            better. Only ``"lcb"`` can judge several surrogates; the others work on the norm's.
-        model: What surrogates are fitted to. ``"objectives"``: to each objective; a candidate is
-            judged by the norm of their confidence bounds, and comes last where the front dominates
-            them. ``"norm"``: one to the norm of the finished trials, as the papers do.
-        rho: Weight of the sum in the augmented Tchebycheff norm.
-        **shared: What both samplers have: ``n_trials``, ``start_size``, ``surrogate``,
-            ``confidence`` (2 by default with ``model="norm"``, where the authors' code takes 1 on
-            numeric spaces, else 2), ``look_beyond`` (False with ``model="norm"``), ``search``,
-            ``mask_search``, ``seed``; see :class:`ModelBasedSampler`.
+        n_trials: Number of trials planned, if known: a small budget gets a smaller initial design,
+            and the tolerance of the dominance penalty shrinks towards the end.
+        n_startup_trials: Completed trials before the first surrogate; by default 4 per parameter,
+            8 to 24.
+        surrogate: ``"auto"`` (a Gaussian process on spaces of few columns, else a forest),
+            ``"forest"``, ``"gaussian_process"``, a scikit-learn regressor with predictive
+            uncertainty, or a function that returns a model; see :class:`ModelBasedSampler`.
+        kappa: Weight of the standard deviation in the lower confidence bound; by default 0.25, 1
+            if the surrogate gets feature sets, and 2 on a scalarized target (where the authors'
+            code has 1 on numeric spaces, else 2).
+        acquisition: ``"lcb"`` (lower confidence bound), ``"ei"`` (expected improvement), or a
+            function of (mean, sd, best target), the lower the better. All but ``"lcb"`` need one
+            surrogate of the scalarized target.
+        settings: Further settings.
+        seed: Seed; if None, one is drawn and kept in the study.
 
     Example:
         >>> import optuna
@@ -178,107 +177,128 @@ class ParEGOSampler(ModelBasedSampler):
     def __init__(
         self,
         *,
-        criterion: str | Criterion = "lcb",
-        model: str = "objectives",
-        rho: float = RHO,
-        **shared: Unpack[SharedOptions],
+        n_trials: int | None = None,
+        n_startup_trials: int | None = None,
+        surrogate: Any = "auto",
+        kappa: float | None = None,
+        acquisition: str | ScalarAcquisition = "lcb",
+        settings: ModelBasedSettings = DEFAULT_SETTINGS,
+        seed: int | None = None,
     ) -> None:
-        if model == "norm":
-            shared.setdefault("look_beyond", False)
-            if shared.get("confidence") is None:
-                shared["confidence"] = _PAPERS_CONFIDENCE
-        super().__init__(**shared)
-        if not callable(criterion) and criterion not in ("lcb", "ei"):
-            raise ValueError(
-                f"criterion must be 'lcb', 'ei' or a function of (mean, sd, best), "
-                f"but is {criterion!r}."
-            )
-        if not rho >= 0:
-            raise ValueError(f"rho must be at least 0, but is {rho}.")
-        if model not in ("objectives", "norm"):
-            raise ValueError(f"model must be 'objectives' or 'norm', but is {model!r}.")
-        self.criterion = criterion
-        self.model = model
-        self.rho = rho
+        super().__init__(
+            n_trials=n_trials,
+            n_startup_trials=n_startup_trials,
+            surrogate=surrogate,
+            kappa=kappa,
+            settings=settings,
+            seed=seed,
+        )
+        if not callable(acquisition):
+            check_choice("acquisition", acquisition, ("lcb", "ei"))
+        self.acquisition = acquisition
 
-    def learn(self, view: TrainingData, rng: np.random.Generator, number: int) -> Learned:
-        """The norm of all objectives' bounds, or the bound of the norm, under the trial's weights.
+    @classmethod
+    def from_paper(
+        cls,
+        *,
+        n_trials: int | None = None,
+        n_startup_trials: int | None = None,
+        surrogate: Any = "forest",
+        kappa: float = 2.0,
+        seed: int | None = None,
+    ) -> Self:
+        """Return the algorithm of Horn and Bischl (2016): one surrogate of the scalarized target.
 
-        If only some of the objectives need a model, the norm is always that of their bounds and of
-        the exact values of the others.
+        Args:
+            n_trials: Number of trials planned, if known.
+            n_startup_trials: Completed trials before the first surrogate.
+            surrogate: The surrogate; the paper has a Gaussian process on numeric spaces.
+            kappa: Weight of the standard deviation; the authors' code has 1 on numeric spaces.
+            seed: Seed.
+
+        Example:
+            >>> ParEGOSampler.from_paper().settings.surrogate_target
+            'scalarized'
         """
-        criterion = self._criterion(view, number)
-        m = view.values.shape[1]
-        if isinstance(criterion, LowerConfidenceBound):
-            if m > 1 and self.model == "objectives":
-                return self._norm_of_bounds(view, rng, number, criterion)
-            if len(view.unknown) < m:
-                bounds, weights = self._bounds(view, rng), self._weights(view, number)
-                memory = self._memory(weights, criterion)
-                return (
-                    lambda seen: tchebycheff(bounds(seen, criterion), weights, self.rho),
-                    lambda seen: memory,
-                )
-        weights = self._weights(view, number)
-        memory = self._memory(weights, criterion)
-        targets = view.rescaled(tchebycheff(view.values, weights, self.rho))
-        model, best = self._fitted(view, targets, rng), float(targets.min())
-        return lambda seen: criterion(*model.predict(seen.X), best), lambda seen: memory
+        return cls(
+            n_trials=n_trials,
+            n_startup_trials=n_startup_trials,
+            surrogate=surrogate,
+            kappa=kappa,
+            settings=ModelBasedSettings(surrogate_target="scalarized", explore_larger_sets=False),
+            seed=seed,
+        )
+
+    def fit_acquisition(self, ctx: ProposalContext, data: TrainingData) -> Acquisition:
+        """Return the norm of the objectives' bounds, or the acquisition value of the norm.
+
+        If some of the objectives are known exactly, the lower confidence bound is always the norm
+        of the bounds of the others and of the known values.
+        """
+        m, rho = data.values.shape[1], self.settings.rho
+        kappa = self._kappa(ctx, data) if self.acquisition == "lcb" else None
+        if kappa is not None and m > 1 and self.settings.surrogate_target == "objectives":
+            return self._norm_of_bounds(ctx, data, kappa)
+        weights = self._weights(ctx, m)
+        if kappa is not None and len(data.modeled) < m:
+            surrogates = self._objective_surrogates(ctx, data)
+
+            def values(batch: EncodedBatch) -> Array:
+                bounds = surrogates.lower_bounds(batch, kappa)
+                return augmented_tchebycheff(bounds, weights, rho)
+        else:
+            targets = data.rescaled(augmented_tchebycheff(data.values, weights, rho))
+            model = self._fit_surrogate(data, targets, self._surrogate_rng(ctx))
+
+            def values(batch: EncodedBatch) -> Array:
+                mean, sd = model.predict(batch.X)
+                if kappa is not None:
+                    bound: Array = mean - kappa * sd
+                    return bound
+                if callable(self.acquisition):
+                    return self.acquisition(mean, sd, float(targets.min()))
+                return -expected_improvement(mean, sd, float(targets.min()))
+
+        return Acquisition(values, lambda _: _note(weights, kappa))
 
     def _norm_of_bounds(
-        self,
-        view: TrainingData,
-        rng: np.random.Generator,
-        number: int,
-        bound: LowerConfidenceBound,
-    ) -> Learned:
-        bounds = self._bounds(view, rng)
-        front, epsilon = self._front(view, bounds)
-        # The norm measures from a point that is better than all: else what lies beyond the ends
-        # of the front would never be worth its price.
-        ideal = np.maximum(bounds(view.seen, bound).min(axis=0) - _BEYOND, view.floor)
-        weights = self._weights(view, number, front, ideal)
-        memory = self._memory(weights, bound)
+        self, ctx: ProposalContext, data: TrainingData, kappa: float
+    ) -> Acquisition:
+        surrogates = self._objective_surrogates(ctx, data)
+        front, epsilon = self._front(ctx, data, surrogates)
+        # The norm is measured from a point that is better than all trials: otherwise points past
+        # the ends of the front would never have the best norm.
+        best = surrogates.lower_bounds(data.trials, kappa).min(axis=0)
+        ideal = np.maximum(best - _IDEAL_MARGIN, data.floor)
+        weights = self._weights(ctx, len(ideal), front, ideal)
 
-        def promise(seen: EncodedBatch) -> Array:
-            found = bounds(seen, bound)
-            behind = penalty(found, front, epsilon)
-            # What the front dominates comes after all else, however well it suits the weights.
-            norm = tchebycheff(found - ideal, weights, self.rho)
-            return np.where(behind < 0, norm, _BEHIND + behind)
+        def values(batch: EncodedBatch) -> Array:
+            bounds = surrogates.lower_bounds(batch, kappa)
+            penalty = dominance_penalty(bounds, front, epsilon)
+            # What the front dominates comes after all else, however good its norm is.
+            norm = augmented_tchebycheff(bounds - ideal, weights, self.settings.rho)
+            return np.where(penalty < 0, norm, _DOMINATED + penalty)
 
-        return promise, lambda seen: memory
-
-    def _weights(
-        self,
-        view: TrainingData,
-        number: int,
-        front: Array | None = None,
-        ideal: Array | None = None,
-    ) -> Array:
-        """The trial's weights: by the gaps of the front if it is given and of two objectives."""
-        m = view.values.shape[1]
-        offset = np.random.default_rng(self.study_seed).random(m - 1)
-
-        def draw(number: int) -> Array:
-            even = weight_vector(number, m, offset)
-            if front is None or ideal is None or m != 2:
-                return even
-            found = gap_weights(front, ideal, float(even[1]))
-            return even if found is None else found
-
-        notes = view.history.running_notes
-        running = [n["objective_weights"] for n in notes if "objective_weights" in n]
-        return weights_apart(number, draw, np.array(running))
+        return Acquisition(values, lambda _: _note(weights, kappa))
 
     @staticmethod
-    def _memory(weights: Array, criterion: Criterion) -> dict[str, Any]:
-        memory: dict[str, Any] = {"objective_weights": weights.round(6).tolist()}
-        if isinstance(criterion, LowerConfidenceBound):
-            memory["confidence"] = criterion.weight
-        return memory
+    def _weights(
+        ctx: ProposalContext, m: int, front: Array | None = None, ideal: Array | None = None
+    ) -> Array:
+        """Return the weights: by the gaps of the front if one of two objectives is given."""
+        offset = np.random.default_rng(ctx.seed).random(m - 1)
 
-    def _criterion(self, view: TrainingData, number: int) -> Criterion:
-        if callable(self.criterion):
-            return self.criterion
-        return expected_improvement if self.criterion == "ei" else self._bound(view, number)
+        def draw(number: int) -> Array:
+            uniform = weight_vector(number, m, offset)
+            if front is None or ideal is None or m != 2:
+                return uniform
+            found = gap_weights(front, ideal, float(uniform[1]))
+            return uniform if found is None else found
+
+        notes = ctx.history.running_notes(ModelBasedNote)
+        running = [note.objective_weights for note in notes if note.objective_weights]
+        return distinct_weights(ctx.trial_number, draw, np.array(running))
+
+
+def _note(weights: Array, kappa: float | None) -> ModelBasedNote:
+    return ModelBasedNote(kappa=kappa, objective_weights=tuple(weights.round(6).tolist()))

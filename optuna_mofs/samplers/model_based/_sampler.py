@@ -1,85 +1,103 @@
-"""What ParEGOSampler and SMSEGOSampler share: an assembly of the steps beside it."""
+"""What ParEGOSampler and SMSEGOSampler share: initial design, surrogates, acquisition, search."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import Any, TypedDict
+from dataclasses import dataclass, field
+from typing import Any
 
 import moocore
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.features._mask_sampling import (
-    sample_ensemble_mask,
-    sample_geometric_mask,
-    sample_prefix_mask,
-    sample_wide_mask,
-    simplex_weights,
-)
+from optuna_mofs._validation import check_choice, check_float, check_int
+from optuna_mofs.features._mask_sampling import get_mask_sampler, simplex_weights
 from optuna_mofs.history._history import History
 from optuna_mofs.history._search_space import ConditionalParameters
 from optuna_mofs.samplers._base import HistorySampler
-from optuna_mofs.samplers._context import Proposal
+from optuna_mofs.samplers._context import Proposal, ProposalContext
 from optuna_mofs.samplers._encoding import InputWarping
-from optuna_mofs.samplers._gaussian_process import Kriging
-from optuna_mofs.samplers._initial_design import latin_hypercube, sequence, thinned_design
-from optuna_mofs.samplers.model_based._acquisition import (
-    Bounds,
-    LargerSetAcquisition,
-    LowerConfidenceBound,
-    is_look,
-    tolerance,
+from optuna_mofs.samplers._gaussian_process import OrdinaryKriging
+from optuna_mofs.samplers._initial_design import (
+    initial_operator,
+    latin_hypercube,
+    sequence,
+    thinned_design,
 )
-from optuna_mofs.samplers.model_based._candidates import best_candidate
+from optuna_mofs.samplers.model_based._acquisition import (
+    Acquisition,
+    LargerSetAcquisition,
+    ModelBasedNote,
+    ObjectiveSurrogates,
+    Values,
+    dominance_tolerance,
+    is_larger_set_step,
+)
+from optuna_mofs.samplers.model_based._candidates import Candidate, best_candidate
 from optuna_mofs.samplers.model_based._search import InfillSearch, MaskSearch
 from optuna_mofs.samplers.model_based._surrogates import Surrogate, get_surrogate
-from optuna_mofs.samplers.model_based._training_data import (
-    EncodedBatch,
-    TrainingData,
-    objective_scales,
-)
+from optuna_mofs.samplers.model_based._training_data import TrainingData
+from optuna_mofs.study._trial_note import TrialNote
 
-#: Lambda of the confidence bound. Changing weights and gaps explore enough, but for feature sets:
-#: of these there are so many that a search could stay with the first good ones.
-_CONFIDENCE, _CONFIDENCE_OF_SETS = 0.25, 1.0
-#: What a sampler that has learned says of candidates: what they promise (the lower the better),
-#: and what the chosen one shall remember.
-Learned = tuple[Callable[[EncodedBatch], Array], Callable[[EncodedBatch], dict[str, Any]]]
+#: Default kappa. Changing weights and gaps explore enough, except for feature sets: there are so
+#: many that a search could stay with the first good ones. On a scalarized target it is the value
+#: of the authors' code on mixed spaces.
+_KAPPA, _KAPPA_OF_SETS, _KAPPA_SCALARIZED = 0.25, 1.0, 2.0
+#: Streams of the generators of surrogates (per trial) and of the initial design (per study).
+_SURROGATE_STREAM, _DESIGN_STREAM = 2**20, 2**21
+#: Mask samplers of the initial design, in turn.
+_MASK_SAMPLERS = ("ensemble", "prefix", "geometric", "wide")
 
 
-class SharedOptions(TypedDict, total=False):
-    """Arguments of :class:`ModelBasedSampler`, for subclasses that pass them on."""
+@dataclass(frozen=True)
+class ModelBasedSettings:
+    """Further settings of :class:`ParEGOSampler` and :class:`SMSEGOSampler`.
 
-    n_trials: int | None
-    start_size: int | None
-    surrogate: Any
-    confidence: float | None
-    look_beyond: bool
-    search: InfillSearch | None
-    mask_search: MaskSearch | None
-    seed: int | None
+    Args:
+        surrogate_target: ParEGO only. ``"objectives"``: one surrogate per objective; a candidate
+            is scored by the augmented Tchebycheff norm of their confidence bounds, and comes last
+            if the front dominates these. ``"scalarized"``: one surrogate of the norm of the
+            completed trials, as in the papers.
+        rho: ParEGO only. Weight of the sum in the augmented Tchebycheff norm.
+        explore_larger_sets: Whether some trials explore larger feature sets than those on the
+            front, see :class:`LargerSetAcquisition`. Needs the number of features among the
+            objectives.
+        infill_search: Search for the best acquisition value without masks.
+        mask_search: The same with masks.
+    """
+
+    surrogate_target: str = "objectives"
+    rho: float = 0.05
+    explore_larger_sets: bool = True
+    infill_search: InfillSearch = field(default_factory=InfillSearch)
+    mask_search: MaskSearch = field(default_factory=MaskSearch)
+
+    def __post_init__(self) -> None:
+        check_choice("surrogate_target", self.surrogate_target, ("objectives", "scalarized"))
+        check_float("rho", self.rho, 0)
+
+
+DEFAULT_SETTINGS = ModelBasedSettings()
 
 
 class ModelBasedSampler(HistorySampler):
-    """A start that is spread over the space, then the best promise of a surrogate.
+    """An initial design, then the best acquisition value of surrogates.
 
-    Subclasses implement :meth:`learn`.
+    Subclasses implement :meth:`fit_acquisition`.
 
     Args:
-        n_trials: Number of trials planned, if known: a small budget gets a shorter start.
-        start_size: Finished trials before the first model; by default 4 for each parameter, 8 to
-            24.
-        surrogate: ``"auto"`` (Kriging on spaces of few columns, else a forest),
-            ``"forest"``, ``"kriging"``, a scikit-learn regressor that says how sure it is, or a
-            function that makes a model with ``fit(X, y)`` and ``predict(X) -> (mean, sd)``.
-        confidence: Lambda of the confidence bound; by default 1 if the surrogate sees feature sets
-            (the authors' code on numeric spaces), else 0.25.
-        look_beyond: Whether some trials look at larger feature sets than those of the front; see
-            :class:`~optuna_mofs.samplers.model_based._acquisition.LargerSetAcquisition`. It needs the number of
-            features among the objectives.
-        search: Effort of the search for the best promise.
-        mask_search: The same for masks.
+        n_trials: Number of trials planned, if known: a small budget gets a smaller initial design.
+        n_startup_trials: Completed trials before the first surrogate; by default 4 per parameter,
+            8 to 24.
+        surrogate: ``"auto"`` (a Gaussian process on spaces of few columns, else a forest),
+            ``"forest"``, ``"gaussian_process"``, a scikit-learn regressor with predictive
+            uncertainty (``predict`` takes ``return_std``; a random forest, extra trees or bagging;
+            or a pipeline that ends in one), or a function that returns a model with ``fit(X, y)``
+            and ``predict(X) -> (mean, sd)``.
+        kappa: Weight of the standard deviation in the lower confidence bound (lambda in the
+            papers). By default 2 on a scalarized target; else 1 if the surrogate gets feature
+            sets (the authors' value on numeric spaces), else 0.25.
+        settings: Further settings.
         seed: Seed; if None, one is drawn and kept in the study.
     """
 
@@ -87,227 +105,198 @@ class ModelBasedSampler(HistorySampler):
         self,
         *,
         n_trials: int | None = None,
-        start_size: int | None = None,
+        n_startup_trials: int | None = None,
         surrogate: Any = "auto",
-        confidence: float | None = None,
-        look_beyond: bool = True,
-        search: InfillSearch | None = None,
-        mask_search: MaskSearch | None = None,
+        kappa: float | None = None,
+        settings: ModelBasedSettings = DEFAULT_SETTINGS,
         seed: int | None = None,
     ) -> None:
         super().__init__(seed=seed)
-        for name, value in (("n_trials", n_trials), ("start_size", start_size)):
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, but is {value}.")
+        if n_trials is not None:
+            check_int("n_trials", n_trials, 1)
+        if n_startup_trials is not None:
+            check_int("n_startup_trials", n_startup_trials, 1)
+        if kappa is not None:
+            check_float("kappa", kappa, 0)
+        get_surrogate(surrogate)
         self.n_trials = n_trials
-        self.start_size = start_size
+        self.n_startup_trials = n_startup_trials
         self.surrogate = surrogate
-        if confidence is not None and not confidence >= 0:
-            raise ValueError(f"confidence must be at least 0, but is {confidence}.")
-        self.confidence = confidence
-        self.look_beyond = look_beyond
-        self.search = search or InfillSearch()
-        self.mask_search = mask_search or MaskSearch()
-        get_surrogate(surrogate)  # refuses what is none
+        self.kappa = kappa
+        self.settings = settings
 
     @abstractmethod
-    def learn(self, view: TrainingData, rng: np.random.Generator, number: int) -> Learned:
-        """Fit surrogates to the history.
+    def fit_acquisition(self, ctx: ProposalContext, data: TrainingData) -> Acquisition:
+        """Return an acquisition function fitted to the history.
+
+        It is called once per trial, not once per attempt.
 
         Args:
-            view: The history.
-            rng: Generator.
-            number: The trial's number.
+            ctx: The context of the proposal.
+            data: The training data.
         """
 
-    def propose(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
-        """A configuration of the start, or the one that promises most."""
-        seed = self.study_seed
-        first = FirstConfigurations(history, self._first_count(history), seed, self.kept)
-        if len(history) < first.count or not history.distributions:
-            return first(rng, number)
-        view = TrainingData(history, self.kept, self.surrogate)
-        if view.exhausted:
-            return first.random(rng)
-        proposal = self._beyond(view, rng, number, number - first.count)
+    def propose(self, ctx: ProposalContext) -> Proposal:
+        """Return a configuration of the initial design, or the best candidate."""
+        n_startup = self._n_startup_trials(ctx.history)
+        if len(ctx.history) < n_startup or not ctx.history.distributions:
+            return _initial_proposal(ctx, n_startup)
+        data = ctx.trial_cache("training data", lambda: TrainingData(ctx, self.surrogate))
+        if data.is_exhausted:
+            return _random_proposal(ctx)
+        proposal = self._explore_larger_sets(ctx, data, ctx.trial_number - n_startup)
         if proposal is not None:
             return proposal
-        infill, explain = self.learn(view, self._model_rng(number), number)
-        found = best_candidate(view, rng, infill, self.search, self.mask_search)
+        acquisition = ctx.trial_cache("acquisition", lambda: self.fit_acquisition(ctx, data))
+        found = self._best_candidate(ctx, data, acquisition.values)
         if found is None:
-            return first.random(rng)
-        proposal, seen = found
-        proposal.memory.update(explain(seen))
-        return proposal
+            return _random_proposal(ctx)
+        return found.proposal(acquisition.note(found.encoded))
 
-    def _beyond(
-        self, view: TrainingData, rng: np.random.Generator, number: int, step: int
+    def _best_candidate(
+        self, ctx: ProposalContext, data: TrainingData, acquisition: Values
+    ) -> Candidate | None:
+        searches = self.settings.infill_search, self.settings.mask_search
+        return best_candidate(data, ctx.rng, acquisition, *searches)
+
+    def _explore_larger_sets(
+        self, ctx: ProposalContext, data: TrainingData, step: int
     ) -> Proposal | None:
-        """A larger feature set than those of the front, if it is time for one."""
-        if not (self.look_beyond and is_look(step) and LargerSetAcquisition.is_possible(view)):
+        """Return a larger feature set than those on the front, if it is time for one."""
+        if not (self.settings.explore_larger_sets and is_larger_set_step(step)):
             return None
-        bounds = self._bounds(view, self._model_rng(number))
-        look = LargerSetAcquisition(view, bounds, self._bound(view, number), sequence(number, 0.5))
-        found = best_candidate(view, rng, look, self.search, self.mask_search)
-        if found is None or not look.is_worth_it(step, found[1]):
+        if not LargerSetAcquisition.is_possible(data):
             return None
-        proposal, _ = found
-        proposal.memory["beyond"] = list(look.sizes)
-        return proposal
+        surrogates, kappa = self._objective_surrogates(ctx, data), self._kappa(ctx, data)
+        larger = LargerSetAcquisition(data, surrogates, kappa, sequence(ctx.trial_number, 0.5))
+        found = self._best_candidate(ctx, data, larger)
+        if found is None or not larger.is_promising(step, found.encoded):
+            return None
+        return found.proposal(ModelBasedNote(size_range=larger.size_range))
 
-    def _model_rng(self, number: int) -> np.random.Generator:
-        # Of the trial, not of the attempt: an attempt that gave a clone is not worth a new model.
-        return np.random.default_rng([self.study_seed, number, 2**20])
+    @staticmethod
+    def _surrogate_rng(ctx: ProposalContext) -> np.random.Generator:
+        return ctx.trial_rng(_SURROGATE_STREAM)
 
-    def _first_count(self, history: History) -> int:
-        if self.start_size is not None:
-            return self.start_size
-        d = len(history.space) + (0 if history.table is None else 4)
-        size = int(np.clip(4 * d, 8, 24))
-        return size if self.n_trials is None else max(4, min(size, self.n_trials // 3))
+    def _objective_surrogates(
+        self, ctx: ProposalContext, data: TrainingData
+    ) -> ObjectiveSurrogates:
+        """Return the surrogates of all objectives that are not known exactly."""
 
-    def _fitted(
+        def fit() -> ObjectiveSurrogates:
+            rng = self._surrogate_rng(ctx)
+            scales = data.length_scales() if data.uses_gaussian_process else {}
+            models = {
+                j: self._fit_surrogate(data, data.values[:, j], rng, scales.get(j))
+                for j in data.modeled
+            }
+            return ObjectiveSurrogates(data, models)
+
+        return ctx.trial_cache("surrogates", fit)
+
+    def _fit_surrogate(
         self,
-        view: TrainingData,
+        data: TrainingData,
         targets: Array,
         rng: np.random.Generator,
         scales: Array | None = None,
     ) -> Surrogate:
         model: Surrogate
-        if view.kriging:
-            model = Kriging(view.together, scales)
+        if data.uses_gaussian_process:
+            model = OrdinaryKriging(data.n_shared_columns, scales)
         else:
             model = get_surrogate(self.surrogate)(rng)
-        order = view.best_first
-        return model.fit(view.seen.X[order], targets[order])
+        return model.fit(data.trials.X[data.best_first], targets[data.best_first])
 
-    def _bounds(self, view: TrainingData, rng: np.random.Generator) -> Bounds:
-        """Bounds of all objectives: one surrogate for each that is not exactly known."""
-        scales = objective_scales(view, self.kept) if view.kriging else {}
-        models = {
-            j: self._fitted(view, view.values[:, j], rng, scales.get(j)) for j in view.unknown
-        }
-        # The trials are asked for twice: for the front, and for the best to start from.
-        of_trials = {j: model.predict(view.seen.X) for j, model in models.items()}
+    def _front(
+        self, ctx: ProposalContext, data: TrainingData, surrogates: ObjectiveSurrogates
+    ) -> tuple[Array, Array]:
+        """Return the scaled front of the surrogates' means, and the tolerance of the penalty.
 
-        def bounds(seen: EncodedBatch, bound: LowerConfidenceBound) -> Array:
-            found = seen.exact.copy()
-            for j, model in models.items():
-                at = of_trials[j] if seen is view.seen else model.predict(seen.X)
-                found[:, j] = np.maximum(bound(*at, 0.0), view.floor[j])
-            return found
-
-        return bounds
-
-    def _front(self, view: TrainingData, bounds: Bounds) -> tuple[Array, Array]:
-        """Scaled values of the front as the surrogates see it, and the penalty's tolerance.
-
-        Values of cross-validation are rough: the best of them are lucky. No bound reaches a lucky
+        Cross-validated values are noisy, and the best of them are lucky. No bound reaches a lucky
         front, and the search would turn to whatever is penalized least, such as a plateau at one
-        end of it (Koch et al. 2015). The bounds of running trials count.
+        end of it (Koch et al. 2015). Running trials count with their bounds.
         """
-        points = view.front(bounds(view.seen, LowerConfidenceBound(0.0)))
-        running = [note["bounds"] for note in view.history.running_notes if "bounds" in note]
+        points = data.front(surrogates.lower_bounds(data.trials, 0.0))
+        notes = ctx.history.running_notes(ModelBasedNote)
+        running = [note.bounds for note in notes if note.bounds]
         if running:
-            points = np.concatenate([points, view.scale.linear(np.array(running))])
+            points = np.concatenate([points, data.scale.linear(np.array(running))])
         front: Array = moocore.filter_dominated(points)
-        done = len(view.values)
-        left = done if self.n_trials is None else max(0, self.n_trials - done)
-        return front, tolerance(front, left)
+        n_done = len(ctx.history)
+        n_left = n_done if self.n_trials is None else max(0, self.n_trials - n_done)
+        return front, dominance_tolerance(front, n_left)
 
-    def _bound(self, view: TrainingData, number: int) -> LowerConfidenceBound:
-        """The confidence bound; workers on one objective differ in courage.
+    def _kappa(self, ctx: ProposalContext, data: TrainingData) -> float:
+        """Return kappa. With a single objective, parallel workers draw different ones.
 
-        Their lambdas are exponential with the same mean (Hutter et al. 2012).
+        They are exponentially distributed with the same mean (Hutter et al. 2012).
         """
-        weight = self.confidence
-        if weight is None:
-            weight = _CONFIDENCE_OF_SETS if view.together else _CONFIDENCE
-        if view.values.shape[1] == 1 and view.history.running_notes:
-            offset = float(np.random.default_rng(self.study_seed).random())
-            weight *= -np.log1p(-min(sequence(number, offset), 0.999))
-        return LowerConfidenceBound(float(weight))
+        kappa = self.kappa
+        if kappa is None and self.settings.surrogate_target == "scalarized":
+            kappa = _KAPPA_SCALARIZED
+        elif kappa is None:
+            kappa = _KAPPA_OF_SETS if data.n_shared_columns else _KAPPA
+        if data.values.shape[1] == 1 and ctx.history.running_numbers:
+            offset = float(np.random.default_rng(ctx.seed).random())
+            kappa *= -np.log1p(-min(sequence(ctx.trial_number, offset), 0.999))
+        return float(kappa)
+
+    def _n_startup_trials(self, history: History) -> int:
+        if self.n_startup_trials is not None:
+            return self.n_startup_trials
+        d = len(history.space) + (0 if history.table is None else 4)
+        size = int(np.clip(4 * d, 8, 24))
+        return size if self.n_trials is None else max(4, min(size, self.n_trials // 3))
 
 
-#: How first masks are made, in turn.
-_MASKS = (sample_ensemble_mask, sample_prefix_mask, sample_geometric_mask, sample_wide_mask)
+def _initial_proposal(ctx: ProposalContext, count: int) -> Proposal:
+    """Return point ``n`` of a design that all trials share for trial ``n``, else a random one."""
+    history, number = ctx.history, ctx.trial_number
+    rows = _initial_design(ctx, count)
+    row = rows[number % len(rows)]
+    proposal = _with_mask(ctx, row, number, "initial_design")
+    is_known = history.table is None and history.contains(row)
+    return _random_proposal(ctx, number) if number >= len(rows) or is_known else proposal
 
 
-class FirstConfigurations:
-    """Trial ``n`` takes point ``n`` of a design that all trials of the study share.
+def _random_proposal(ctx: ProposalContext, number: int = 0) -> Proposal:
+    row = _conditional(ctx.history).apply(ctx.history.space.sample(ctx.rng))[0]
+    return _with_mask(ctx, row, number, "random")
 
-    Args:
-        history: What is known.
-        count: Points of the design.
-        seed: Of the study.
-        kept: Keeps the design from trial to trial.
-    """
 
-    def __init__(
-        self,
-        history: History,
-        count: int,
-        seed: int,
-        kept: Callable[[str, Callable[[], Any]], Any],
-    ) -> None:
-        self.count = count
-        self._history = history
-        self._seed = seed
-        self._kept = kept
+def _conditional(history: History) -> ConditionalParameters:
+    return ConditionalParameters(history.space, history.rows, history.active_if)
 
-    def __call__(self, rng: np.random.Generator, number: int) -> Proposal:
-        """The configuration of a trial; a random one if the design has no other left."""
-        rows = self._design()
-        proposal = self._with_mask(rng, rows[number % len(rows)], number, "start")
-        if number >= len(rows) or self._is_known(proposal):
-            return self.random(rng, number)
-        return proposal
 
-    def random(self, rng: np.random.Generator, number: int = 0) -> Proposal:
-        """A random configuration."""
-        history = self._history
-        row = self._activity().apply(history.space.sample(rng))[0]
-        return self._with_mask(rng, row, number, "random")
+def _initial_design(ctx: ProposalContext, count: int) -> Array:
+    """Return a Latin hypercube, or a thinned design if there are categories or conditions."""
+    space, conditional = ctx.history.space, _conditional(ctx.history)
 
-    def _activity(self) -> ConditionalParameters:
-        history = self._history
-        return ConditionalParameters(history.space, history.rows, history.active_if)
+    def make() -> Array:
+        rng = ctx.study_rng(_DESIGN_STREAM)
+        if not space.categorical.any() and not conditional.conditional:
+            rows = space.from_unit(latin_hypercube(rng, count, len(space)))
+        else:
+            rows = thinned_design(
+                rng,
+                lambda rng, count: conditional.apply(space.sample(rng, count)),
+                space.categorical,
+                count,
+            )
+        warping = InputWarping(space.names, ctx.history.described)
+        return warping.inverse(warping.with_empty_set(rows))
 
-    def _design(self) -> Array:
-        space = self._history.space
-        activity = self._activity()
-        key = f"design {self.count} {space.distributions!r} {activity.signature!r}"
+    key = f"design {count} {space.distributions!r} {conditional.signature!r}"
+    return ctx.study_cache(key, make)
 
-        def make() -> Array:
-            rng = np.random.default_rng([self._seed, 2**21])
-            if not space.categorical.any() and not activity.conditional:
-                rows = space.from_unit(latin_hypercube(rng, self.count, len(space)))
-            else:
-                rows = thinned_design(
-                    rng,
-                    lambda rng, count: activity.apply(space.sample(rng, count)),
-                    space.categorical,
-                    self.count,
-                )
-            warp = InputWarping(space.names, self._history.described)
-            return warp.back(warp.with_none(rows))
 
-        rows: Array = self._kept(key, make)
-        return rows
-
-    def _with_mask(
-        self, rng: np.random.Generator, row: Array, number: int, operator: str
-    ) -> Proposal:
-        table = self._history.table
-        if table is None:
-            return Proposal(row, None, operator)
-        recipe = _MASKS[number % len(_MASKS)]
-        filters = len(table.filters)
-        weights = simplex_weights(rng, filters) if filters else np.zeros(0)
-        return Proposal(row, recipe(rng, table, weights), recipe.__name__)
-
-    def _is_known(self, proposal: Proposal) -> bool:
-        history = self._history
-        return history.table is None and history.contains_params(
-            history.space.decode(proposal.row)
-        )
+def _with_mask(ctx: ProposalContext, row: Array, number: int, operator: str) -> Proposal:
+    table = ctx.history.table
+    if table is None:
+        return Proposal(row, None, TrialNote(operator))
+    sampler = _MASK_SAMPLERS[number % len(_MASK_SAMPLERS)]
+    n_filters = len(table.filters)
+    weights = simplex_weights(ctx.rng, n_filters) if n_filters else np.zeros(0)
+    mask = get_mask_sampler(sampler)(ctx.rng, table, weights)
+    return Proposal(row, mask, TrialNote(initial_operator(sampler)))

@@ -1,25 +1,32 @@
-"""The S-metric gain of SMS-EGO (Ponweiser, Wagner, Biermann, Vincze 2008)."""
+"""SMS-EGO (Ponweiser, Wagner, Biermann, Vincze 2008): the largest gain of hypervolume."""
 
 from __future__ import annotations
+
+from typing import Any, Self
 
 import moocore
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.samplers.model_based._acquisition import penalty
-from optuna_mofs.samplers.model_based._sampler import Learned, ModelBasedSampler
-from optuna_mofs.samplers.model_based._training_data import TrainingData
+from optuna_mofs.samplers._context import ProposalContext
+from optuna_mofs.samplers.model_based._acquisition import (
+    Acquisition,
+    ModelBasedNote,
+    dominance_penalty,
+)
+from optuna_mofs.samplers.model_based._sampler import (
+    DEFAULT_SETTINGS,
+    ModelBasedSampler,
+    ModelBasedSettings,
+)
+from optuna_mofs.samplers.model_based._training_data import EncodedBatch, TrainingData
 
 #: Random points that estimate the gain with more than three objectives.
-_DRAWS = 2000
+_N_DRAWS = 2000
 
 
-def gain(points: Array, front: Array, reference: Array, epsilon: Array) -> Array:
-    """How much each point adds to the dominated hypervolume; a penalty where it adds nothing.
-
-    A point that a member of the front dominates, or would but for less than ``epsilon``, is
-    refused: its value is ``1 - prod(1 + max(0, y - f))`` of the member from which it is furthest
-    (section 3.2 there), which still leads the search back to the front.
+def penalized_gain(points: Array, front: Array, reference: Array, epsilon: Array) -> Array:
+    """Return the hypervolume that each point adds, or minus its dominance penalty.
 
     Args:
         points: Points × objectives: optimistic predictions, minimized.
@@ -28,15 +35,16 @@ def gain(points: Array, front: Array, reference: Array, epsilon: Array) -> Array
         epsilon: Additive tolerance of each objective.
 
     Example:
-        >>> front = np.array([[0.0, 1.0], [1.0, 0.0]])
-        >>> gain(np.array([[0.5, 0.5], [1.0, 1.0]]), front, np.full(2, 2.0), np.zeros(2)).tolist()
+        >>> front, reference = np.array([[0.0, 1.0], [1.0, 0.0]]), np.full(2, 2.0)
+        >>> points = np.array([[0.5, 0.5], [1.0, 1.0]])
+        >>> penalized_gain(points, front, reference, np.zeros(2)).tolist()
         [0.25, -1.0]
     """
-    found = -penalty(points, front, epsilon)
-    free = np.flatnonzero(found >= 0)
+    gain = -dominance_penalty(points, front, epsilon)
+    free = np.flatnonzero(gain >= 0)
     if len(free):
-        found[free] = hypervolume_gain(points[free], front, reference)
-    return found
+        gain[free] = hypervolume_gain(points[free], front, reference)
+    return gain
 
 
 def hypervolume_gain(points: Array, front: Array, reference: Array) -> Array:
@@ -86,29 +94,38 @@ def _gain_3d(points: Array, front: Array, reference: Array) -> Array:
 def _estimated_gain(points: Array, front: Array, reference: Array) -> Array:
     """Estimate: the share of random points that each point would be the first to dominate."""
     low = np.minimum(points.min(axis=0), reference)
-    draws = low + (reference - low) * np.random.default_rng(0).random((_DRAWS, points.shape[1]))
+    draws = low + (reference - low) * np.random.default_rng(0).random((_N_DRAWS, points.shape[1]))
     open_ = draws
     for member in front:
         open_ = open_[~(member <= open_).all(axis=1)]
     share = np.array([np.count_nonzero((point <= open_).all(axis=1)) for point in points])
-    volume: Array = share / _DRAWS * np.prod(reference - low)
+    volume: Array = share / _N_DRAWS * np.prod(reference - low)
     return volume
 
 
 class SMSEGOSampler(ModelBasedSampler):
-    """Model-based search that takes the step with the largest gain of hypervolume.
+    """Model-based search that maximizes the gain of hypervolume.
 
-    Ponweiser et al. (2008), on mixed and conditional spaces as Horn and Bischl (2016) do it: one
-    surrogate an objective; the gain in hypervolume of a candidate's confidence bounds, with a
-    penalty for those that the front dominates or nearly does. The gain is exact for two and three
-    objectives, estimated for more. Trials that run at the same time count with their bounds, so
-    that workers do not crowd one place of the front. What was changed against the papers is in
-    ``docs/samplers/model_based.md``.
+    Ponweiser et al. (2008), on mixed and conditional spaces as in Horn and Bischl (2016): one
+    surrogate per objective, and the gain in hypervolume of a candidate's lower confidence bounds,
+    with a penalty for those that the front epsilon-dominates. The gain is exact for two and three
+    objectives, estimated for more. Running trials count with their bounds, so that parallel
+    workers do not propose the same region of the front. The changes to the papers are in
+    ``docs/samplers/model_based.md``; :meth:`from_paper` is without most of them.
 
     Args:
-        **shared: See :class:`ModelBasedSampler`. With ``n_trials`` the tolerance of the penalty
-            shrinks towards the end; without it as many trials are thought to be left as are
-            finished.
+        n_trials: Number of trials planned, if known: a small budget gets a smaller initial design,
+            and the tolerance of the penalty shrinks towards the end. If None, as many trials are
+            assumed to be left as are completed.
+        n_startup_trials: Completed trials before the first surrogate; by default 4 per parameter,
+            8 to 24.
+        surrogate: ``"auto"`` (a Gaussian process on spaces of few columns, else a forest),
+            ``"forest"``, ``"gaussian_process"``, a scikit-learn regressor with predictive
+            uncertainty, or a function that returns a model; see :class:`ModelBasedSampler`.
+        kappa: Weight of the standard deviation in the lower confidence bound; by default 0.25, and
+            1 if the surrogate gets feature sets.
+        settings: Further settings.
+        seed: Seed; if None, one is drawn and kept in the study.
 
     Example:
         >>> import optuna
@@ -125,17 +142,80 @@ class SMSEGOSampler(ModelBasedSampler):
         True
     """
 
-    def learn(self, view: TrainingData, rng: np.random.Generator, number: int) -> Learned:
-        """One surrogate an objective, but for those that are exactly known."""
-        bounds = self._bounds(view, rng)
-        bound = self._bound(view, number)
-        if view.values.shape[1] == 1:
-            return lambda seen: bounds(seen, bound)[:, 0], lambda seen: {
-                "confidence": bound.weight
-            }
-        front, epsilon = self._front(view, bounds)
-        reference = view.reference()
-        return (
-            lambda seen: -gain(bounds(seen, bound), front, reference, epsilon),
-            lambda seen: {"bounds": view.scale.raw(bounds(seen, bound)[0]).tolist()},
+    def __init__(
+        self,
+        *,
+        n_trials: int | None = None,
+        n_startup_trials: int | None = None,
+        surrogate: Any = "auto",
+        kappa: float | None = None,
+        settings: ModelBasedSettings = DEFAULT_SETTINGS,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_trials=n_trials,
+            n_startup_trials=n_startup_trials,
+            surrogate=surrogate,
+            kappa=kappa,
+            settings=settings,
+            seed=seed,
         )
+        if settings.surrogate_target != "objectives":
+            raise ValueError(
+                "surrogate_target must be 'objectives' in SMSEGOSampler, which has no scalarized "
+                f"target, got {settings.surrogate_target!r}. Use ParEGOSampler."
+            )
+
+    @classmethod
+    def from_paper(
+        cls,
+        *,
+        n_trials: int | None = None,
+        n_startup_trials: int | None = None,
+        surrogate: Any = "forest",
+        kappa: float | None = None,
+        seed: int | None = None,
+    ) -> Self:
+        """Return the algorithm of Horn and Bischl (2016), without exploration of larger sets.
+
+        Args:
+            n_trials: Number of trials planned, if known.
+            n_startup_trials: Completed trials before the first surrogate.
+            surrogate: The surrogate; the paper has a Gaussian process on numeric spaces.
+            kappa: Weight of the standard deviation, 0.25 by default; the authors' code has 1 on
+                numeric spaces.
+            seed: Seed.
+
+        Example:
+            >>> SMSEGOSampler.from_paper().settings.explore_larger_sets
+            False
+        """
+        return cls(
+            n_trials=n_trials,
+            n_startup_trials=n_startup_trials,
+            surrogate=surrogate,
+            kappa=kappa,
+            settings=ModelBasedSettings(explore_larger_sets=False),
+            seed=seed,
+        )
+
+    def fit_acquisition(self, ctx: ProposalContext, data: TrainingData) -> Acquisition:
+        """Return minus the gain of hypervolume; with one objective its bound."""
+        surrogates, kappa = self._objective_surrogates(ctx, data), self._kappa(ctx, data)
+        if data.values.shape[1] == 1:
+            return Acquisition(
+                lambda batch: surrogates.lower_bounds(batch, kappa)[:, 0],
+                lambda _: ModelBasedNote(kappa=kappa),
+            )
+        front, epsilon = self._front(ctx, data, surrogates)
+        reference = data.reference()
+
+        def values(batch: EncodedBatch) -> Array:
+            bounds = surrogates.lower_bounds(batch, kappa)
+            return -penalized_gain(bounds, front, reference, epsilon)
+
+        def note(batch: EncodedBatch) -> ModelBasedNote:
+            bounds = data.scale.inverse(surrogates.lower_bounds(batch, kappa)[0])
+            return ModelBasedNote(kappa=kappa, bounds=tuple(bounds.tolist()))
+
+        return Acquisition(values, note)

@@ -1,52 +1,55 @@
-"""Models of the objective that also say how sure they are.
-
-One interface: ``fit(X, y)`` returns the model, ``predict(X)`` returns mean and standard deviation.
-"""
+"""Surrogate models: ``predict(X)`` returns mean and standard deviation."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 import sklearn
 from sklearn.base import clone
+from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestRegressor
+from sklearn.pipeline import Pipeline
 from sklearn.tree import ExtraTreeRegressor
 
 from optuna_mofs._typing import Array
-from optuna_mofs.samplers._gaussian_process import Kriging
+from optuna_mofs._validation import did_you_mean
+from optuna_mofs.samplers._gaussian_process import OrdinaryKriging
 
-#: Spaces of at most this many columns (a category has one for each choice, a feature set is one)
-#: get Kriging.
-KRIGING_COLUMNS = 20
+#: With at most this many columns (one per choice of a category, one per feature set) ``"auto"``
+#: is a Gaussian process.
+MAX_GAUSSIAN_PROCESS_COLUMNS = 20
+#: Ensembles that predict the mean of their members.
+_AVERAGING = (RandomForestRegressor, ExtraTreesRegressor, BaggingRegressor)
 
 
 class Surrogate(Protocol):
-    """What a sampler asks of a model."""
+    """A regression model with predictive uncertainty."""
 
     def fit(self, X: Array, y: Array) -> Surrogate:
-        """Learn from rows, the best first, and finite targets; returns itself."""
+        """Fit the model to rows, the best first, and finite targets; return it."""
 
     def predict(self, X: Array) -> tuple[Array, Array]:
-        """Mean and standard deviation of each row."""
+        """Return mean and standard deviation of each row."""
 
 
-#: Makes a fresh model of a generator.
+#: Function of a generator that returns an unfitted model.
 SurrogateFactory = Callable[[np.random.Generator], Surrogate]
 
 
 class Forest:
-    """Extremely randomized trees; the spread of their predictions is the uncertainty.
+    """Extremely randomized trees; the standard deviation is that of their predictions.
 
-    Horn and Bischl (2016) take a random forest. Trees with random cut points on all data were as
-    good or better in less than half the time (``docs/samplers/model_based.md``); they are fitted
-    and asked one by one, past the checks that scikit-learn's forest does for each tree.
+    Horn and Bischl (2016) use a random forest. Trees with random cut points on all rows were as
+    good or better in less than half the time (``docs/benchmarks/model_based.md``). They are fitted
+    one by one, which skips the checks that scikit-learn's forest does per tree.
 
     Args:
         rng: Generator.
         n_trees: Number of trees.
-        min_leaf: Least number of trials in a leaf.
-        max_features: Part of the columns that a split may choose from.
+        min_samples_leaf: Minimum number of rows in a leaf.
+        max_features: Fraction of the columns that a split may choose from.
 
     Example:
         >>> X = np.linspace(0, 1, 50)[:, None]
@@ -60,15 +63,15 @@ class Forest:
         rng: np.random.Generator,
         *,
         n_trees: int = 40,
-        min_leaf: int = 2,
+        min_samples_leaf: int = 2,
         max_features: float = 0.7,
     ) -> None:
         self._rng = rng
         self._n_trees = n_trees
-        self._options = {"min_samples_leaf": min_leaf, "max_features": max_features}
+        self._options = {"min_samples_leaf": min_samples_leaf, "max_features": max_features}
 
     def fit(self, X: Array, y: Array) -> Forest:
-        """Grow the trees."""
+        """Fit the trees."""
         X32 = np.ascontiguousarray(X, dtype=np.float32)
         y64 = np.ascontiguousarray(y, dtype=np.float64)
         seeds = self._rng.integers(2**31, size=self._n_trees)
@@ -83,130 +86,138 @@ class Forest:
         return self
 
     def predict(self, X: Array) -> tuple[Array, Array]:
-        """Mean and standard deviation over the trees."""
+        """Return mean and standard deviation over the trees."""
         X32 = np.ascontiguousarray(X, dtype=np.float32)
-        found = np.empty((len(self._trees), len(X)))
+        predictions = np.empty((len(self._trees), len(X)))
         for i, tree in enumerate(self._trees):
-            found[i] = tree.predict(X32).ravel()
-        return found.mean(axis=0), found.std(axis=0)
+            predictions[i] = tree.predict(X32).ravel()
+        return predictions.mean(axis=0), predictions.std(axis=0)
 
 
-class Outside:
-    """A model that sees inactive numbers outside the range of all others.
+class OutOfRangeImputer:
+    """A surrogate that gets inactive numbers (NaN) as a value outside the range of the others.
 
-    Horn and Bischl (2016), section II b: at ``max + 2 (max - min)`` of those seen, so that one cut
-    of a tree tells them apart.
+    Horn and Bischl (2016), section II b: ``max + 2 (max - min)`` of the training rows, so that a
+    tree separates them by one cut.
 
     Args:
-        model: Learns from rows without NaN.
+        model: A surrogate for rows without NaN.
 
     Example:
         >>> X = np.array([[0.2], [0.6], [np.nan]])
-        >>> Outside(Forest(np.random.default_rng(0))).fit(X, X[:, 0] > 0).places.round(2).tolist()
+        >>> model = OutOfRangeImputer(Forest(np.random.default_rng(0))).fit(X, np.zeros(3))
+        >>> model.fill_values.round(2).tolist()
         [1.4]
     """
 
     def __init__(self, model: Surrogate) -> None:
         self._model = model
 
-    def fit(self, X: Array, y: Array) -> Outside:
-        """Find the places and fit the model."""
-        there = ~np.isnan(X)
-        high = X.max(axis=0, where=there, initial=0.0)
-        low = X.min(axis=0, where=there, initial=1.0)
+    def fit(self, X: Array, y: Array) -> OutOfRangeImputer:
+        """Compute the fill values and fit the surrogate."""
+        active = ~np.isnan(X)
+        high = X.max(axis=0, where=active, initial=0.0)
+        low = X.min(axis=0, where=active, initial=1.0)
         span = np.where(high > low, high - low, 1.0)
-        #: Where inactive numbers are put, by column.
-        self.places = np.maximum(high, low) + 2 * span
+        #: Value that replaces NaN, by column.
+        self.fill_values = np.maximum(high, low) + 2 * span
         self._model.fit(self._filled(X), y)
         return self
 
     def predict(self, X: Array) -> tuple[Array, Array]:
-        """Mean and standard deviation."""
+        """Return mean and standard deviation of each row."""
         return self._model.predict(self._filled(X))
 
     def _filled(self, X: Array) -> Array:
         missing = np.isnan(X)
-        return np.where(missing, self.places, X) if missing.any() else X
+        return np.where(missing, self.fill_values, X) if missing.any() else X
 
 
-class Regressor:
-    """Any scikit-learn regressor that can say how sure it is.
+class SklearnSurrogate:
+    """A scikit-learn regressor with predictive uncertainty.
 
-    It is asked by ``predict(X, return_std=True)`` (Gaussian processes, Bayesian ridge), or through
-    the spread of its ``estimators_`` (forests, bagging).
+    The uncertainty is that of ``predict(X, return_std=True)`` (Gaussian processes, Bayesian
+    ridge), or the standard deviation over the members of an ensemble that averages them (forests,
+    bagging). In a pipeline, the last step is such a regressor.
 
     Args:
-        estimator: An unfitted regressor; it is cloned.
-        rng: Sets its ``random_state``, if it has one.
+        estimator: An unfitted regressor or pipeline; it is cloned.
+        rng: Sets the ``random_state`` of the regressor, if it has one.
     """
 
     def __init__(self, estimator: Any, rng: np.random.Generator) -> None:
         self._estimator = clone(estimator)
-        if "random_state" in self._estimator.get_params(deep=False):
-            self._estimator.set_params(random_state=int(rng.integers(2**31)))
+        regressor = _last_step(self._estimator)
+        if "random_state" in regressor.get_params(deep=False):
+            regressor.set_params(random_state=int(rng.integers(2**31)))
 
-    def fit(self, X: Array, y: Array) -> Regressor:
+    def fit(self, X: Array, y: Array) -> SklearnSurrogate:
         """Fit the regressor."""
         self._estimator.fit(X, y)
         return self
 
     def predict(self, X: Array) -> tuple[Array, Array]:
-        """Mean and standard deviation."""
-        parts = getattr(self._estimator, "estimators_", None)
-        if parts is None:
-            mean, sd = self._estimator.predict(X, return_std=True)
+        """Return mean and standard deviation of each row."""
+        regressor = _last_step(self._estimator)
+        if regressor is not self._estimator and len(self._estimator) > 1:
+            X = self._estimator[:-1].transform(X)
+        if not isinstance(regressor, _AVERAGING):
+            mean, sd = regressor.predict(X, return_std=True)
             return mean, sd
-        found = np.array([part.predict(X) for part in np.ravel(parts)])
-        return found.mean(axis=0), found.std(axis=0)
+        members = regressor.estimators_
+        # Members of a bagging ensemble may have been fitted to some of the columns.
+        columns = getattr(regressor, "estimators_features_", [slice(None)] * len(members))
+        predictions = np.array([m.predict(X[:, c]) for m, c in zip(members, columns)])
+        return predictions.mean(axis=0), predictions.std(axis=0)
 
 
-def takes_kriging(what: Any, columns: int) -> bool:
-    """Whether what a user asked for is Kriging in a space of so many columns."""
-    return isinstance(what, str) and (
-        what == "kriging" or (what == "auto" and columns <= KRIGING_COLUMNS)
+def uses_gaussian_process(surrogate: Any, n_columns: int) -> bool:
+    """Return whether a ``surrogate`` argument means a Gaussian process on so many columns."""
+    return isinstance(surrogate, str) and (
+        surrogate == "gaussian_process"
+        or (surrogate == "auto" and n_columns <= MAX_GAUSSIAN_PROCESS_COLUMNS)
     )
 
 
-def get_surrogate(what: Any) -> SurrogateFactory:
-    """What a user asked for as a function that makes a fresh model.
+def get_surrogate(surrogate: Any) -> SurrogateFactory:
+    """Return a function that makes unfitted surrogates.
 
     Args:
-        what: ``"auto"`` (Kriging on spaces of few columns, see :func:`takes_kriging`; else a
-            forest), ``"forest"``, ``"kriging"``, a scikit-learn regressor, or a function without
+        surrogate: ``"forest"``, ``"gaussian_process"``, ``"auto"`` (a forest here, see
+            :func:`uses_gaussian_process`), a scikit-learn regressor, or a function without
             arguments that returns a :class:`Surrogate`.
     """
-    if isinstance(what, str) and what in _NAMED:
-        return _NAMED[what]
-    if hasattr(what, "get_params") and hasattr(what, "fit"):
-        if not (_says_std(what) or _has_parts(what)):
+    if isinstance(surrogate, str) and surrogate in _NAMED:
+        return _NAMED[surrogate]
+    if hasattr(surrogate, "get_params") and hasattr(surrogate, "fit"):
+        regressor = _last_step(surrogate)
+        predict = getattr(type(regressor), "predict", None)
+        has_std = callable(predict) and "return_std" in inspect.signature(predict).parameters
+        if not (has_std or isinstance(regressor, _AVERAGING)):
             raise ValueError(
-                f"surrogate {what!r} cannot say how sure it is: it needs predict(X, "
-                "return_std=True) or fitted estimators_. Try a forest or a Gaussian process."
+                "surrogate must predict its uncertainty: expected a regressor whose predict() "
+                "takes return_std, a random forest, extra trees or bagging, or a pipeline that "
+                f"ends in one, got {surrogate!r}. Try 'forest' or 'gaussian_process'."
             )
-        return lambda rng: Outside(Regressor(what, rng))
-    if callable(what):
-        return lambda rng: Outside(what())
+        return lambda rng: OutOfRangeImputer(SklearnSurrogate(surrogate, rng))
+    if callable(surrogate):
+        return lambda rng: OutOfRangeImputer(surrogate())
     raise ValueError(
         f"surrogate must be one of {sorted(_NAMED)}, a scikit-learn regressor or a function that "
-        f"makes a model, but is {what!r}."
+        f"returns a model, got {surrogate!r}.{did_you_mean(surrogate, _NAMED)}"
     )
 
 
-def _says_std(estimator: Any) -> bool:
-    code = getattr(type(estimator).predict, "__code__", None)
-    return code is not None and "return_std" in code.co_varnames
-
-
-def _has_parts(estimator: Any) -> bool:
-    return "n_estimators" in estimator.get_params(deep=False)
+def _last_step(estimator: Any) -> Any:
+    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
 
 
 def _forest(rng: np.random.Generator) -> Surrogate:
-    return Outside(Forest(rng))
+    return OutOfRangeImputer(Forest(rng))
 
 
 _NAMED: dict[str, SurrogateFactory] = {
     "auto": _forest,
     "forest": _forest,
-    "kriging": lambda rng: Kriging(),
+    "gaussian_process": lambda rng: OrdinaryKriging(),
 }

@@ -1,8 +1,8 @@
-"""The completed trials as a surrogate sees them: scaled values, encoded rows, known objectives."""
+"""Completed trials as training data: scaled values, encoded rows, known objectives."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,160 +11,175 @@ import moocore
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.history._duplicates import FeatureSets
 from optuna_mofs.history._history import History
 from optuna_mofs.history._search_space import ConditionalParameters
-from optuna_mofs.samplers._encoding import InputWarping, SurrogateEncoder, filter_sets
-from optuna_mofs.samplers._gaussian_process import RefitSchedule, likely_scales
-from optuna_mofs.samplers.model_based._surrogates import takes_kriging
+from optuna_mofs.samplers._context import ProposalContext
+from optuna_mofs.samplers._encoding import (
+    FilterSets,
+    InputWarping,
+    StudyCache,
+    SurrogateEncoder,
+    filter_sets,
+)
+from optuna_mofs.samplers._gaussian_process import RefitSchedule, fit_column_scales
+from optuna_mofs.samplers.model_based._surrogates import uses_gaussian_process
 
 #: Bounds of the reference point on the scale of the better half of the trials.
-_REFERENCE = (1.1, 3.0)
+_REFERENCE_BOUNDS = (1.1, 3.0)
+#: Length scales are estimated for every proposal up to this number of trials, then whenever the
+#: number of trials has grown by a factor.
+_N_ALWAYS, _GROWTH = 50, 1.1
+#: Different numbers of features at which a known objective must have been observed.
+_MIN_SIZES = 3
 
 
 @dataclass(frozen=True)
 class EncodedBatch:
-    """Configurations as surrogates see them.
+    """Configurations as inputs of surrogates.
 
     Args:
         X: Configurations × columns.
-        exact: Configurations × objectives: scaled values that need no model, else NaN.
-        sizes: Number of features of each, if the study chooses some.
+        known_values: Configurations × objectives: scaled values that need no model, else NaN.
+        sizes: Number of features of each, if the study selects features.
     """
 
     X: Array
-    exact: Array
+    known_values: Array
     sizes: Array | None = None
 
 
 class TrainingData:
-    """Everything of the history that a model-based sampler works on.
+    """Everything of the history that a model-based sampler uses.
 
     Args:
-        history: What is known.
-        kept: Keeps from trial to trial what was made of each.
-        surrogate: What the user asked for, see :func:`get_surrogate`.
+        ctx: History and study cache.
+        surrogate: The sampler's argument, see :func:`get_surrogate`.
     """
 
-    def __init__(
-        self,
-        history: History,
-        kept: Callable[[str, Callable[[], Any]], Any],
-        surrogate: Any = "auto",
-    ) -> None:
-        self.history = history
+    def __init__(self, ctx: ProposalContext, surrogate: Any = "auto") -> None:
+        history = self.history = ctx.history
+        self._study_cache = ctx.study_cache
         self.space = history.space
-        self.numbers = history.numbers.ravel()
-        self.warp = InputWarping(self.space.names, history.described)
-        self.rows = self.warp(history.rows)
-        self.activity = ConditionalParameters(self.space, self.rows, history.active_if)
-        self._violations = history.violations.ravel()
-        self.scale = Scale.of(history.values, self._violations)
+        self.warping = InputWarping(self.space.names, history.described)
+        self.rows = self.warping(history.rows)
+        self.conditional = ConditionalParameters(self.space, self.rows, history.active_if)
+        self.scale = ObjectiveScale.fit(history.values, history.violations)
         #: Trials × objectives, minimized and on one scale.
-        self.values = self.scale(history.values, self._violations)
+        self.values = self.scale(history.values, history.violations)
         #: Positions of the trials by non-domination rank.
         self.best_first = np.argsort(ranks(self.values), kind="stable")
-        #: No bound is better than this: what was never negative is not promised to be.
+        #: Lower limit of all bounds: an objective that was never negative gets none below 0.
         self.floor = np.where(
             history.values.min(axis=0) >= 0, self.scale.linear(np.zeros(1)), -np.inf
         )
         filters = filter_sets(history)
-        self._sets = FeatureSets(history, filters, kept)
-        self._columns = SurrogateEncoder(history, filters, self.warp, kept, by_distance=True)
-        #: Whether the surrogate is Kriging.
-        self.kriging = takes_kriging(surrogate, self._columns.width)
-        if not self.kriging:
-            self._columns = SurrogateEncoder(history, filters, self.warp, kept, by_distance=False)
-        #: The last so many columns are a feature set: they have one scale.
-        self.together = self._columns.together
-        X = self._columns.of_trials()
-        sizes = self.warp.sizes(self.rows) if history.table is None else history.sizes.ravel()
-        self._exact = KnownObjectives(history.values, np.zeros(len(X)) if sizes is None else sizes)
-        #: Objectives that need a model.
-        self.unknown = self._exact.unknown
-        #: The trials.
-        self.seen = self._seen(X, sizes)
+        self.tried_sets = TriedFeatureSets(history, filters, ctx.study_cache)
+        encoder = partial(SurrogateEncoder, history, filters, self.warping, ctx.study_cache)
+        self._encoder = encoder(by_distance=True)
+        self.uses_gaussian_process = uses_gaussian_process(surrogate, self._encoder.width)
+        if not self.uses_gaussian_process:
+            self._encoder = encoder(by_distance=False)
+        #: The last so many columns embed a feature set and share one length scale.
+        self.n_shared_columns = self._encoder.n_shared_columns
+        X = self._encoder.of_trials()
+        sizes = self.warping.sizes(self.rows) if history.table is None else history.sizes
+        self._known = KnownObjectives(history.values, np.zeros(len(X)) if sizes is None else sizes)
+        #: Positions of the objectives that need a model.
+        self.modeled = self._known.unknown
+        #: The completed trials.
+        self.trials = self._batch(X, sizes)
 
-    def _seen(self, X: Array, sizes: Array | None) -> EncodedBatch:
-        values = self._exact(np.zeros(len(X)) if sizes is None else sizes)
+    def _batch(self, X: Array, sizes: Array | None) -> EncodedBatch:
+        values = self._known(np.zeros(len(X)) if sizes is None else sizes)
         return EncodedBatch(X, self.scale(values, np.zeros(len(X))), sizes)
 
     @property
-    def most_features(self) -> int:
-        """How many features there are to choose from."""
+    def n_free_features(self) -> int:
+        """Number of features to select from."""
         described = self.history.described
         features = None if described is None else described.features
         return 0 if features is None else len(features.free)
 
     @property
-    def exhausted(self) -> bool:
-        """Whether the space has hardly more configurations than there are trials."""
+    def is_exhausted(self) -> bool:
+        """Whether the space has at most as many configurations as there are trials."""
         p = 0 if self.history.table is None else len(self.history.table.free)
-        return p <= 30 and self.space.size() * 2.0**p <= len(self.numbers)
+        return p <= 30 and self.space.size() * 2.0**p <= len(self.history)
 
-    def front(self, values: Array | None = None) -> Array:
-        """The non-dominated of scaled values; of all trials if none keeps the constraints.
+    def front(self, values: Array) -> Array:
+        """Return the non-dominated points of the feasible trials, of all if none is feasible.
 
         Args:
-            values: A row a trial; by default what the trials had.
+            values: Scaled values, one row per trial.
         """
-        values = self.values if values is None else values
-        feasible = self._violations <= 0
+        feasible = self.history.violations <= 0
         front: Array = moocore.filter_dominated(values[feasible] if feasible.any() else values)
         return front
 
     def rescaled(self, norm: Array) -> Array:
-        """One number a trial on the scale of the better half.
+        """Return one number per trial, scaled over the better half of the trials.
 
-        Weights that ask for an end of the front leave differences that matter far below those
-        that do not.
+        With weights that favor one end of the front, the differences that matter are far smaller
+        than those that do not.
         """
-        scale = Scale.of(norm[:, None], self._violations)
+        scale = ObjectiveScale.fit(norm[:, None], self.history.violations)
         scaled: Array = scale(norm[:, None], np.zeros(len(norm)))[:, 0]
         return scaled
 
     def reference(self) -> Array:
-        """The reference point of hypervolumes, scaled."""
-        return np.clip(self.scale.linear(self.history.reference()), *_REFERENCE)
+        """Return the scaled reference point of hypervolumes."""
+        return np.clip(self.scale.linear(self.history.reference()), *_REFERENCE_BOUNDS)
 
-    def candidates(
+    def encode(
         self, rows: Array, masks: Array | None = None, index: Array | None = None
     ) -> EncodedBatch:
-        """Configurations that no trial has.
+        """Return candidates as inputs of surrogates.
 
         Args:
             rows: Warped rows.
             masks: Distinct masks.
-            index: Which mask each row has.
+            index: Position of the mask of each row.
         """
-        X = self._columns(rows, masks, index)
+        X = self._encoder(rows, masks, index)
         if masks is None or index is None:
-            return self._seen(X, self.warp.sizes(rows))
-        return self._seen(X, masks.sum(axis=1)[index])
+            return self._batch(X, self.warping.sizes(rows))
+        return self._batch(X, masks.sum(axis=1)[index])
 
-    def contains_params(self, row: Array, mask: Array | None) -> bool:
-        """Whether a trial has this configuration."""
-        return self.history.contains(self.warp.back(row), mask)
+    def length_scales(self) -> dict[int, Array]:
+        """Return length scales of each objective that needs a model.
 
-    def spent(self, rows: Array, masks: Array | None) -> Array:
-        """Whether the feature set of each configuration was tried often enough.
-
-        Args:
-            rows: Warped rows.
-            masks: Mask of each, if there are masks.
+        They are estimated from the first trials (see :class:`RefitSchedule`) on the scale of
+        these trials, so that a resumed study gets the same ones.
         """
-        return self._sets.spent(self.warp.back(rows), masks)
+        schedule = self._study_cache(
+            "length scales", lambda: RefitSchedule(n_always=_N_ALWAYS, growth=_GROWTH)
+        )
+        # A category that is inactive in some trials adds a column.
+        depends_on = self.space.distributions, self.trials.X.shape[1]
+        return {
+            j: schedule.fitted(
+                j, self.history.numbers, partial(self._fit_scales, j), depends_on=depends_on
+            )
+            for j in self.modeled
+        }
 
-
-#: Different numbers of features that an objective must have been seen at.
-_LEAST = 3
+    def _fit_scales(self, objective: int, n_trials: int) -> Array:
+        values = self.history.values[:n_trials]
+        violations = self.history.violations[:n_trials]
+        scaled = ObjectiveScale.fit(values, violations)(values, violations)
+        order = np.argsort(ranks(scaled), kind="stable")
+        return fit_column_scales(
+            self.trials.X[order],
+            scaled[order, objective],
+            n_shared_columns=self.n_shared_columns,
+        )
 
 
 class KnownObjectives:
-    """Finds objectives that were ``a + b k`` in all trials, ``k`` the number of features.
+    """Objectives that were ``a + b k`` in all trials, where ``k`` is the number of features.
 
-    The fraction of features is such a one, and their number. Nobody has to say so: it shows in the
-    trials. A model of them would be an error where there need be none.
+    Number and fraction of features are such objectives. They are recognized by their values: a
+    model of them would only add errors.
 
     Args:
         values: Trials × objectives.
@@ -172,52 +187,98 @@ class KnownObjectives:
 
     Example:
         >>> values = np.array([[0.3, 0.1], [0.2, 0.2], [0.4, 0.4]])
-        >>> exact = KnownObjectives(values, np.array([1, 2, 4]))
-        >>> exact(np.array([10])).round(9).tolist()
+        >>> known = KnownObjectives(values, np.array([1, 2, 4]))
+        >>> known(np.array([10])).round(9).tolist()
         [[nan, 1.0]]
     """
 
     def __init__(self, values: Array, sizes: Array) -> None:
-        m = values.shape[1]
-        self._lines = np.full((m, 2), np.nan)
-        if len(np.unique(sizes)) < _LEAST:
-            return
-        low, high = int(sizes.argmin()), int(sizes.argmax())
-        slope = (values[high] - values[low]) / (sizes[high] - sizes[low])
-        start = values[low] - slope * sizes[low]
-        off = np.abs(values - (start + slope * sizes[:, None])).max(axis=0)
-        found = (slope != 0) & (off <= 1e-9 * np.abs(values[high] - values[low]))
-        self._lines[found] = np.column_stack([start, slope])[found]
-
-    @property
-    def unknown(self) -> list[int]:
-        """Positions of the objectives that need a model."""
-        return np.flatnonzero(np.isnan(self._lines[:, 0])).tolist()
+        self._lines = np.full((values.shape[1], 2), np.nan)
+        if len(np.unique(sizes)) >= _MIN_SIZES:
+            low, high = int(sizes.argmin()), int(sizes.argmax())
+            slope = (values[high] - values[low]) / (sizes[high] - sizes[low])
+            intercept = values[low] - slope * sizes[low]
+            error = np.abs(values - (intercept + slope * sizes[:, None])).max(axis=0)
+            found = (slope != 0) & (error <= 1e-9 * np.abs(values[high] - values[low]))
+            self._lines[found] = np.column_stack([intercept, slope])[found]
+        #: Positions of the objectives that need a model.
+        self.unknown: list[int] = np.flatnonzero(np.isnan(self._lines[:, 0])).tolist()
 
     def __call__(self, sizes: Array) -> Array:
-        """Values at these numbers of features, NaN where a model is needed."""
+        """Return values at these numbers of features, NaN where a model is needed."""
         values: Array = self._lines[:, 0] + self._lines[:, 1] * np.asarray(sizes)[:, None]
         return values
 
 
-@dataclass(frozen=True)
-class Scale:
-    """Maps values to [0, 1] over the better half of the trials; worse ones come close to 2.
+class TriedFeatureSets:
+    """Number of trials per feature set.
 
-    ParEGO scales by the range of all points. One absurd value then squeezes all others together,
-    so that every weight vector asks for the same point; here it only saturates.
+    Without a limit, a surrogate proposes the same few features again and again, with slightly
+    better hyperparameters each time, although another set would be more informative. A set of
+    ``k`` features is exhausted after ``sqrt(k)`` trials. Different filter weights can select the
+    same set, above all a small one.
+
+    Args:
+        history: The completed trials.
+        filters: Feature sets of filter weights, if the study has such parameters.
+        study_cache: Keeps the sets of the trials.
+    """
+
+    def __init__(
+        self, history: History, filters: FilterSets | None, study_cache: StudyCache
+    ) -> None:
+        self._filters = filters
+        known: dict[int, bytes] = study_cache("feature sets", dict)
+
+        def keys(positions: list[int]) -> list[bytes]:
+            if filters is not None:
+                return _keys(filters(history.rows[positions]))
+            if history.table is None:
+                return [b""] * len(positions)
+            return _keys(history.masks(positions))
+
+        self._counts = Counter(history.per_trial(known, keys))
+
+    def exhausted(self, rows: Array, masks: Array | None = None) -> Array:
+        """Return whether the feature set of each configuration has had enough trials.
+
+        Args:
+            rows: Rows as in the history.
+            masks: Mask of each row, if the study has masks.
+        """
+        if self._filters is not None:
+            has_set, sets = self._filters.complete(rows), self._filters(rows)
+        elif masks is not None:
+            has_set, sets = np.ones(len(rows), dtype=bool), masks
+        else:
+            return np.zeros(len(rows), dtype=bool)
+        counts = np.array([self._counts[key] for key in _keys(sets)])
+        exhausted: Array = has_set & (counts >= np.sqrt(np.maximum(1, sets.sum(axis=1))))
+        return exhausted
+
+
+def _keys(sets: Array) -> list[bytes]:
+    return [packed.tobytes() for packed in np.packbits(sets, axis=1)]
+
+
+@dataclass(frozen=True)
+class ObjectiveScale:
+    """Scale values to [0, 1] over the better half of the trials; worse ones saturate below 2.
+
+    ParEGO scales by the range of all points. One extreme value then compresses all others, and
+    every weight vector leads to the same point; here it only saturates.
 
     Args:
         low: Best value of each objective.
-        span: From there to the worst of the better half.
+        span: Distance from there to the worst value of the better half.
     """
 
     low: Array
     span: Array
 
     @classmethod
-    def of(cls, values: Array, violations: Array) -> Scale:
-        """Learn the scale from finished trials (minimized; infinite values as huge numbers)."""
+    def fit(cls, values: Array, violations: Array) -> ObjectiveScale:
+        """Return the scale of completed trials (minimized; infinite values as huge numbers)."""
         finite = np.abs(values).max(axis=1) < 1e200
         usable = finite & (violations <= 0) if (finite & (violations <= 0)).any() else finite
         if not usable.any():
@@ -226,22 +287,22 @@ class Scale:
         rank = ranks(kept)
         better = kept[rank <= np.sort(rank)[(len(kept) - 1) // 2]]
         low, high = kept.min(axis=0), better.max(axis=0)
-        # One trial, or one value for all: a constant stays a constant.
+        # A single trial, or the same value in all of them: a constant stays a constant.
         high = np.where(high > low, high, kept.max(axis=0))
         return cls(low, np.where(high > low, high - low, 1.0))
 
     def linear(self, values: Array) -> Array:
-        """Scaled values, without a bound."""
+        """Return values scaled without saturation."""
         scaled: Array = (values - self.low) / self.span
         return scaled
 
-    def raw(self, scaled: Array) -> Array:
-        """The inverse of :meth:`linear`."""
+    def inverse(self, scaled: Array) -> Array:
+        """Return the inverse of :meth:`linear`."""
         values: Array = self.low + self.span * scaled
         return values
 
     def __call__(self, values: Array, violations: Array) -> Array:
-        """Scaled values; those of trials that violate a constraint are worse than all others."""
+        """Return scaled values; those of infeasible trials are worse than all others."""
         scaled = np.clip(self.linear(values), -1.0, 50.0)
         scaled = np.where(scaled > 1, 2 - np.exp(1 - scaled), scaled)
         penalty = np.where(violations > 0, 1 + violations / (1 + violations), 0.0)
@@ -250,41 +311,8 @@ class Scale:
 
 
 def ranks(values: Array) -> Array:
-    """Non-domination rank of each trial, 0 the best; with one objective the trials in order."""
+    """Return non-domination ranks, 0 for the best; with one objective the order of the trials."""
     if values.shape[1] == 1:
         return np.argsort(np.argsort(values[:, 0], kind="stable"), kind="stable")
     found: Array = moocore.pareto_rank(values)
     return found
-
-
-#: Up to so many trials scales are estimated for each proposal, then when trials are a tenth more.
-_ALWAYS, _AGAIN = 50, 1.1
-
-
-def objective_scales(
-    view: TrainingData, kept: Callable[[str, Callable[[], Any]], Any]
-) -> dict[int, Array]:
-    """Scales of each objective that needs a model.
-
-    They are estimated from the first trials, as many as :class:`RefitSchedule` says, on the scale of
-    these: whoever reads the history later finds the same ones.
-
-    Args:
-        view: The history.
-        kept: Keeps the scales from trial to trial.
-    """
-    lasting: RefitSchedule = kept("scales", lambda: RefitSchedule(first=_ALWAYS, again=_AGAIN))
-    # Categories that are seen to be missing add columns.
-    columns = view.seen.X.shape[1]
-    return {
-        j: lasting.of(view.history, j, partial(_likely, view, j), form=columns)
-        for j in view.unknown
-    }
-
-
-def _likely(view: TrainingData, objective: int, count: int) -> Array:
-    violations = view.history.violations.ravel()[:count]
-    values = view.history.values[:count]
-    scaled = Scale.of(values, violations)(values, violations)
-    order = np.argsort(ranks(scaled), kind="stable")
-    return likely_scales(view.seen.X[order], scaled[order, objective], together=view.together)

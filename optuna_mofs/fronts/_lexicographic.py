@@ -18,22 +18,22 @@ from optuna_mofs._typing import Floats
 from optuna_mofs.fronts._dominance import as_points, has_no_nan
 from optuna_mofs.study._completed_trials import metric_column, per_metric
 
-# A sum like 0.7 + 0.1 falls just short of 0.8; who allows 0.1 means to include 0.8.
+#: Relative rounding error of a target: 0.7 + 0.1 is below 0.8, which a tolerance of 0.1 includes.
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class LexicographicOrder:
-    """Which of two points is preferred: priorities, tolerances and goals over columns.
+    """Order of points by priorities, tolerances and goals of their columns.
 
-    Everything the paper defines by cases is one plain order: lift every value that reaches its
-    target to the target, compare lexicographically (equations 5 to 7), and compare what is then
-    equal by the values themselves (equations 2 to 4, line 13 of Algorithm 1).
+    The paper defines it by cases. Equivalently, every value that reaches its target is lifted to
+    the target, points are compared lexicographically (equations 5 to 7), and points that are then
+    equal are compared by their values (equations 2 to 4, line 13 of Algorithm 1).
 
     Args:
         columns: All columns, the most important first.
-        absolute: Tolerance of each column in its own unit.
-        relative: Tolerance of each column as a share of the size of its best value.
+        absolute: Tolerance of each column in its unit.
+        relative: Tolerance of each column as a share of the absolute value of its best value.
         goals: Value of each column that is good enough, minus infinity for none.
     """
 
@@ -51,49 +51,55 @@ class LexicographicOrder:
         goals: Sequence[float | None] | None = None,
         priorities: Sequence[int] | None = None,
     ) -> LexicographicOrder:
-        """An order over ``width`` columns; see :func:`lexicographic_index` for the arguments."""
-        slacks = _slacks(tolerances, width)
+        """Return an order of ``width`` columns.
+
+        The other arguments are those of :func:`lexicographic_index`.
+        """
+        given = [0.0] * width if tolerances is None else list(tolerances)
+        if len(given) != width:
+            raise ValueError(
+                f"tolerances must have {width} entries, one per objective, got {given!r}."
+            )
+        parsed = [parse_tolerance(tolerance) for tolerance in given]
         return cls(
             columns=_columns(priorities, width),
-            absolute=tuple(slack[0] for slack in slacks),
-            relative=tuple(slack[1] for slack in slacks),
+            absolute=tuple(absolute for absolute, _ in parsed),
+            relative=tuple(relative for _, relative in parsed),
             goals=_goals(goals, width),
         )
 
     def targets(self, points: Floats) -> Floats:
-        """The target of each column given the points seen (equation 8).
+        """Return the target of each column after these points (equation 8).
 
-        Rows with a NaN are left out.
+        Rows with NaN are ignored.
         """
-        running = points[has_no_nan(points)]
-        if len(running) == 0:
-            raise ValueError(f"Nothing to choose from: {len(points)} points, none without NaN.")
+        remaining = points[has_no_nan(points)]
+        if len(remaining) == 0:
+            raise ValueError(f"Expected at least one point without NaN, got {len(points)} points.")
         targets = np.empty(points.shape[1])
         for column in self.columns:
-            values = running[:, column]
+            values = remaining[:, column]
             best = float(values.min())
-            # Of an infinite best value no share can be taken.
-            finite = math.isfinite(best)
-            share = self.relative[column] * abs(best) if finite else 0.0
+            # A share of an infinite best value would be infinite or NaN.
+            share = self.relative[column] * abs(best) if math.isfinite(best) else 0.0
             targets[column] = max(best + self.absolute[column] + share, self.goals[column])
-            running = running[self.reached(column, values, targets[column])]
+            remaining = remaining[self.reached(column, values, targets[column])]
         return targets
 
     def ranking(self, points: Floats, targets: Floats | None = None) -> NDArray[np.intp]:
-        """Rows from the most to the least preferred; ties by row, rows with a NaN last.
+        """Return the rows from best to worst; ties by row, rows with NaN last.
 
         Args:
-            points: One row a point.
-            targets: Those of :meth:`targets`; by default computed from ``points``.
+            points: One row per point.
+            targets: Target of each column; by default :meth:`targets` of ``points``.
         """
-        whole = has_no_nan(points)
         if targets is None:
             targets = self.targets(points)
         keys = np.hstack([self.lifted(points, targets), points[:, self.columns]])
-        return np.lexsort((*keys.T[::-1], ~whole))
+        return np.lexsort((*keys.T[::-1], ~has_no_nan(points)))
 
     def lifted(self, points: Floats, targets: Floats) -> Floats:
-        """Columns in order of priority, in which values that reach their target equal it."""
+        """Return the columns by priority, with values that reach their target set to it."""
         columns = [
             np.where(self.reached(c, points[:, c], targets[c]), targets[c], points[:, c])
             for c in self.columns
@@ -101,30 +107,33 @@ class LexicographicOrder:
         return np.column_stack(columns)
 
     def equal(self, a: Floats, b: Floats, targets: Floats) -> bool:
-        """Equation 5: in every column both are equal or both reach the target."""
+        """Return whether both are equal or reach the target in every column (equation 5)."""
         x, y = self.lifted(np.array([a, b]), targets).tolist()
         return bool(x == y)
 
     def better(self, a: Floats, b: Floats, targets: Floats) -> bool:
-        """Equation 6: a is better in the most important column in which they are not equal."""
+        """Return whether a is better in the first column in which they differ (equation 6)."""
         x, y = self.lifted(np.array([a, b]), targets).tolist()
         return bool(x < y)
 
     def not_worse(self, a: Floats, b: Floats, targets: Floats) -> bool:
-        """Equation 7: better or equal."""
+        """Return whether a is better or equal (equation 7)."""
         x, y = self.lifted(np.array([a, b]), targets).tolist()
         return bool(x <= y)
 
     def accepts(self, new: Floats, old: Floats, targets: Floats) -> bool:
-        """Line 13 of Algorithm 1: better by targets, or equal and better by the values."""
+        """Return whether ``new`` replaces the incumbent ``old`` (line 13 of Algorithm 1).
+
+        It does if it is better by the targets, or equal and better by the values.
+        """
         x, y = self.lifted(np.array([new, old]), targets).tolist()
         order = list(self.columns)
         return bool((x, new[order].tolist()) < (y, old[order].tolist()))
 
     def after_violations(self) -> LexicographicOrder:
-        """The same order behind a new first column, the violation of constraints.
+        """Return this order after a new first column, the total constraint violation.
 
-        Its target is 0 as soon as any point keeps all constraints.
+        The target of that column is 0 as soon as a point is feasible.
         """
         return LexicographicOrder(
             columns=(0, *(column + 1 for column in self.columns)),
@@ -134,12 +143,12 @@ class LexicographicOrder:
         )
 
     def without_tolerances(self) -> LexicographicOrder:
-        """The same order in which nothing may be given up."""
-        none = (0.0,) * len(self.columns)
-        return replace(self, absolute=none, relative=none)
+        """Return this order with all tolerances 0."""
+        zeros = (0.0,) * len(self.columns)
+        return replace(self, absolute=zeros, relative=zeros)
 
     def reached(self, column: int, values: Floats, target: float) -> NDArray[np.bool_]:
-        """Which values of a column reach its target, rounding errors of the tolerance aside."""
+        """Return which values of a column reach its target, up to rounding of the tolerance."""
         reached: NDArray[np.bool_] = values <= target
         if (self.absolute[column] or self.relative[column]) and math.isfinite(target):
             reached |= np.abs(values - target) <= _ROUNDING * abs(target)
@@ -154,20 +163,20 @@ def named_order(
     goals: Any = None,
     priorities: Sequence[str | int] | None = None,
 ) -> LexicographicOrder:
-    """An order from arguments by metric name and in the metrics' own directions.
+    """Return an order from arguments by metric name, in the directions of the metrics.
 
     Args:
         names: Names of the metrics.
         signs: 1 for a minimized metric, -1 for a maximized one.
         tolerances: By name or position, or a sequence in the order of ``names``.
-        goals: In the same form, in the metrics' own directions.
+        goals: In the same form, in the directions of the metrics.
         priorities: Names or positions, the most important first.
     """
-    wanted = per_metric("goals", goals, None, names)
+    given = per_metric("goals", goals, None, names)
     return LexicographicOrder.of(
         len(names),
         tolerances=per_metric("tolerances", tolerances, 0.0, names),
-        goals=[None if goal is None else float(goal) * s for goal, s in zip(wanted, signs)],
+        goals=[None if goal is None else float(goal) * s for goal, s in zip(given, signs)],
         priorities=None if priorities is None else [metric_column(m, names) for m in priorities],
     )
 
@@ -181,18 +190,19 @@ def lexicographic_index(
 ) -> int:
     """Return the row of the best point by priority, with tolerances and goals.
 
-    The objectives are taken in order of priority. For each a target is computed over the points
-    still in the running, and the points that miss it leave: the target is the best value plus the
-    tolerance, or the goal when that is laxer (equation 8). Of those that remain the plain
-    lexicographic order decides (equations 2 to 4); it is a non-dominated point (remark 1).
+    The objectives are processed in order of priority. The target of each is its best value among
+    the remaining points plus the tolerance, or the goal if that is larger (equation 8); points
+    that miss it are removed. The plain lexicographic order decides among the points that remain
+    (equations 2 to 4). The result is a non-dominated point (remark 1).
 
     Args:
-        points: One row a point, one column an objective to be minimized. Rows with a NaN are left
-            out.
-        tolerances: What may be given up of each objective for the sake of the later ones: a
-            number in the objective's unit, or ``"5%"`` of the size of its best value. Default: 0.
-        goals: For each objective the value that is good enough, or None. Default: none.
-        priorities: Columns, the most important first. Columns left out follow in their order.
+        points: One row per point, one column per objective; all are minimized. Rows with NaN are
+            ignored.
+        tolerances: How much worse than its best value each objective may be in favor of later
+            ones: a number in its unit, or ``"5%"`` of the absolute value of its best value.
+            Default: 0.
+        goals: Value of each objective that is good enough, or None. Default: none.
+        priorities: Columns, the most important first. Other columns follow in their order.
             ``tolerances`` and ``goals`` stay in the order of the columns.
 
     Raises:
@@ -250,14 +260,6 @@ def _columns(priorities: Sequence[int] | None, width: int) -> tuple[int, ...]:
     return (*chosen, *(column for column in range(width) if column not in chosen))
 
 
-def _slacks(tolerances: Sequence[float | str] | None, width: int) -> list[tuple[float, float]]:
-    """Return the absolute and the relative tolerance of each column."""
-    given = [0.0] * width if tolerances is None else list(tolerances)
-    if len(given) != width:
-        raise ValueError(f"tolerances needs {width} entries, one an objective, got {given!r}.")
-    return [parse_tolerance(tolerance) for tolerance in given]
-
-
 def parse_tolerance(tolerance: float | str) -> tuple[float, float]:
     """Return the absolute and the relative part of a tolerance, one of which is 0.
 
@@ -275,7 +277,8 @@ def parse_tolerance(tolerance: float | str) -> tuple[float, float]:
         number = math.nan
     if not 0.0 <= number < math.inf:
         raise ValueError(
-            f"A tolerance is a number of at least 0 or a percentage like '5%', got {tolerance!r}."
+            "A tolerance must be a number of at least 0 or a percentage such as '5%', "
+            f"got {tolerance!r}."
         )
     return (0.0, number / 100.0) if relative else (number, 0.0)
 
@@ -284,21 +287,23 @@ def _goals(goals: Sequence[float | None] | None, width: int) -> tuple[float, ...
     """Return the goal of each column, minus infinity where there is none."""
     given = [None] * width if goals is None else list(goals)
     if len(given) != width:
-        raise ValueError(f"goals needs {width} entries, one an objective or None, got {given!r}.")
-    floors = tuple(-math.inf if goal is None else float(goal) for goal in given)
-    if any(math.isnan(floor) for floor in floors):
+        raise ValueError(
+            f"goals must have {width} entries, a number or None per objective, got {given!r}."
+        )
+    numbers = tuple(-math.inf if goal is None else float(goal) for goal in given)
+    if any(math.isnan(number) for number in numbers):
         raise ValueError(f"A goal must not be NaN, got {given!r}. Use None for no goal.")
-    return floors
+    return numbers
 
 
-def check_arguments(tolerances: Any, goals: Any) -> None:
-    """Refuse bad tolerances and goals before the metrics are known."""
-    for given in _each(tolerances):
-        parse_tolerance(given)
-    _goals(_each(goals), len(_each(goals)))
+def check_tolerances_and_goals(tolerances: Any, goals: Any) -> None:
+    """Raise if a tolerance or a goal is invalid for every metric."""
+    for tolerance in _entries(tolerances):
+        parse_tolerance(tolerance)
+    _goals(_entries(goals), len(_entries(goals)))
 
 
-def _each(given: Any) -> list[Any]:
+def _entries(given: Any) -> list[Any]:
     if given is None:
         return []
     return list(given.values()) if isinstance(given, Mapping) else list(given)

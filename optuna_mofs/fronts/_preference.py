@@ -1,4 +1,4 @@
-"""What matters first: an order of priorities over the metrics of a study, and its one answer."""
+"""Lexicographic preferences over the metrics of a study."""
 
 from __future__ import annotations
 
@@ -11,30 +11,40 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from optuna_mofs._optuna import total_violation
-from optuna_mofs.fronts._lexicographic import LexicographicOrder, check_arguments, named_order
-from optuna_mofs.study._completed_trials import CompletedTrials, Metrics, read_metrics, read_points
+from optuna_mofs.fronts._lexicographic import (
+    LexicographicOrder,
+    check_tolerances_and_goals,
+    named_order,
+)
+from optuna_mofs.study._completed_trials import (
+    CompletedTrials,
+    Metrics,
+    read_completed_trials,
+    read_metrics,
+)
 
 Metric = str | int
 
 
 @dataclass(frozen=True)
 class LexicographicPreference:
-    """Which trial is wanted, said before the search: priorities, tolerances and goals.
+    """A preference for one trial of a study: priorities, tolerances and goals.
 
     Zhang et al. (2023), *Targeted hyperparameter optimization with lexicographic preferences over
-    multiple objectives* (ICLR), section 2.1. The metrics are taken by priority. Each gets a
-    target: the best value seen among the trials that reach all targets before it, loosened by the
-    tolerance, or the goal where that is laxer (equation 8). Values that reach the target count as
-    equal; the next metric decides (equations 5 to 7), and in the end the values themselves.
+    multiple objectives* (ICLR), section 2.1. The metrics are compared in order of priority. The
+    target of each is its best value among the trials that reach all targets before it, relaxed
+    by the tolerance, or the goal if that is easier to reach (equation 8). Values that reach the
+    target count as equal and the next metric decides (equations 5 to 7); remaining ties are
+    decided by the values.
 
     Metrics are named as in ``study.metric_names``, or as the objective's measures, or given by
-    position. Everything is in the metrics' own directions.
+    position. Tolerances and goals are in the directions of the metrics.
 
     Args:
-        priorities: Metrics, the most important first. Those left out follow in their order.
-        tolerances: What may be given up of a metric for the sake of the later ones: a number in
-            its unit, or ``"5%"`` of the size of its best value. By metric; or, without
-            ``priorities``, a sequence in the order of the metrics. Default: nothing.
+        priorities: Metrics, the most important first. Other metrics follow in their order.
+        tolerances: How much worse than its best value a metric may be in favor of later ones: a
+            number in its unit, or ``"5%"`` of the absolute value of its best value. By metric;
+            or, without ``priorities``, a sequence in the order of the metrics. Default: 0.
         goals: Values that are good enough, in the same form. Default: none.
 
     Example:
@@ -46,10 +56,12 @@ class LexicographicPreference:
         >>> study.set_metric_names(["loss", "features", "instability"])
         >>> for values in [(0.2, 100, 0.1), (0.1, 600, 0.2), (0.13, 500, 0.2), (0.1, 300, 0.5)]:
         ...     study.add_trial(optuna.trial.create_trial(values=values))
-        >>> wanted = LexicographicPreference(tolerances={"loss": 0.05}, goals={"features": 500})
-        >>> wanted.best(study).values
+        >>> preference = LexicographicPreference(
+        ...     tolerances={"loss": 0.05}, goals={"features": 500}
+        ... )
+        >>> preference.best(study).values
         [0.13, 500, 0.2]
-        >>> wanted.targets(study)["features"]
+        >>> preference.targets(study)["features"]
         500.0
     """
 
@@ -61,7 +73,7 @@ class LexicographicPreference:
         if isinstance(self.priorities, str) or not isinstance(self.priorities, Sequence | None):
             raise ValueError(
                 f"priorities must be a sequence of metrics, got {self.priorities!r}. "
-                "A single metric goes into a list."
+                "Put a single metric into a list."
             )
         for what in ("tolerances", "goals"):
             given = getattr(self, what)
@@ -72,80 +84,20 @@ class LexicographicPreference:
                     f"{what} must be a mapping from metrics or a sequence, got {given!r}."
                 )
             if self.priorities is not None:
-                # In the order of the priorities or of the metrics? Better not to guess.
+                # They could be in the order of the priorities or of the metrics.
                 raise ValueError(
                     f"With priorities, {what} must name the metrics, got {given!r}. "
-                    f"For example {what}={{{self.priorities[0]!r}: {given[0]!r}}}."
+                    f"For example {what}={dict(zip(self.priorities, given))}."
                 )
-        check_arguments(self.tolerances, self.goals)
+        check_tolerances_and_goals(self.tolerances, self.goals)
 
     def order(self, study: Study | Metrics) -> LexicographicOrder:
         """Return the order of the values of a study, all minimized.
 
         Raises:
-            ValueError: If the study does not have a metric that is named here.
+            ValueError: If the study lacks a metric that is named here.
         """
-        return self._bound(*(study if isinstance(study, Metrics) else read_metrics(study)))
-
-    def targets(self, study: Study) -> dict[str, float]:
-        """The target of each metric after the trials of the study (equation 8).
-
-        Raises:
-            ValueError: If no finished trial keeps all constraints.
-        """
-        points = _with_feasible(read_points(study))
-        order = self._bound(points.metric_names, points.signs)
-        targets = points.to_values(order.targets(points.losses[points.feasible]))
-        return dict(zip(points.metric_names, targets.tolist()))
-
-    def best(self, study: Study) -> FrozenTrial:
-        """The one trial that is wanted; of equal ones the earliest.
-
-        Raises:
-            ValueError: If no finished trial keeps all constraints.
-        """
-        points = _with_feasible(read_points(study))
-        best = self.best_row(points)
-        assert best is not None
-        return points.trials[best]
-
-    def best_row(self, points: CompletedTrials, *, but_last: int = 0) -> int | None:
-        """Row of the trial that is wanted, or None if none keeps all constraints.
-
-        Args:
-            points: The finished trials of a study.
-            but_last: How many of the latest are left out.
-        """
-        count = len(points.trials) - but_last
-        if count < 1 or not points.feasible[:count].any():
-            return None
-        return int(self._ranking(points, count)[0])
-
-    def rank(self, study: Study) -> list[FrozenTrial]:
-        """All finished trials, the best first; those that break constraints come last."""
-        points = read_points(study)
-        return [points.trials[i] for i in self._ranking(points, len(points.trials))]
-
-    def meets_goals(self, points: CompletedTrials, row: int) -> bool:
-        """Whether a trial reaches every goal that is set; False if none is set.
-
-        Args:
-            points: The finished trials of a study.
-            row: One of them.
-        """
-        goals = np.array(self._bound(points.metric_names, points.signs).goals)
-        given = goals > -np.inf
-        return bool(given.any() and (points.losses[row, given] <= goals[given]).all())
-
-    def _ranking(self, points: CompletedTrials, count: int) -> NDArray[np.intp]:
-        if count == 0:
-            return np.zeros(0, dtype=np.intp)
-        order = self._bound(points.metric_names, points.signs).after_violations()
-        some = points.trials[:count]
-        violations = [total_violation(t) for t in some]
-        return order.ranking(np.column_stack([violations, points.losses[:count]]))
-
-    def _bound(self, names: Sequence[str], signs: NDArray[np.float64]) -> LexicographicOrder:
+        names, signs = study if isinstance(study, Metrics) else read_metrics(study)
         return named_order(
             names,
             signs,
@@ -154,11 +106,71 @@ class LexicographicPreference:
             priorities=self.priorities,
         )
 
+    def targets(self, study: Study) -> dict[str, float]:
+        """Return the target of each metric after the completed trials (equation 8).
 
-def _with_feasible(points: CompletedTrials) -> CompletedTrials:
-    if not points.feasible.any():
+        Raises:
+            ValueError: If no completed trial is feasible.
+        """
+        trials = _with_feasible(read_completed_trials(study))
+        losses = self._order_of(trials).targets(trials.losses[trials.feasible])
+        return dict(zip(trials.metric_names, trials.to_values(losses).tolist()))
+
+    def best(self, study: Study) -> FrozenTrial:
+        """Return the best trial, the earliest in case of ties.
+
+        Raises:
+            ValueError: If no completed trial is feasible.
+        """
+        trials = _with_feasible(read_completed_trials(study))
+        return trials.trials[self._ranking(trials)[0]]
+
+    def rank(self, study: Study) -> list[FrozenTrial]:
+        """Return all completed trials, best first; infeasible ones come last."""
+        trials = read_completed_trials(study)
+        return [trials.trials[i] for i in self._ranking(trials)]
+
+    def best_row(self, trials: CompletedTrials, *, exclude_last: int = 0) -> int | None:
+        """Return the row of the best trial, or None if no trial is feasible.
+
+        Args:
+            trials: The completed trials of a study.
+            exclude_last: Number of latest trials to ignore.
+        """
+        count = len(trials.trials) - exclude_last
+        if count < 1 or not trials.feasible[:count].any():
+            return None
+        return int(self._ranking(trials, count)[0])
+
+    def meets_goals(self, trials: CompletedTrials, row: int) -> bool:
+        """Return whether a trial meets every goal; False if there are no goals.
+
+        Args:
+            trials: The completed trials of a study.
+            row: Row of the trial.
+        """
+        goals = np.array(self._order_of(trials).goals)
+        given = goals > -np.inf
+        return bool(given.any() and (trials.losses[row, given] <= goals[given]).all())
+
+    def _order_of(self, trials: CompletedTrials) -> LexicographicOrder:
+        return self.order(Metrics(trials.metric_names, trials.signs))
+
+    def _ranking(self, trials: CompletedTrials, count: int | None = None) -> NDArray[np.intp]:
+        """Return the rows of the first ``count`` trials, best first."""
+        first = trials.trials[:count]
+        if not first:
+            return np.zeros(0, dtype=np.intp)
+        order = self._order_of(trials).after_violations()
+        violations = [total_violation(trial) for trial in first]
+        return order.ranking(np.column_stack([violations, trials.losses[:count]]))
+
+
+def _with_feasible(trials: CompletedTrials) -> CompletedTrials:
+    if not trials.feasible.any():
         raise ValueError(
-            f"Study {points.study.study_name!r} has no best trial: of {len(points.trials)} "
-            "finished trials none keeps all constraints. Run more trials, or look at rank(study)."
+            f"Study {trials.study.study_name!r} has no best trial: none of its "
+            f"{len(trials.trials)} completed trials is feasible. Run more trials, or look at "
+            "rank(study)."
         )
-    return points
+    return trials

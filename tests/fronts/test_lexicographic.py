@@ -84,7 +84,7 @@ def test_the_pick_is_on_the_front_and_the_front_alone_gives_the_same(case):
 def test_nan_and_infinities(case):
     points, options = case
     if np.isnan(points).any(axis=1).all():
-        with pytest.raises(ValueError, match="none without NaN"):
+        with pytest.raises(ValueError, match="at least one point without NaN"):
             lexicographic_index(points, **options)
     else:
         pick = lexicographic_index(points, **options)

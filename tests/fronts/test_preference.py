@@ -201,7 +201,7 @@ def test_trials_that_break_constraints_come_last():
 def test_no_trial_is_no_answer():
     study = optuna.create_study()
     assert LexicographicPreference().rank(study) == []
-    with pytest.raises(ValueError, match="0 finished trials"):
+    with pytest.raises(ValueError, match="none of its 0 completed trials is feasible"):
         LexicographicPreference().best(study)
     with pytest.raises(ValueError, match="no best trial"):
         LexicographicPreference().targets(study)

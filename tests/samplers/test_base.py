@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 import threading
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from optuna_mofs._optuna import frozen_attr, read_study_attr, write_study_attr
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers import _base as base
+from optuna_mofs.samplers import _initial_design, _mask_operators, moead, nsga2
 from optuna_mofs.samplers._base import HistorySampler
 from optuna_mofs.samplers._context import Proposal, ProposalContext
 from optuna_mofs.study._feature_sets import selected_features, suggest_features
@@ -552,3 +554,69 @@ def test_generators_of_study_and_trial() -> None:
     of_study, of_trial, of_attempt = (len(set(column)) for column in zip(*seen))
     assert (of_study, of_trial) == (1, 2)
     assert of_attempt == len(seen) == 1 + base._MAX_ATTEMPTS
+
+
+# ---- arguments of all samplers ------------------------------------------------------------------
+
+
+def halved(losses: Any, weights: Any) -> Any:
+    return losses @ weights.T / 2
+
+
+SAMPLERS: dict[str, Callable[[], HistorySampler]] = {
+    "nsga2": nsga2.FilterEnsembleNSGA2Sampler,
+    "nsga2 with arguments": lambda: nsga2.FilterEnsembleNSGA2Sampler(
+        population_size=300,
+        n_startup_trials=12,
+        n_trials=1000,
+        settings=nsga2.NSGA2Settings(
+            n_offspring=3,
+            parent_selection=nsga2.TournamentSelection(),
+            variation=nsga2.MixedVariation(sbx_prob=0.2),
+        ),
+        seed=2**40,
+    ),
+    "nsga2 from paper": lambda: nsga2.FilterEnsembleNSGA2Sampler.from_paper("GA-MO", seed=3),
+    "moead": moead.MOEADSampler,
+    "moead with arguments": lambda: moead.MOEADSampler(
+        population_size=300,
+        n_neighbors=7,
+        n_startup_trials=12,
+        n_candidates=16,
+        decomposition="augmented_tchebycheff",
+        settings=moead.MOEADSettings(max_replacements=2, prob_neighbor_mating=0.5),
+        seed=2**40,
+    ),
+    "moead from paper": lambda: moead.MOEADSampler.from_paper(population_size=300, seed=3),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_the_repr_evaluates_to_an_equal_sampler(name: str) -> None:
+    sampler = SAMPLERS[name]()
+    names = {**vars(nsga2), **vars(moead), **vars(_mask_operators), **vars(_initial_design)}
+    again = eval(repr(sampler), names)
+    assert repr(again) == repr(sampler)
+    for argument in inspect.signature(type(sampler)).parameters:
+        assert getattr(again, argument) == getattr(sampler, argument)
+
+
+@pytest.mark.parametrize("name", ["nsga2", "moead"])
+def test_the_repr_shows_only_what_differs_from_the_defaults(name: str) -> None:
+    sampler = SAMPLERS[name]()
+    assert repr(sampler) == f"{type(sampler).__name__}()"
+    assert repr(type(sampler)(seed=5)) == f"{type(sampler).__name__}(seed=5)"
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_arguments_are_keyword_only_attributes(name: str) -> None:
+    sampler = SAMPLERS[name]()
+    parameters = inspect.signature(type(sampler)).parameters
+    assert list(parameters)[-2:] == ["settings", "seed"]
+    for argument, parameter in parameters.items():
+        assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        assert hasattr(sampler, argument)
+
+
+def test_functions_are_kept_as_they_are() -> None:
+    assert moead.MOEADSampler(decomposition=halved).decomposition is halved

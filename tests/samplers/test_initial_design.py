@@ -139,5 +139,6 @@ def test_hyperparameters_are_uniform() -> None:
 
 
 def test_unknown_mask_samplers_raise() -> None:
-    with pytest.raises(ValueError, match="mask sampler must be one of .*Did you mean 'ensemble'"):
+    message = r"mask sampler must be one of .*Did you mean 'ensemble'"
+    with pytest.raises(ValueError, match=message):
         RandomDesign(("ensembel",))

@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optuna_mofs import MOEADSampler
 from optuna_mofs.samplers.moead._subproblems import (
+    MOEADNote,
     Subproblems,
     augmented_tchebycheff,
+    get_decomposition,
     neighborhoods,
     simplex_points,
     tchebycheff,
@@ -38,66 +39,97 @@ def test_three_objectives_are_covered_evenly():
     assert apart.min() > 0.1  # an even spread has about 0.24
 
 
-def test_neighbors_are_the_nearest_itself_first():
-    places = neighborhoods(simplex_points(6, 2), 3)
-    assert places[:, 0].tolist() == list(range(6))
-    assert set(places[2]) == {1, 2, 3}
-    assert set(places[0]) == {0, 1, 2}
+def test_a_neighborhood_holds_the_nearest_weights():
+    found = neighborhoods(simplex_points(6, 2), 3)
+    assert found[:, 0].tolist() == list(range(6))
+    assert set(found[2]) == {1, 2, 3}
+    assert set(found[0]) == {0, 1, 2}
 
 
-def test_neighbors_of_equal_weights_hold_oneself():
+def test_with_equal_weights_each_vector_comes_first_in_its_neighborhood():
     assert neighborhoods(simplex_points(5, 1), 2)[:, 0].tolist() == list(range(5))
 
 
 LOSSES = np.array([[0.2, 0.4], [0.1, 0.4]])
 
 
-def test_the_sum_tells_points_apart_that_are_equal_in_the_worst() -> None:
+def test_the_augmented_distance_breaks_ties() -> None:
     even = np.array([[0.5, 0.5]])
     assert tchebycheff(LOSSES, even).ravel().tolist() == [0.2, 0.2]
     np.testing.assert_allclose(augmented_tchebycheff(LOSSES, even).ravel(), [0.215, 0.2125])
+    losses = np.array([[0.4, 0.4], [0.4, 0.1]])
+    assert np.ptp(tchebycheff(losses, even)) == 0
+    assert augmented_tchebycheff(losses, even)[1] < augmented_tchebycheff(losses, even)[0]
 
 
-def test_a_weight_of_zero_still_cares_a_little() -> None:
+def test_an_objective_of_weight_zero_counts_a_little() -> None:
     assert (tchebycheff(LOSSES, np.array([[0.0, 0.0]])) > 0).all()
 
 
-def test_by_name() -> None:
-    chosen = MOEADSampler(decomposition="augmented_tchebycheff").decomposition
-    assert chosen is augmented_tchebycheff
-    assert MOEADSampler(decomposition=max).decomposition is max  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"decomposition must be one of .* but is 'sum'"):
-        MOEADSampler(decomposition="sum")
+def test_decompositions_by_name() -> None:
+    assert get_decomposition("augmented_tchebycheff") is augmented_tchebycheff
+    assert get_decomposition(max) is max  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"decomposition must be one of .* got 'sum'"):
+        get_decomposition("sum")
 
 
 WEIGHTS = simplex_points(5, 2)
 
 
-def subproblems(most=3, near=3, normalize=True):
-    places = neighborhoods(WEIGHTS, near)
-    return Subproblems(WEIGHTS, places, tchebycheff, most=most, normalize=normalize)
+class Trials:
+    """A history that holds values, violations, and the subproblem of each trial."""
+
+    def __init__(self, values, subproblem, violations=None, numbers=None):
+        self.values = np.array(values, dtype=float)
+        self.violations = np.zeros(len(values)) if violations is None else np.array(violations)
+        self.numbers = np.arange(len(values)) if numbers is None else numbers
+        self._notes = [MOEADNote(subproblem=k) for k in subproblem]
+
+    def __len__(self):
+        return len(self.values)
+
+    def notes(self, kind):
+        return self._notes
 
 
-def members(values, belongs, violations=None, **options):
-    values = np.array(values, dtype=float)
-    violations = np.zeros(len(values)) if violations is None else np.array(violations)
-    return subproblems(**options).members(np.arange(len(values)), values, violations, belongs)
+def subproblems(most=3, near=3, normalize=True, everywhere=False):
+    return Subproblems(
+        WEIGHTS,
+        neighborhoods(WEIGHTS, near),
+        tchebycheff,
+        max_replacements=most,
+        global_replacement=everywhere,
+        normalize_objectives=normalize,
+    )
 
 
-def test_a_first_trial_takes_its_neighborhood():
+def followed(found, *trials, **options):
+    found.follow(Trials(*trials, **options))
+    return found.members
+
+
+def members(values, subproblem, violations=None, **options):
+    return followed(subproblems(**options), values, subproblem, violations)
+
+
+def test_the_first_trial_becomes_the_member_of_its_neighborhood():
     assert members([[1, 1]], [0]).tolist() == [0, 0, 0, -1, -1]
 
 
-def test_a_trial_of_nobody_competes_for_all():
+def test_a_trial_made_for_no_subproblem_competes_for_all():
     assert members([[1, 1]], [None], most=5).tolist() == [0] * 5
 
 
-def test_the_better_by_its_weights_stays():
-    # The second is better in the second objective, which the first weights ask for.
+def test_with_global_replacement_every_trial_competes_for_all():
+    assert members([[1, 1]], [0], most=5, everywhere=True).tolist() == [0] * 5
+
+
+def test_the_better_trial_by_the_weights_is_the_member():
+    # The second is better in the second objective, which counts in the first weights.
     assert members([[0, 1], [1, 0]], [None, None], most=5).tolist() == [1, 1, 1, 0, 0]
 
 
-def test_one_trial_takes_only_so_many_places():
+def test_one_trial_replaces_a_limited_number_of_members():
     found = members([[1, 1], [0.5, 0.5]], [None, None], most=2)
     assert found.tolist().count(1) == 2
 
@@ -111,37 +143,29 @@ def test_less_violation_beats_better_values():
 
 def test_scales_do_not_matter_where_they_are_normalized():
     rng = np.random.default_rng(0)
-    values, belongs = rng.random((40, 2)), (np.arange(40) % 5).tolist()
-    assert members(values, belongs).tolist() == members(values * [1, 1000], belongs).tolist()
-    unscaled = members(values * [1, 1000], belongs, normalize=False)
-    assert unscaled.tolist() != members(values, belongs, normalize=False).tolist()
+    values, subproblem = rng.random((40, 2)), (np.arange(40) % 5).tolist()
+    assert members(values, subproblem).tolist() == members(values * [1, 1000], subproblem).tolist()
+    unscaled = members(values * [1, 1000], subproblem, normalize=False)
+    assert unscaled.tolist() != members(values, subproblem, normalize=False).tolist()
 
 
 @settings(max_examples=30)
 @given(seed=st.integers(0, 10_000), cut=st.integers(1, 29), late=st.integers(0, 28))
 def test_the_state_is_a_function_of_the_history(seed, cut, late):
-    """Whatever was asked in between, and in whichever order trials came."""
+    """Neither earlier states nor the order in which trials complete matter."""
     rng = np.random.default_rng(seed)
-    values, belongs = rng.random((30, 2)), rng.integers(5, size=30).tolist()
-    whole = members(values, belongs)
-    numbers, zero = np.arange(30), np.zeros(30)
-    asked = subproblems()
-    asked.members(numbers[:cut], values[:cut], zero[:cut], belongs[:cut])
-    rest = np.delete(numbers, late)
-    asked.members(rest, values[rest], zero[rest], [belongs[i] for i in rest])
-    assert asked.members(numbers, values, zero, belongs).tolist() == whole.tolist()
+    values, subproblem = rng.random((30, 2)), rng.integers(5, size=30).tolist()
+    whole = members(values, subproblem)
+    follower = subproblems()
+    followed(follower, values[:cut], subproblem[:cut])
+    rest = np.delete(np.arange(30), late)
+    followed(follower, values[rest], [subproblem[i] for i in rest], numbers=rest)
+    assert followed(follower, values, subproblem).tolist() == whole.tolist()
 
 
 def test_long_histories_with_a_late_first_trial_are_replayed():
     rng = np.random.default_rng(1)
-    values, belongs = rng.random((400, 2)), rng.integers(5, size=400).tolist()
-    asked = subproblems()
-    asked.members(np.arange(1, 400), values[1:], np.zeros(399), belongs[1:])
-    found = asked.members(np.arange(400), values, np.zeros(400), belongs)
-    assert found.tolist() == members(values, belongs).tolist()
-
-
-def test_the_augmented_distance_tells_equal_largest_ones_apart():
-    losses, even = np.array([[0.4, 0.4], [0.4, 0.1]]), np.array([[0.5, 0.5]])
-    assert np.ptp(tchebycheff(losses, even)) == 0
-    assert augmented_tchebycheff(losses, even)[1] < augmented_tchebycheff(losses, even)[0]
+    values, subproblem = rng.random((400, 2)), rng.integers(5, size=400).tolist()
+    follower = subproblems()
+    followed(follower, values[1:], subproblem[1:], numbers=np.arange(1, 400))
+    assert followed(follower, values, subproblem).tolist() == members(values, subproblem).tolist()

@@ -319,7 +319,7 @@ def test_binary_tournament_prefers_rank_then_crowding() -> None:
     assert 0.65 < np.mean(np.array(wins) == 1) < 0.85
 
 
-# ---- masks that were tried -----------------------------------------------------------------------
+# ---- masks that were tried ----------------------------------------------------------------------
 
 TABLE = FeatureTable(names=tuple("abcd"))
 DESCRIBED = StudyDescription(TABLE, MaskFeatures().bind(TABLE))

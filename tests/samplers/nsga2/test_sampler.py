@@ -153,7 +153,7 @@ def test_feasible_parents_are_preferred(variant: int | None) -> None:
     assert len([n for n in feasible if n >= 40]) >= 12
 
 
-# ---- feature tables of every kind -----------------------------------------------------------------------
+# ---- feature tables of every kind ---------------------------------------------------------------
 
 RANKS = np.linspace(1, 0, 40)[None, :]
 

@@ -16,7 +16,7 @@ if find_spec("optuna_dashboard") is None:
     pytest.skip("needs optuna-dashboard (the extra 'dashboard')", allow_module_level=True)
 
 from optuna_mofs.dashboard import DEFAULT_FIGURES
-from tools.dashboard_pages import OURS_IS_DRAWN, WIDE, Dashboard, example_searches, saved_pages
+from tools.dashboard_pages import FIGURE_IS_DRAWN, WIDE, Dashboard, example_searches, saved_pages
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_the_front_is_shown_with_metric_names_and_figures(site, features):
     assert "Objective X:" in text
     for name in ("error", "fraction"):
         assert name in text.partition("Objective X:")[2].partition("History")[0]
-    browser.wait_for(OURS_IS_DRAWN)
+    browser.wait_for(FIGURE_IS_DRAWN)
     ours = "document.getElementById('user-defined-plot:mofs-front')"
     for axis, name in (("x", "error"), ("y", "fraction")):
         assert browser.evaluate(f"{ours}.querySelector('.{axis}title').textContent") == name

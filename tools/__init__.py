@@ -1,1 +1,1 @@
-"""Scripts that make the pictures of the documentation."""
+"""Scripts that create the pictures of the documentation."""

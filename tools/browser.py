@@ -1,7 +1,7 @@
-"""A headless Chromium, driven through a pipe: enough to open a page, ask it, and photograph it.
+"""A headless Chromium: open a page, evaluate JavaScript on it, take a screenshot.
 
-It speaks the Chrome DevTools protocol over two pipes (``--remote-debugging-pipe``), so that
-nothing has to be installed but Chromium itself.
+The Chrome DevTools protocol is used over two pipes (``--remote-debugging-pipe``), so that only
+Chromium itself must be installed.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-#: Names under which distributions install it.
+#: Names of the executable in different distributions.
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
 def chromium() -> str | None:
-    """Where Chromium is, or None. The environment variable CHROMIUM overrides."""
+    """Return the path of Chromium, or None. The environment variable CHROMIUM takes precedence."""
     found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
     return found if found and Path(found).exists() else None
 
 
 def cpu_seconds(process: int) -> float:
-    """Processor time of a process and its children so far (Linux)."""
+    """Return the processor time of a process and its children so far (Linux)."""
     times: dict[int, float] = {}
     children: dict[int, list[int]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
-            # The name in parentheses may hold spaces.
+            # The name in parentheses can contain spaces.
             fields = path.read_text().rpartition(")")[2].split()
         except OSError:
-            continue  # it has just ended
+            continue  # the process has just ended
         pid = int(path.parent.name)
         times[pid] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
         children.setdefault(int(fields[1]), []).append(pid)
@@ -51,30 +51,30 @@ def cpu_seconds(process: int) -> float:
 
 
 class Browser:
-    """One page of a headless Chromium; use it as a context.
+    """One page of a headless Chromium; use it as a context manager.
 
     Args:
-        width: Of the window, in pixels.
-        height: Of the window.
-        patience: Seconds after which a page that does not answer is an error.
+        width: Width of the window in pixels.
+        height: Height of the window in pixels.
+        timeout: Seconds to wait for an answer of the page before raising.
     """
 
-    def __init__(self, width: int = 1200, height: int = 800, patience: float = 300.0) -> None:
+    def __init__(self, width: int = 1200, height: int = 800, timeout: float = 300.0) -> None:
         self._size = (width, height)
-        self._patience = patience
+        self._timeout = timeout
         self._last = 0
         self._unread = b""
 
     def __enter__(self) -> Self:
         program = chromium()
         if program is None:
-            raise FileNotFoundError(f"No Chromium: none of {_NAMES} is installed.")
+            raise FileNotFoundError(f"Chromium not found: none of {_NAMES} is installed.")
         self._folder = tempfile.TemporaryDirectory(prefix="chromium", ignore_cleanup_errors=True)
-        its_in, self._to = os.pipe()
-        self._from, its_out = os.pipe()
-        # Above the numbers that they will have in Chromium, so that neither overwrites the other.
-        low = its_in, its_out
-        its_in, its_out = (fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in low)
+        child_in, self._to = os.pipe()
+        self._from, child_out = os.pipe()
+        # Above the descriptors 3 and 4 of Chromium, so that neither overwrites the other.
+        low = child_in, child_out
+        child_in, child_out = (fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in low)
         command = [
             program,
             "--headless=new",
@@ -91,14 +91,14 @@ class Browser:
             "--remote-debugging-pipe",
             "about:blank",
         ]
-        # Chromium reads from file 3 and writes to file 4; a shell puts the pipes there.
+        # Chromium reads from descriptor 3 and writes to 4; a shell redirects the pipes.
         self._process = subprocess.Popen(
-            ["bash", "-c", f'exec "$@" 3<&{its_in} 4>&{its_out}', "bash", *command],
-            pass_fds=(its_in, its_out),
+            ["bash", "-c", f'exec "$@" 3<&{child_in} 4>&{child_out}', "bash", *command],
+            pass_fds=(child_in, child_out),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        for end in (its_in, its_out, *low):
+        for end in (child_in, child_out, *low):
             os.close(end)
         targets = self._send("Target.getTargets")["targetInfos"]
         page = next(target for target in targets if target["type"] == "page")["targetId"]
@@ -125,11 +125,11 @@ class Browser:
         self._folder.cleanup()
 
     def call(self, method: str, **params: Any) -> Any:
-        """Send a command of the protocol to the page and return its answer."""
+        """Send a command of the protocol to the page and return the result."""
         return self._send(method, self._session, **params)
 
     def resize(self, width: int, height: int) -> None:
-        """Give the page another size."""
+        """Change the size of the page."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -139,11 +139,11 @@ class Browser:
         )
 
     def open(self, address: str) -> None:
-        """Start to load a page."""
+        """Start loading a page."""
         self.call("Page.navigate", url=address)
 
     def evaluate(self, expression: str) -> Any:
-        """The value of a JavaScript expression on the page."""
+        """Return the value of a JavaScript expression on the page."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
         if "exceptionDetails" in answer:
             raise RuntimeError(f"{expression}: {answer['exceptionDetails'].get('text')}")
@@ -152,28 +152,28 @@ class Browser:
     def wait_for(
         self, expression: str, *, seconds: float | None = None, every: float = 0.02
     ) -> float:
-        """Wait until a JavaScript expression is true; returns how long that took."""
+        """Wait until a JavaScript expression is true and return the seconds it took."""
         start = time.monotonic()
-        limit = self._patience if seconds is None else seconds
+        limit = self._timeout if seconds is None else seconds
         while time.monotonic() - start < limit:
             try:
                 if self.evaluate(f"Boolean({expression})"):
                     return time.monotonic() - start
             except RuntimeError:
-                pass  # the page is on its way
+                pass  # the page is still loading
             time.sleep(every)
         text = self.evaluate("document.body.innerText.slice(0, 500)")
-        raise TimeoutError(f"After {limit:g} s not true: {expression}. The page says: {text!r}")
+        raise TimeoutError(f"Not true after {limit:g} s: {expression}. Text of the page: {text!r}")
 
     def screenshot(self, path: Path, clip: dict[str, float] | None = None) -> None:
-        """Photograph the page, or a rectangle of it (x, y, width, height, and maybe scale)."""
+        """Save a screenshot of the page, or of a rectangle (x, y, width, height, and scale)."""
         options: dict[str, Any] = {"format": "png"}
         if clip is not None:
             options["clip"] = {"scale": 1, **clip}
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", **options)["data"]))
 
     def cpu_seconds(self) -> float:
-        """Processor time that Chromium has used so far, all its processes together (Linux)."""
+        """Return the processor time of all processes of Chromium so far (Linux)."""
         return cpu_seconds(self._process.pid)
 
     # ---- the pipe -----------------------------------------------------------------------------
@@ -192,13 +192,13 @@ class Browser:
                 return answer["result"]
 
     def _receive(self, method: str) -> dict[str, Any]:
-        end = time.monotonic() + self._patience
+        end = time.monotonic() + self._timeout
         while b"\0" not in self._unread:
             ready, _, _ = select.select([self._from], [], [], max(0.0, end - time.monotonic()))
             part = os.read(self._from, 1 << 20) if ready else b""
             if not part:
                 raise TimeoutError(
-                    f"Chromium does not answer {method} (exit code {self._process.poll()})."
+                    f"Chromium did not answer {method} (exit code {self._process.poll()})."
                 )
             self._unread += part
         first, _, self._unread = self._unread.partition(b"\0")

@@ -1,4 +1,4 @@
-"""optuna-dashboard on studies of ours, for tests, screenshots and measurements."""
+"""optuna-dashboard on example studies, for tests, screenshots and measurements."""
 
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ from tools.browser import Browser, cpu_seconds
 
 WIDE = 10_935
 
-#: True on a page once the dashboard's own front is drawn, and once ours is.
+#: JavaScript that is true when the front of the dashboard is drawn, or that of this package.
 FRONT_IS_DRAWN = "document.querySelectorAll('#graph-pareto-front .points path').length > 0"
-OURS_IS_DRAWN = "document.getElementById('user-defined-plot:mofs-front')?.querySelector('.gtitle')"
+FIGURE_IS_DRAWN = (
+    "document.getElementById('user-defined-plot:mofs-front')?.querySelector('.gtitle')"
+)
 
-#: Writes down when the front is drawn, in milliseconds after the click.
-_WATCH = f"""
+#: Stores when the front is drawn, in milliseconds after the start of the navigation.
+_OBSERVER = f"""
 new MutationObserver((_, observer) => {{
     if ({FRONT_IS_DRAWN}) {{
         window.frontDrawnAfter = performance.now();
@@ -41,14 +43,14 @@ new MutationObserver((_, observer) => {{
 
 
 def example_searches(folder: Path) -> tuple[Study, Study]:
-    """A study of 30 features and one of 10,935."""
+    """Return a study of 30 features and one of 10,935."""
     return example_studies.load(folder)["breast cancer"], wide_study()
 
 
 def saved_pages(
     path: Path, studies: Iterable[Study], *, figures: Collection[str] = DEFAULT_FIGURES
 ) -> list[Study]:
-    """The studies in a new database, with our notes and figures."""
+    """Copy studies into a new database, with notes and figures, and return the copies."""
     storage = _database(path)
     copies = [_copied(study, storage) for study in studies]
     for study in copies:
@@ -60,11 +62,11 @@ def saved_pages(
 def _database(path: Path) -> RDBStorage:
     storage = RDBStorage(f"sqlite:///{path}")
 
-    def hurry(connection: Any, _: Any) -> None:
+    def set_pragmas(connection: Any, _: Any) -> None:
         connection.execute("PRAGMA synchronous=OFF")
         connection.execute("PRAGMA journal_mode=MEMORY")
 
-    sqlalchemy.event.listen(storage.engine, "connect", hurry)
+    sqlalchemy.event.listen(storage.engine, "connect", set_pragmas)
     storage.engine.dispose()
     return storage
 
@@ -76,19 +78,19 @@ def _copied(study: Study, storage: BaseStorage) -> Study:
 
 
 def wide_study(*, p: int = WIDE, n_trials: int = 150) -> Study:
-    """A search among many features, ten of which are useful."""
+    """Return a study of many features, ten of which are useful."""
     rng = np.random.default_rng(0)
-    worth = np.zeros(p)
-    worth[rng.choice(p, 10, replace=False)] = np.linspace(0.08, 0.02, 10)
-    # One filter that is right about the useful ones more often than not.
-    ranks = np.argsort(np.argsort(worth + rng.random(p) * 0.05)) / (p - 1)
+    gains = np.zeros(p)
+    gains[rng.choice(p, 10, replace=False)] = np.linspace(0.08, 0.02, 10)
+    # One filter that ranks most of the useful features high.
+    ranks = np.argsort(np.argsort(gains + rng.random(p) * 0.05)) / (p - 1)
     names = tuple(f"probe {j:05}" for j in range(p))
     table = FeatureTable(names, filters=("auc",), ranks=ranks[None, :], expected_n_features=15)
 
     def objective(trial: optuna.Trial) -> tuple[float, float]:
         mask = suggest_features(trial, table)
         noise = 0.02 * np.sqrt(mask.sum()) / np.sqrt(p)
-        return 0.55 - float(worth[mask].sum()) + float(noise), float(mask.mean())
+        return 0.55 - float(gains[mask].sum()) + float(noise), float(mask.mean())
 
     study = optuna.create_study(
         study_name=f"{p} features",
@@ -103,10 +105,10 @@ def wide_study(*, p: int = WIDE, n_trials: int = 150) -> Study:
 
 
 class Dashboard:
-    """A process of optuna-dashboard on a database; use it as a context.
+    """A process of optuna-dashboard on a database; use it as a context manager.
 
     Args:
-        path: Of an SQLite file.
+        path: Path of an SQLite file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -129,7 +131,7 @@ class Dashboard:
                 return self
             except OSError:
                 if self._process.poll() is not None:
-                    raise RuntimeError("optuna-dashboard does not start.") from None
+                    raise RuntimeError("optuna-dashboard did not start.") from None
                 time.sleep(0.05)
 
     def __exit__(self, *_: object) -> None:
@@ -137,31 +139,31 @@ class Dashboard:
         self._process.wait()
 
     def page(self, study: Study) -> str:
-        """The address of a study's page."""
+        """Return the address of the page of a study."""
         return f"{self.site}/dashboard/studies/{study._study_id}"
 
     def opening(self, browser: Browser, study: Study) -> Opening:
-        """Open a study's page in a browser and wait for its front."""
+        """Open the page of a study in a browser, wait for its front, and return the cost."""
         browser.open("about:blank")
         browser.wait_for("location.href == 'about:blank'")
-        # The page itself looks at the clock: to ask it all the time would slow it down.
-        watch = browser.call("Page.addScriptToEvaluateOnNewDocument", source=_WATCH)
-        used = self._cpu_seconds(browser)
+        # The page itself reads the clock: polling it would slow it down.
+        observer = browser.call("Page.addScriptToEvaluateOnNewDocument", source=_OBSERVER)
+        before = self._cpu_seconds(browser)
         browser.open(self.page(study))
         browser.wait_for("window.frontDrawnAfter", every=0.2)
-        busy = self._cpu_seconds(browser) - used
-        browser.call("Page.removeScriptToEvaluateOnNewDocument", **watch)
-        return Opening(browser.evaluate("window.frontDrawnAfter") / 1000, busy)
+        cpu = self._cpu_seconds(browser) - before
+        browser.call("Page.removeScriptToEvaluateOnNewDocument", **observer)
+        return Opening(browser.evaluate("window.frontDrawnAfter") / 1000, cpu)
 
     def _cpu_seconds(self, browser: Browser) -> float:
         return browser.cpu_seconds() + cpu_seconds(self._process.pid)
 
 
 class Opening(NamedTuple):
-    """What it took from the click to the front.
+    """Cost of opening a page until its front is drawn.
 
     Attributes:
-        seconds: By the clock, which counts what others do on the machine.
+        seconds: Wall-clock time, which depends on the load of the machine.
         cpu: Processor seconds of browser and server.
     """
 

@@ -1,7 +1,7 @@
-"""The studies behind the pictures of the documentation.
+"""The studies in the pictures of the documentation.
 
-They are real searches, run once and kept as Optuna's own journal (compressed) beside the
-pictures, so that a picture can be made again at once and does not change when a sampler does:
+The searches were run once and are stored as a compressed Optuna journal beside the pictures, so
+that the pictures can be recreated quickly and do not change with the samplers:
 
     python -m tools.example_studies     # some minutes; then python -m tools.make_figures
 """
@@ -39,9 +39,9 @@ from optuna_mofs import (
 )
 from optuna_mofs.spaces import get_learner
 
-KEPT = Path(__file__).parents[1] / "docs" / "figures" / "example_studies.log.gz"
+STORED = Path(__file__).parents[1] / "docs" / "figures" / "example_studies.log.gz"
 
-#: What the example of the lexicographic figures wants.
+#: Preference in the figures of lexicographic targets.
 PREFERENCE = LexicographicPreference(
     priorities=["error", "fraction"], tolerances={"error": 0.01, "fraction": 0.05}
 )
@@ -51,9 +51,9 @@ TRIALS = 80
 
 
 def load(folder: Path) -> dict[str, Study]:
-    """All example studies by name, unpacked into a folder."""
+    """Return all example studies by name, unpacked into a folder."""
     path = folder / "example_studies.log"
-    with gzip.open(KEPT, "rb") as packed, path.open("wb") as log:
+    with gzip.open(STORED, "rb") as packed, path.open("wb") as log:
         shutil.copyfileobj(packed, log)
     storage = JournalStorage(JournalFileBackend(str(path)))
     names = optuna.get_all_study_names(storage)
@@ -61,17 +61,17 @@ def load(folder: Path) -> dict[str, Study]:
 
 
 def runs(studies: dict[str, Study]) -> dict[str, list[Study]]:
-    """Several seeds of each method on one data set."""
+    """Return several seeds per method on one data set."""
     return {m: [studies[f"{m} seed {seed}"] for seed in range(SEEDS)] for m in METHODS}
 
 
 def by_data_set(studies: dict[str, Study]) -> dict[str, list[Study]]:
-    """One study of each method on each data set, in one order."""
+    """Return one study per method and data set, in the order of :func:`data_sets`."""
     return {m: [studies[f"{m} on {name}"] for name, _, _ in data_sets()] for m in METHODS}
 
 
 def data_sets() -> Iterator[tuple[str, Any, Any]]:
-    """Small data sets that scikit-learn brings or makes."""
+    """Yield small data sets of scikit-learn."""
     yield ("iris", *load_iris(return_X_y=True))
     yield ("wine", *load_wine(return_X_y=True))
     yield ("breast cancer", *load_breast_cancer(return_X_y=True))
@@ -85,7 +85,7 @@ def data_sets() -> Iterator[tuple[str, Any, Any]]:
 
 
 def main() -> None:
-    """Run all searches and keep them."""
+    """Run all searches and store them."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "example_studies.log"
@@ -97,10 +97,10 @@ def main() -> None:
                 from_storage=study._storage,
                 to_storage=storage,
             )
-        KEPT.parent.mkdir(exist_ok=True)
-        with path.open("rb") as log, gzip.GzipFile(KEPT, "wb", mtime=0) as packed:
+        STORED.parent.mkdir(exist_ok=True)
+        with path.open("rb") as log, gzip.GzipFile(STORED, "wb", mtime=0) as packed:
             shutil.copyfileobj(log, packed)
-    print(f"{KEPT}: {KEPT.stat().st_size / 1000:.0f} kB")
+    print(f"{STORED}: {STORED.stat().st_size / 1000:.0f} kB")
 
 
 def _searches() -> Iterator[Study]:
@@ -135,12 +135,12 @@ def _searches() -> Iterator[Study]:
 
 
 def _sampler(method: str, seed: int) -> optuna.samplers.BaseSampler:
-    made = {
+    samplers = {
         "FilterEnsembleNSGA2Sampler": FilterEnsembleNSGA2Sampler,
         "TPESampler": TPESampler,
         "RandomSampler": RandomSampler,
     }
-    sampler: optuna.samplers.BaseSampler = made[method](seed=seed)
+    sampler: optuna.samplers.BaseSampler = samplers[method](seed=seed)
     return sampler
 
 
@@ -156,16 +156,16 @@ def _run(
 
 
 def _values_only(study: Study) -> Study:
-    """The same metrics and values without anything else: all that comparisons look at."""
-    kept = optuna.create_study(
+    """Return a study with only metrics and values, which is all that comparisons use."""
+    copy = optuna.create_study(
         study_name=study.study_name, directions=[d.name.lower() for d in study.directions]
     )
-    kept.set_metric_names(study.metric_names)
+    copy.set_metric_names(study.metric_names)
     for trial in study.get_trials(deepcopy=False):
         if trial.values is not None:
             values = np.round(trial.values, 6).tolist()
-            kept.add_trial(optuna.trial.create_trial(values=values))
-    return kept
+            copy.add_trial(optuna.trial.create_trial(values=values))
+    return copy
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Makes the pictures of docs/visualization.md of the example studies.
+"""Create the pictures of docs/visualization.md from the example studies.
 
     python -m tools.make_figures [NAME ...]
 
-Needs Chromium. Each picture carries the fingerprint of the figure it shows, by which
-``tests/test_make_figures.py`` sees that a picture is out of date.
+Needs Chromium. Each picture contains the fingerprint of its figure, so that
+``tests/test_make_figures.py`` fails if a picture is out of date.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _KEYWORD = b"optuna-mofs figure"
 
 Studies = dict[str, Study]
 
-#: What docs/visualization.md shows, by the name of the picture.
+#: Figures of docs/visualization.md by the name of the picture.
 FIGURES: dict[str, Callable[[Studies], go.Figure]] = {
     "front": lambda s: vis.plot_front(s["breast cancer"], preference=example_studies.PREFERENCE),
     "front_of_three": lambda s: vis.plot_front(s["breast cancer by priority"]),
@@ -51,9 +51,9 @@ FIGURES: dict[str, Callable[[Studies], go.Figure]] = {
 
 
 def fingerprint(figure: go.Figure) -> str:
-    """A short text that is the same for figures that show the same.
+    """Return a short text that is equal for figures of equal content.
 
-    Of what we set ourselves: a new plotly may come with other defaults.
+    The template is ignored, because a new version of plotly may have other defaults.
     """
     content = figure.to_plotly_json()
     content["layout"].pop("template", None)
@@ -62,7 +62,7 @@ def fingerprint(figure: go.Figure) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """The same in plain JSON, numbers to six digits."""
+    """Return a value in plain JSON, numbers with six significant digits."""
     if isinstance(value, dict):
         return {key: _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple) or hasattr(value, "tolist"):
@@ -71,11 +71,11 @@ def _plain(value: Any) -> Any:
 
 
 def picture_of(browser: Browser, figure: go.Figure, path: Path) -> None:
-    """Photograph a figure."""
+    """Save a screenshot of a figure."""
     height = int(figure.layout.height or HEIGHT)
     browser.resize(WIDTH, height)
     if browser.evaluate("typeof Plotly") != "object":
-        _open_studio(browser)
+        _open_empty_page(browser)
     figure = go.Figure(figure).update_layout(width=WIDTH, height=height)
     browser.evaluate(
         "document.title = 'drawing'; { const figure = " + str(figure.to_json()) + ";"
@@ -86,10 +86,10 @@ def picture_of(browser: Browser, figure: go.Figure, path: Path) -> None:
     browser.screenshot(path)
 
 
-def _open_studio(browser: Browser) -> None:
-    """An empty page that knows plotly: its three megabytes are read once for all figures."""
+def _open_empty_page(browser: Browser) -> None:
+    """Open an empty page with plotly.js, whose three megabytes are loaded once for all figures."""
     with tempfile.TemporaryDirectory() as folder:
-        page = Path(folder) / "studio.html"
+        page = Path(folder) / "empty.html"
         page.write_text(
             "<!DOCTYPE html><meta charset='utf-8'><body style='margin:0;overflow:hidden'>"
             f"<div id='figure'></div><script>{get_plotlyjs()}</script>",
@@ -100,7 +100,7 @@ def _open_studio(browser: Browser) -> None:
 
 
 def mark(path: Path, text: str) -> None:
-    """Write a text into a PNG file."""
+    """Store a text in a PNG file."""
     data = path.read_bytes()
     body = b"tEXt" + _KEYWORD + b"\0" + text.encode("latin-1")
     chunk = struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
@@ -109,7 +109,7 @@ def mark(path: Path, text: str) -> None:
 
 
 def marked(path: Path) -> str | None:
-    """The text that :func:`mark` wrote, or None."""
+    """Return the text that :func:`mark` stored, or None."""
     data = path.read_bytes()
     start = data.find(b"tEXt" + _KEYWORD + b"\0")
     if start < 0:
@@ -119,10 +119,10 @@ def marked(path: Path) -> str | None:
 
 
 def main(names: list[str]) -> None:
-    """Make all pictures, or those named."""
+    """Create all pictures, or those named."""
     unknown = set(names) - set(FIGURES)
     if unknown:
-        sys.exit(f"No figure {', '.join(sorted(unknown))}; there are {', '.join(FIGURES)}.")
+        sys.exit(f"Unknown figures {sorted(unknown)}. Known figures: {', '.join(FIGURES)}.")
     with tempfile.TemporaryDirectory() as folder, Browser(WIDTH, HEIGHT) as browser:
         studies = example_studies.load(Path(folder))
         for name in names or FIGURES:

@@ -1,8 +1,8 @@
-"""Makes the picture of an HTML report in docs/command_line.md.
+"""Create the picture of an HTML report in docs/command_line.md.
 
     python -m tools.make_report_screenshot
 
-Needs Chromium. The study is that of the page: scikit-learn's wine data, an SVM.
+Needs Chromium. The study is that of the page: the wine data of scikit-learn and an SVM.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _FIGURES_ARE_DRAWN = (
 
 
 def make_report(folder: Path) -> Path:
-    """Search, and write the report."""
+    """Run the search and write the report."""
     X, y = load_wine(return_X_y=True, as_frame=True)
     X.assign(cultivar=y.map(str).radd("cultivar ")).to_csv(folder / "wine.csv", index=False)
-    # In the folder, as a reader of the page would be.
+    # In the folder, like a reader of the page.
     with contextlib.chdir(folder):
         for argv in (
             ["run", "--data", "wine.csv", "--target", "cultivar", "--trials", "80"],
@@ -42,7 +42,7 @@ def make_report(folder: Path) -> Path:
 
 
 def main() -> None:
-    """Make the picture."""
+    """Create the picture."""
     with tempfile.TemporaryDirectory() as folder, Browser(WIDTH, HEIGHT) as browser:
         browser.open(make_report(Path(folder)).as_uri())
         browser.wait_for(_FIGURES_ARE_DRAWN)

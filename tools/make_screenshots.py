@@ -1,4 +1,4 @@
-"""Makes the screenshots of docs/dashboard.md.
+"""Create the screenshots of docs/dashboard.md.
 
     python -m tools.make_screenshots
 
@@ -14,7 +14,7 @@ import optuna
 
 from tools.browser import Browser
 from tools.dashboard_pages import (
-    OURS_IS_DRAWN,
+    FIGURE_IS_DRAWN,
     Dashboard,
     example_searches,
     saved_pages,
@@ -22,29 +22,29 @@ from tools.dashboard_pages import (
 
 FOLDER = Path(__file__).parents[1] / "docs" / "figures"
 WIDTH, HEIGHT = 1200, 640
-#: Long enough for a whole study page.
-_LONG = 3600
+#: Height of a whole study page in pixels.
+_PAGE_HEIGHT = 3600
 
 
 def main() -> None:
-    """Make all screenshots."""
+    """Create all screenshots."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "pages.db"
         narrow, wide = saved_pages(path, example_searches(Path(folder)))
-        with Dashboard(path) as site, Browser(WIDTH, _LONG) as browser:
+        with Dashboard(path) as site, Browser(WIDTH, _PAGE_HEIGHT) as browser:
             for study, name in ((narrow, "front"), (wide, "wide")):
                 site.opening(browser, study)
-                browser.wait_for(OURS_IS_DRAWN)
-                top = {"x": 0, "y": 0, "width": WIDTH, "height": HEIGHT}
-                _shoot(browser, f"dashboard_{name}", top)
+                browser.wait_for(FIGURE_IS_DRAWN)
+                top: dict[str, float] = {"x": 0, "y": 0, "width": WIDTH, "height": HEIGHT}
+                _save(browser, f"dashboard_{name}", top)
             site.opening(browser, narrow)
-            browser.wait_for(OURS_IS_DRAWN)
-            _shoot(browser, "dashboard_figures", _our_figures(browser))
+            browser.wait_for(FIGURE_IS_DRAWN)
+            _save(browser, "dashboard_figures", _figures_rectangle(browser))
 
 
-def _our_figures(browser: Browser) -> dict[str, float]:
-    """The rectangle around the figures that we saved into the study."""
+def _figures_rectangle(browser: Browser) -> dict[str, float]:
+    """Return the rectangle around the figures of this package."""
     edges = browser.evaluate(
         "(() => { const all = [...document.querySelectorAll('.js-plotly-plot')]"
         ".filter(e => e.id.startsWith('user-defined-plot:mofs'))"
@@ -56,7 +56,7 @@ def _our_figures(browser: Browser) -> dict[str, float]:
     return {"x": 60, "y": top, "width": WIDTH - 60, "height": height, "scale": 0.75}
 
 
-def _shoot(browser: Browser, name: str, clip: dict[str, float]) -> None:
+def _save(browser: Browser, name: str, clip: dict[str, float]) -> None:
     path = FOLDER / f"{name}.png"
     browser.screenshot(path, clip)
     print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB")

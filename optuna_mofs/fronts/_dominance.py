@@ -82,7 +82,7 @@ def entered_front_mask(points: ArrayLike) -> NDArray[np.bool_]:
     array = as_points(points)
     entered = np.zeros(len(array), dtype=np.bool_)
     front: Indices = np.zeros(0, dtype=np.intp)
-    for row in np.flatnonzero(has_no_nan(array)):
+    for row in np.flatnonzero(has_no_nan(array)).tolist():
         updated = update_front(array, front, row)
         if updated is not None:
             entered[row] = True

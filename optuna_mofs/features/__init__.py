@@ -1,4 +1,4 @@
-"""Feature sets as trial suggestions."""
+"""Features, and feature sets as trial parameters."""
 
 from optuna_mofs.features._codec import MaskCodec
 from optuna_mofs.features._ranking import feature_table, mean_tree_size

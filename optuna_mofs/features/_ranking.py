@@ -1,4 +1,4 @@
-"""What the data says about the features before the search: filter ranks and a size prior."""
+"""Filter ranks of the features, and the expected size of feature sets, before the search."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from optuna_mofs._typing import Array
+from optuna_mofs._validation import check_choice
 from optuna_mofs.data._dataset import Dataset, take_rows
 from optuna_mofs.features._redundancy import Similarity, nearest_features
 from optuna_mofs.features._table import FeatureTable, feature_layout
@@ -22,22 +23,23 @@ from optuna_mofs.filters import (
     resolve_filters,
 )
 
-#: Row sets of which ranks are kept: the folds of any sensible cross-validation, not those of
-#: folds drawn anew for each trial.
-_KEPT = 64
+#: Number of row sets whose ranks are cached: enough for the folds of a cross-validation, while
+#: folds that are drawn again in each trial do not fill the memory.
+_MAX_CACHED = 64
 
 
 class Ranking:
-    """Ranks the features of a data set by an ensemble of filters.
+    """Ranks of the features of a data set by an ensemble of filters.
 
     Args:
         data: The data.
         layout: Its features, without ranks.
         filters: Filters by name or as functions; empty for none.
         random_state: Seed of the random filters.
-        expected_n_features: Size prior; None to estimate it from the data.
-        n_jobs: Threads or processes of the filters that can use several.
-        similar: Whether to find out which features say nearly the same.
+        expected_n_features: Expected number of selected features at the start; None to estimate
+            it from the data.
+        n_jobs: Number of threads or processes of the filters that support several.
+        similar: Whether to compute the similarity of features.
     """
 
     def __init__(
@@ -53,7 +55,7 @@ class Ranking:
         self.data = data
         self.filters = filters
         names = tuple(name for name, _ in resolve_filters(filters)) if filters else ()
-        #: The features and the names of the filters, before these have looked at the data.
+        #: The features and the names of the filters, without ranks.
         self.unranked = replace(layout, filters=names, expected_n_features=expected_n_features)
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -62,7 +64,7 @@ class Ranking:
 
     @cached_property
     def table(self) -> FeatureTable:
-        """The features with ranks of all rows and the size prior."""
+        """Return the features with ranks of all rows and the expected size."""
         table = self.unranked
         if len(table.free) == 0:
             return table
@@ -80,16 +82,16 @@ class Ranking:
         return replace(table, expected_n_features=size)
 
     def of_rows(self, rows: Array) -> FeatureTable:
-        """The features with ranks and similarity from some rows only."""
+        """Return the features with ranks and similarity computed on some rows only."""
         key = rows.tobytes()
         table = self._by_rows.get(key)
         if table is None:
-            table = self._look_at(take_rows(self.data.X, rows), self.data.y[rows])
-            if len(self._by_rows) < _KEPT:
+            table = self._rank(take_rows(self.data.X, rows), self.data.y[rows])
+            if len(self._by_rows) < _MAX_CACHED:
                 self._by_rows[key] = table
         return table
 
-    def _look_at(self, X: Any, y: Array) -> FeatureTable:
+    def _rank(self, X: Any, y: Array) -> FeatureTable:
         columns = self.unranked.columns
         ensemble = FilterEnsemble(
             self.filters,
@@ -117,10 +119,10 @@ def feature_table(
     expected_n_features: float | None = None,
     random_state: int = 0,
 ) -> FeatureTable:
-    """Look at the data once, for :func:`optuna_mofs.suggest_features` in your own objective.
+    """Return the features with filter ranks, for :func:`optuna_mofs.suggest_features`.
 
-    The filter ranks and the size prior (Binder et al. 2020, section 4.3) guide the samplers of
-    this package from the first trial on.
+    The samplers of this package use the filter ranks and the expected number of features (Binder
+    et al. 2020, section 4.3) from the first trial on.
 
     Args:
         X: Array, DataFrame or sparse matrix.
@@ -128,8 +130,8 @@ def feature_table(
         task: ``"classification"``, ``"regression"``, or ``"auto"`` to decide by ``y``.
         filters: Filters by name or as functions; empty for none.
         feature_names: Names of the columns if X has none.
-        feature_groups: Columns that are one feature (name of the feature to column names).
-        fixed_features: Names of features that are always in.
+        feature_groups: Names of columns that are one feature, by name of the feature.
+        fixed_features: Names of features that are always selected.
         feature_costs: Cost of each feature, as a sequence or by name (1 for those not named).
         expected_n_features: Expected number of features at the start of a search; by default
             that of decision trees on the data.
@@ -142,23 +144,22 @@ def feature_table(
         >>> len(table), len(table.free), table.ranks.shape
         (13, 12, (1, 13))
     """
-    if task not in ("auto", "classification", "regression"):
-        raise ValueError(f"task must be 'auto', 'classification' or 'regression', not {task!r}.")
-    decided = detect_task(y) if task == "auto" else task
-    data = Dataset(X, y, classification=decided == "classification", feature_names=feature_names)
+    check_choice("task", task, ("auto", "classification", "regression"))
+    resolved = detect_task(y) if task == "auto" else task
+    data = Dataset(X, y, classification=resolved == "classification", feature_names=feature_names)
     layout = feature_layout(
         data.column_names, groups=feature_groups, fixed=fixed_features, costs=feature_costs
     )
     return Ranking(data, layout, filters, random_state, expected_n_features).table
 
 
-#: Rows × columns × trees that the automatic number of subsets may spend: about a second.
-_WORK = 4e7
-#: More rows tell nothing new: of 5,000 rows chance alone does not gain 1 % of the impurity.
+#: Rows × columns × trees of the automatic number of subsets: about a second.
+_MAX_WORK = 4e7
+#: With 5,000 rows, chance alone does not gain 1 % of the impurity, so more rows are not needed.
 _MAX_ROWS = 5_000
-#: Equal-frequency bins of a column; thresholds between them are all that a tree looks at.
+#: Equal-frequency bins of a column; trees split between bins only.
 _BINS = 16
-# The trees stop as R's rpart does by default, which the paper used.
+# The stopping rules of R's rpart, which the paper used with its defaults.
 _MIN_SPLIT = 20
 _MIN_LEAF = 7
 _MIN_GAIN = 0.01
@@ -173,17 +174,17 @@ def mean_tree_size(
     subsets: int | None = None,
     random_state: int = 0,
 ) -> float:
-    """Mean number of distinct features in the splits of small trees, at least 1.
+    """Return the mean number of distinct features in the splits of small trees, at least 1.
 
-    The trees stop as R's ``rpart`` does by default (at least 20 rows to split, 7 in a leaf, 1 % of
-    the root's impurity gained). They split between bins of equal frequency, which is many times
-    faster than sorting every node and finds about the same number of features.
+    The trees stop by the default rules of R's ``rpart`` (at least 20 rows per split, 7 per leaf,
+    and a gain of 1 % of the root's impurity). They split between equal-frequency bins, which is
+    many times faster than sorting every node and finds about the same number of features.
 
     Args:
-        X: Array, DataFrame or sparse matrix, categories and NaN allowed.
+        X: Array, DataFrame or sparse matrix; categories and NaN are allowed.
         y: Target.
-        classification: Whether ``y`` holds classes.
-        columns: Columns of each feature when columns are grouped.
+        classification: Whether ``y`` has classes.
+        columns: Columns of each feature if columns are grouped.
         subsets: Number of random 90 % subsets. None: 100, fewer (at least 5) on large data.
         random_state: Seed of the subsets.
 
@@ -196,7 +197,7 @@ def mean_tree_size(
     if X.shape[0] > _MAX_ROWS:
         order = rng.permutation(X.shape[0])
         if classification:
-            # One row of each class before all others, however rare it is.
+            # One row of each class first, so that no rare class is left out.
             first = np.unique(y[order], return_index=True)[1]
             order = np.concatenate([order[first], np.delete(order, first)])
         some = np.sort(order[:_MAX_ROWS])
@@ -204,7 +205,7 @@ def mean_tree_size(
     data = FilterData(X, y, task="classification" if classification else "regression", bins=_BINS)
     n, p = data.n_samples, data.n_features
     if subsets is None:
-        subsets = int(np.clip(_WORK / (n * p), 5, 100))
+        subsets = int(np.clip(_MAX_WORK / (n * p), 5, 100))
     owner = np.arange(p)
     for j, members in enumerate(columns or ()):
         owner[list(members)] = j
@@ -213,17 +214,17 @@ def mean_tree_size(
     for _ in range(subsets):
         split = trees.split_columns(rng.permutation(n)[: max(1, int(0.9 * n))])
         sizes.append(len(set(owner[split])))
-    # A search that starts with empty sets only (no split found) would learn nothing.
+    # If no tree finds a split, the search must not start with empty sets only.
     return max(1.0, float(np.mean(sizes)))
 
 
 class BinnedTrees:
-    """Trees that split between bins, by counts of rows in each bin of each column.
+    """Decision trees that split between bins, from counts of rows per bin and column.
 
     Args:
         codes: Bin of each entry, columns × rows.
         y: Class codes from 0, or numbers.
-        classification: Whether ``y`` holds classes.
+        classification: Whether ``y`` has classes.
     """
 
     def __init__(self, codes: Array, y: Array, *, classification: bool) -> None:
@@ -235,29 +236,29 @@ class BinnedTrees:
         if classification:
             self._cells *= self._classes
             self._cells += y.astype(np.int32)[:, None]
-        # Centred, or the squares of a large mean would drown the gain.
+        # Centered, because the squares of a large mean would cancel the digits of the gain.
         self._y = y if classification else y - y.mean()
 
     def split_columns(self, rows: Array) -> list[int]:
-        """Columns in the splits of the tree on some rows, with repeats."""
+        """Return the columns in the splits of the tree on some rows, with repeats."""
         found: list[int] = []
         root = self._histogram(rows)
         total = root[0].sum(axis=0)
         squares = total[1:] if self._classes else [np.sum(self._y[rows] ** 2)]
-        # Of classes (as of any 0/1 numbers) the sum of squares is their number.
-        least = _MIN_GAIN * float(np.sum(squares) - np.sum(total[1:] ** 2) / len(rows))
+        # The sum of squares of class indicators is their number.
+        min_gain = _MIN_GAIN * float(np.sum(squares) - np.sum(total[1:] ** 2) / len(rows))
         nodes = [(rows, root)]
         while nodes:
             rows, histogram = nodes.pop()
             gain, column, last = _best_split(histogram, len(rows))
-            if gain <= 0 or gain < least:
+            if gain <= 0 or gain < min_gain:
                 continue
             found.append(column)
             goes_left = self._codes[column, rows] <= last
             small, large = sorted((rows[goes_left], rows[~goes_left]), key=len)
             if len(large) < _MIN_SPLIT:
                 continue
-            # Only the smaller side is counted; the larger is what remains.
+            # Only the smaller side is counted; the larger one is the difference.
             counted = self._histogram(small)
             nodes.append((large, histogram - counted))
             if len(small) >= _MIN_SPLIT:
@@ -265,14 +266,14 @@ class BinnedTrees:
         return found
 
     def _histogram(self, rows: Array) -> Array:
-        """Columns × bins × (number of rows, then the sum of each target)."""
+        """Return columns × bins × (number of rows, then the sum of each target)."""
         cells = self._cells[rows].ravel()
         p, levels = self._shape
         if self._classes:
             size = p * levels * self._classes
             by_class = np.bincount(cells, minlength=size).reshape(p, levels, self._classes)
             counts = by_class.sum(axis=2, keepdims=True)
-            # Two classes are told apart by one of them.
+            # Two classes need one indicator.
             sums = by_class[:, :, 1:] if self._classes == 2 else by_class
         else:
             size = p * levels
@@ -283,7 +284,7 @@ class BinnedTrees:
 
 
 def _best_split(histogram: Array, n: int) -> tuple[float, int, int]:
-    """Gain (decrease of the sum of squares), column and last bin of the left side."""
+    """Return gain (decrease of the sum of squares), column and last bin of the left side."""
     up_to = histogram.cumsum(axis=1)
     total = up_to[0, -1, 1:]
     left_n = up_to[:, :-1, 0]

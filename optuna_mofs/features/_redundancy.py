@@ -1,9 +1,7 @@
-"""Features that are nearly copies of each other, and a choice that avoids them."""
+"""Features that are nearly copies of each other, and selections that avoid them."""
 
 from __future__ import annotations
 
-import base64
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -13,30 +11,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optuna_mofs._typing import Array, Floats
+from optuna_mofs.features._packing import pack_array, unpack_array
 from optuna_mofs.filters._data import FilterData
 
-#: Neighbors of a feature: as many as this many pairs allow, within these bounds.
-_PAIRS, _FEWEST, _MOST = 60_000, 4, 16
-#: Less than this share says nothing.
-_LEAST = 0.04
-#: Features that stand for all when only the middle one is asked for.
-_SPREAD = 200
-#: Correlations held at a time: 32 MB.
+#: Number of stored pairs, and bounds of the number of neighbors per feature that follows from it.
+_MAX_PAIRS, _MIN_NEIGHBORS, _MAX_NEIGHBORS = 60_000, 4, 16
+#: Squared correlations below this one are treated as 0.
+_MIN_SHARE = 0.04
+#: Number of features from which the median redundancy is estimated.
+_MAX_MEDIAN_FEATURES = 200
+#: Correlations in memory at a time: 32 MB.
 _BLOCK_ENTRIES = 8_000_000
+#: Shares are stored as bytes.
+_MAX_BYTE = 255
 
 
 def nearest_features(
     data: FilterData, groups: Sequence[Sequence[int]] | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The features most like each feature, and the squared correlation with them.
+    """Return the most correlated features of each feature, and the squared correlations.
 
-    Pearson's, the share of variance that a line explains. By rank correlation the penalty of
-    redundancy helped less, on skewed columns not at all.
+    It is Pearson's correlation, whose square is the share of variance that a line explains. With
+    rank correlations the redundancy penalty improved less, and nothing on skewed columns.
 
     Args:
         data: Prepared data.
-        groups: Columns of each feature; by default each column is one. Two groups are as alike as
-            their most alike columns.
+        groups: Columns of each feature; by default each column is one. The correlation of two
+            groups is the largest of their columns.
 
     Returns:
         Positions and shares, features × neighbors, the nearest first. Shares below 0.04 are 0.
@@ -53,7 +54,7 @@ def nearest_features(
     starts = np.cumsum([0, *map(len, members[:-1])])
     columns = np.concatenate([_unit_length(block) for _, block in data.blocks()])[order]
     p = len(members)
-    width = min(p - 1, int(np.clip(_PAIRS // p, _FEWEST, _MOST)))
+    width = min(p - 1, int(np.clip(_MAX_PAIRS // p, _MIN_NEIGHBORS, _MAX_NEIGHBORS)))
     others = np.zeros((p, width), dtype=np.int64)
     shares = np.zeros((p, width))
     height = max(1, _BLOCK_ENTRIES // len(order))
@@ -67,18 +68,18 @@ def nearest_features(
             square = np.maximum.reduceat(square, starts, axis=1)
         square[np.arange(last - first), np.arange(first, last)] = -1.0
         near = np.argpartition(-square, width - 1, axis=1)[:, :width]
-        near.sort(axis=1)  # so that those of equal share are by position
+        near.sort(axis=1)  # so that equal shares are in order of position
         by_share = np.argsort(-np.take_along_axis(square, near, axis=1), axis=1, kind="stable")
         others[first:last] = np.take_along_axis(near, by_share, axis=1)
         shares[first:last] = np.take_along_axis(square, others[first:last], axis=1)
-    shares[shares < _LEAST] = 0.0
+    shares[shares < _MIN_SHARE] = 0.0
     return others, np.minimum(shares, 1.0)
 
 
 def median_redundancy(data: FilterData, groups: Sequence[Sequence[int]] | None = None) -> float:
-    """What the middle one of the features has in common with the one most like it.
+    """Return the median, over features, of the largest squared correlation with another feature.
 
-    Of many features a spread of 200 is looked at, each beside all others.
+    Of more than 200 features, 200 evenly spaced ones are compared with all others.
 
     Args:
         data: Prepared data.
@@ -97,7 +98,7 @@ def median_redundancy(data: FilterData, groups: Sequence[Sequence[int]] | None =
     owner = np.repeat(np.arange(len(members)), [len(m) for m in members])
     columns = np.concatenate([_unit_length(block) for _, block in data.blocks()])[order]
     shares = []
-    for j in np.unique(np.linspace(0, len(members) - 1, _SPREAD).astype(np.int64)):
+    for j in np.unique(np.linspace(0, len(members) - 1, _MAX_MEDIAN_FEATURES).astype(np.int64)):
         own = owner == j
         square = (columns[own] @ columns[~own].T) ** 2
         shares.append(float(square.max(initial=0.0)))
@@ -105,21 +106,17 @@ def median_redundancy(data: FilterData, groups: Sequence[Sequence[int]] | None =
 
 
 def _unit_length(rows: Floats) -> NDArray[np.float32]:
-    """Rows around their mean, each of length 1; constant ones are 0."""
-    centred = rows - rows.mean(axis=1, keepdims=True)
-    length = np.sqrt((centred**2).sum(axis=1, keepdims=True))
-    # Less than the rounding of the mean leaves of a constant.
-    flat = length <= 1e-9 * np.abs(rows).max(axis=1, keepdims=True)
-    return np.where(flat, 0.0, centred / np.where(flat, 1.0, length)).astype(np.float32)
-
-
-#: Shares are kept as bytes.
-_STEPS = 255
+    """Center each row and scale it to length 1; constant rows become 0."""
+    centered = rows - rows.mean(axis=1, keepdims=True)
+    length = np.sqrt((centered**2).sum(axis=1, keepdims=True))
+    # The mean of a constant row is rounded, so its length need not be exactly 0.
+    constant = length <= 1e-9 * np.abs(rows).max(axis=1, keepdims=True)
+    return np.where(constant, 0.0, centered / np.where(constant, 1.0, length)).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
 class Similarity:
-    """For each feature the others that are most like it, and how much they share.
+    """The most similar other features of each feature.
 
     Args:
         others: Positions, features × neighbors.
@@ -139,32 +136,31 @@ class Similarity:
         p = len(self.others)
         if self.others.shape != self.shares.shape or self.others.ndim != 2:
             raise ValueError(
-                f"others and shares must have one shape (features, neighbors), "
-                f"but have {self.others.shape} and {self.shares.shape}."
+                "others and shares must have the same shape (features, neighbors), "
+                f"got {self.others.shape} and {self.shares.shape}."
             )
         if self.others.size and not (self.others.min() >= 0 and self.others.max() < p):
-            raise ValueError(f"others must hold positions in 0..{p - 1}.")
+            raise ValueError(f"others must be positions in 0..{p - 1}, got {self.others.max()}.")
         if self.shares.size and not (self.shares.min() >= 0 and self.shares.max() <= 1):
             raise ValueError(
-                f"shares must lie in [0, 1], but go from {self.shares.min()} "
-                f"to {self.shares.max()}."
+                f"shares must be in [0, 1], got {self.shares.min()} to {self.shares.max()}."
             )
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as JSON values, the shares to a 255th."""
-        kept = np.rint(self.shares * _STEPS).astype("u1")
+        """Return JSON values, with shares rounded to multiples of 1 / 255."""
+        rounded = np.rint(self.shares * _MAX_BYTE).astype("u1")
         return {
             "shape": list(self.others.shape),
-            "others": _packed(self.others.astype("<u4")),
-            "shares": _packed(kept),
+            "others": pack_array(self.others.astype("<u4")),
+            "shares": pack_array(rounded),
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Similarity:
-        """The inverse of :meth:`to_json`."""
+        """Return the object that :meth:`to_json` described."""
         shape = tuple(data["shape"])
-        others = np.frombuffer(_unpacked(data["others"]), dtype="<u4").astype(np.int64)
-        shares = np.frombuffer(_unpacked(data["shares"]), dtype="u1") / _STEPS
+        others = unpack_array(data["others"], "<u4").astype(np.int64)
+        shares = unpack_array(data["shares"], "u1") / _MAX_BYTE
         return cls(others.reshape(shape), shares.reshape(shape))
 
 
@@ -176,73 +172,75 @@ def select_non_redundant(
     similar: Similarity,
     fixed: Iterable[int] = (),
 ) -> list[int]:
-    """Positions of the best features, one after the other, each apart from those before.
+    """Select features greedily by score, with a penalty for those similar to selected ones.
 
-    A feature's score is worth ``score * (1 - penalty * share)``, where ``share`` is what the
-    feature chosen so far that is most like it explains: the trade of relevance and redundancy of
-    mRMR (Peng, Long, Ding 2005), on any score and with a penalty to search for.
+    The penalized score is ``score * (1 - penalty * share)``, where ``share`` is the largest share
+    of the feature's variance that a selected feature explains: the trade-off between relevance and
+    redundancy of mRMR (Peng, Long, Ding 2005), for any score and with a tunable penalty.
 
     Args:
-        score: Of each feature, at least 0, the highest best; NaN for those not to choose from.
-        count: How many to choose.
-        penalty: What a copy of a chosen feature loses, from 0 (nothing) to 1 (everything).
-        similar: The features' neighbors.
-        fixed: Positions of the features that are chosen already.
+        score: Score of each feature, at least 0, higher is better; NaN if it cannot be selected.
+        count: Number of features to select.
+        penalty: Share of its score that a copy of a selected feature loses, from 0 to 1.
+        similar: Similar features of each feature.
+        fixed: Positions of features that are already selected.
+
+    Returns:
+        Positions in the order of selection.
     """
     taken = set(fixed)
-    # A chosen feature touches only its neighbors: no more are chosen or passed over.
+    # Only neighbors of a selected feature are penalized, which bounds the features that matter.
     reach = (count + len(taken)) * (1 + similar.others.shape[1])
-    untouched = iter(best_first(score, reach).tolist())
-    # Worth of features like a chosen one, as in the heap; what it held before is out of date.
-    worth: dict[int, float] = {}
+    unpenalized = iter(best_first(score, reach).tolist())
+    # Negated penalized scores; heap entries that differ from them are outdated.
+    penalized: dict[int, float] = {}
     heap: list[tuple[float, int]] = []
     chosen: list[int] = []
 
-    def take(j: int) -> None:
+    def penalize_neighbors(j: int) -> None:
         for other, share in zip(similar.others[j].tolist(), similar.shares[j].tolist()):
             if share == 0 or other in taken:
                 continue
             # Rounded, so that the last bit of a product does not decide between copies.
             now = -round(float(score[other]) * (1 - penalty * share), 12)
-            if now > worth.get(other, -np.inf):
-                worth[other] = now
+            if now > penalized.get(other, -np.inf):
+                penalized[other] = now
                 heappush(heap, (now, other))
 
     for j in sorted(taken):
-        take(j)
-    upcoming = next(untouched, None)
+        penalize_neighbors(j)
+    upcoming = next(unpenalized, None)
     while len(chosen) < count:
-        while upcoming is not None and upcoming in worth:
-            upcoming = next(untouched, None)
-        while heap and (heap[0][1] in taken or heap[0][0] != worth[heap[0][1]]):
+        while upcoming is not None and upcoming in penalized:
+            upcoming = next(unpenalized, None)
+        while heap and (heap[0][1] in taken or heap[0][0] != penalized[heap[0][1]]):
             heappop(heap)
         if upcoming is None and not heap:
             break
         if upcoming is None or (heap and heap[0] < (-float(score[upcoming]), upcoming)):
             j = heappop(heap)[1]
         else:
-            j, upcoming = upcoming, next(untouched, None)
+            j, upcoming = upcoming, next(unpenalized, None)
         chosen.append(j)
         taken.add(j)
-        take(j)
+        penalize_neighbors(j)
     return chosen
 
 
 def best_first(score: Array, count: int) -> Array:
-    """Positions of the highest scores, ties by position; NaN is none.
+    """Return the positions of the highest scores, ties by position, without NaN.
 
     Example:
         >>> best_first(np.array([0.5, np.nan, 0.9, 0.5]), 2).tolist()
         [2, 0]
     """
-    there = np.flatnonzero(~np.isnan(score))
-    if count < len(there):
-        # Sorting all of ten thousand features takes longer than the rest.
-        least = (
-            np.partition(score[there], len(there) - count)[len(there) - count] if count else np.inf
-        )
-        there = there[score[there] >= least]
-    found: Array = there[np.argsort(-score[there], kind="stable")][:count]
+    known = np.flatnonzero(~np.isnan(score))
+    if count < len(known):
+        # Only the highest are sorted: sorting ten thousand scores is the slowest part.
+        last = len(known) - count
+        lowest = np.partition(score[known], last)[last] if count else np.inf
+        known = known[score[known] >= lowest]
+    found: Array = known[np.argsort(-score[known], kind="stable")][:count]
     return found
 
 
@@ -313,7 +311,7 @@ def _penalized(scores: Array, penalties: Array, shared: Array) -> Array:
 
 
 def top_masks(scores: Array, counts: Array) -> Array:
-    """Mark the highest scores of each row, as many as counted, ties by position.
+    """Return one mask per row with the ``counts`` highest scores, ties by position.
 
     Example:
         >>> top_masks(np.array([[0.5, 0.9, 0.5]]), np.array([2])).tolist()
@@ -321,7 +319,7 @@ def top_masks(scores: Array, counts: Array) -> Array:
     """
     n, p = scores.shape
     counts = np.minimum(counts, p)
-    # Above all scores, for rows of which nothing is chosen.
+    # Infinity is the threshold of rows in which nothing is selected.
     ascending = np.column_stack([np.sort(scores, axis=1), np.full(n, np.inf)])
     least = ascending[np.arange(n), p - counts][:, None]
     found: Array = (scores >= least) & (counts > 0)[:, None]
@@ -329,11 +327,3 @@ def top_masks(scores: Array, counts: Array) -> Array:
         ties = np.flatnonzero(scores[i] == least[i])
         found[i, ties[len(ties) - (found[i].sum() - counts[i]) :]] = False
     return found
-
-
-def _packed(values: Array) -> str:
-    return base64.b64encode(zlib.compress(values.tobytes(), 6)).decode("ascii")
-
-
-def _unpacked(text: str) -> bytes:
-    return zlib.decompress(base64.b64decode(text))

@@ -1,4 +1,4 @@
-"""How a feature set becomes trial suggestions: a mask, a filter ensemble, or one filter.
+"""Feature sets as trial parameters: a mask, a filter ensemble, or one filter.
 
 Binder et al. (2020), sections 4.2.1, 4.2.2 and 4.3, and Figure 1.
 """
@@ -14,46 +14,53 @@ import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 
 from optuna_mofs._typing import Array
-from optuna_mofs.features._codec import MaskCodec, check_form, mask_id, pack_attribute
+from optuna_mofs._validation import check_choice
+from optuna_mofs.features._codec import (
+    MaskCodec,
+    UnknownMaskError,
+    check_form,
+    mask_id,
+    pack_attribute,
+)
 from optuna_mofs.features._redundancy import best_first, select_non_redundant
 from optuna_mofs.features._table import FeatureTable
 
 Ranks = Literal["fold", "all"]
-#: Suggestion of filter ensembles, and the option that asks for it.
+#: Parameter of filter ensembles, and the option that enables it.
 _PENALTY = "redundancy_penalty"
-#: Share of variance from which features are said to be alike.
-_ALIKE = 0.5
+#: Median redundancy from which ``redundancy_penalty="auto"`` means True.
+_MIN_REDUNDANCY = 0.5
 
 
 class Representation(ABC):
-    """Turns suggestions into masks over the free features of a table.
+    """Converts parameters into masks over the free features of a table.
 
-    A representation is made by the user without data and bound to a table by the objective.
+    A user creates a representation without data; the objective binds it to a table.
     """
 
-    #: Name under which users ask for it and studies remember it.
+    #: Its name, which users pass and studies store.
     kind: ClassVar[str]
-    #: Names of the suggestions that form a mask which a sampler may set as a whole.
+    #: Names of the parameters that encode a mask, which a sampler may set as a whole.
     mask_parameters: tuple[str, ...] = ()
-    #: Whether masks are computed of filter ranks, and of which: of each training fold, or once.
+    #: Whether filter ranks determine the mask: those of each training fold, or of all data.
     ranks: Ranks | None = None
-    #: Whether masks depend on which features say nearly the same.
+    #: Whether masks depend on the similarity of features.
     needs_similar: bool = False
-    #: Whether the suggestions alone, without ranks or an attribute, say which features are chosen.
+    #: Whether the parameters alone, without ranks or an attribute, determine the mask.
     is_plain: bool = False
     table: FeatureTable
 
     def resolve(self, median_redundancy: Callable[[], float]) -> Self:
-        """A copy in which everything that depends on the data is decided.
+        """Return a copy in which every option that depends on the data has its value.
 
         Args:
-            typical_share: What the middle one of the features has in common with the one most like
-                it (a squared correlation), computed if asked for.
+            median_redundancy: Function that returns the median, over features, of the largest
+                squared correlation with another feature; called only if needed.
         """
         return copy.copy(self)
 
     def bind(self, table: FeatureTable) -> Self:
-        """A copy with the features attached."""
+        """Return a copy that is bound to the features."""
         bound = copy.copy(self)
         bound.table = table
         return bound
@@ -61,42 +68,42 @@ class Representation(ABC):
     @property
     @abstractmethod
     def distributions(self) -> dict[str, BaseDistribution]:
-        """The suggestions by name."""
+        """Return the distributions of the parameters by name."""
 
     @abstractmethod
     def choose(
         self,
         params: Mapping[str, Any],
         *,
-        seen: FeatureTable | None = None,
+        table: FeatureTable | None = None,
         attr: list[Any] | None = None,
         others: Iterable[list[Any]] = (),
     ) -> Array:
-        """The mask over the free features that a trial's parameters stand for.
+        """Return the mask over the free features that a trial's parameters encode.
 
         Args:
             params: The trial's parameters.
-            seen: The features as some of the rows show them; by default as all rows do.
+            table: Features with the ranks of some of the rows; by default those of all rows.
             attr: The trial's mask attribute, if any.
             others: Mask attributes of other trials.
         """
 
     @abstractmethod
     def attribute(self, params: Mapping[str, Any], mask: Array) -> list[Any] | None:
-        """The trial attribute that remembers the mask, or None where parameters say it all."""
+        """Return the trial attribute that holds the mask; None if the parameters determine it."""
 
     def to_json(self) -> dict[str, Any]:
-        """Kind and options as JSON values."""
+        """Return kind and options as JSON values."""
         return {"kind": self.kind}
 
 
 class MaskFeatures(Representation):
-    """One bit a feature: the wrapper approach.
+    """One bit per feature: the wrapper approach.
 
     Args:
-        form: ``"bits"`` (a boolean suggestion a feature), ``"packed"`` (one integer and one
-            attribute), or ``"auto"``: bits up to 32 free features.
-        name: Name of the integer suggestion.
+        form: ``"bits"`` (one boolean parameter per feature), ``"packed"`` (one integer and one
+            attribute), or ``"auto"``: bits for up to 32 free features.
+        name: Name of the integer parameter.
     """
 
     kind = "mask"
@@ -108,7 +115,7 @@ class MaskFeatures(Representation):
         self.name = name
 
     def bind(self, table: FeatureTable) -> Self:
-        """A copy with the features attached."""
+        """Return a copy that is bound to the features."""
         bound = super().bind(table)
         bound.codec = MaskCodec(table, form=self.form, name=self.name)
         bound.mask_parameters = bound.codec.parameters
@@ -117,65 +124,73 @@ class MaskFeatures(Representation):
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
-        """The suggestions by name."""
+        """Return the distributions of the parameters by name."""
         return self.codec.distributions
 
     def choose(
         self,
         params: Mapping[str, Any],
         *,
-        seen: FeatureTable | None = None,
+        table: FeatureTable | None = None,
         attr: list[Any] | None = None,
         others: Iterable[list[Any]] = (),
     ) -> Array:
-        """The mask over the free features; what filters say only guides the search."""
+        """Return the mask over the free features, which does not depend on ranks."""
         mask = self.codec.decode(params, attr, others)
-        if mask is None:
-            raise ValueError(f"The trial lacks suggestions of its mask: it has {sorted(params)}.")
-        return mask
+        if mask is not None:
+            return mask
+        if self.is_plain or self.name not in params:
+            raise ValueError(f"The trial lacks parameters of its mask: it has {sorted(params)}.")
+        raise UnknownMaskError(
+            f"{self.name}={params[self.name]} stands for no feature set of this study: no trial "
+            "has it, and in another study the same integer can mean another set. Enqueue the "
+            "features by name: enqueue_features(study, names, params)."
+        )
 
     def attribute(self, params: Mapping[str, Any], mask: Array) -> list[Any] | None:
-        """The trial attribute that remembers the mask."""
+        """Return the trial attribute that holds the mask (None in the bits form)."""
         return self.codec.attribute(params, mask)
 
     def to_json(self) -> dict[str, Any]:
-        """Kind and options as JSON values, the form as it came out for these features."""
+        """Return kind and options as JSON values, with the form ``"auto"`` resolved."""
         return {"kind": self.kind, "form": self.codec.form, "name": self.name}
 
 
 class FilterFeatures(Representation):
-    """What both filter representations share: a fraction, and ranks by fold or once."""
+    """The common part of both filter representations: a fraction, and which ranks to use."""
 
     def __init__(self, *, ranks: Ranks = "fold") -> None:
-        if ranks not in ("fold", "all"):
-            raise ValueError(f"ranks must be 'fold' or 'all', but is {ranks!r}.")
+        check_choice("ranks", ranks, ("fold", "all"))
         self.ranks: Ranks = ranks
 
     def bind(self, table: FeatureTable) -> Self:
-        """A copy with the features attached, of which filters must be known."""
+        """Return a copy that is bound to the features, which must have filters."""
         if not table.filters:
             raise ValueError(
                 f"The {self.kind!r} representation ranks features by filters, but there are none. "
-                "Name at least one."
+                "Pass at least one."
             )
         return super().bind(table)
 
     def attribute(self, params: Mapping[str, Any], mask: Array) -> list[Any] | None:
-        """The trial attribute that remembers the mask (of all data)."""
+        """Return the trial attribute that holds the mask by the ranks of all data."""
         return pack_attribute(mask_id(mask), mask)
 
     def choose(
         self,
         params: Mapping[str, Any],
         *,
-        seen: FeatureTable | None = None,
+        table: FeatureTable | None = None,
         attr: list[Any] | None = None,
         others: Iterable[list[Any]] = (),
     ) -> Array:
-        """The top ⌈p · fraction⌉ of the p free features by score, ties by position."""
-        table = self.table if seen is None else seen
+        """Return the best ⌈p · fraction⌉ of the p free features by score, ties by position."""
+        table = self.table if table is None else table
         if table.free_ranks is None:
-            raise ValueError(f"The filters {self.table.filters} have not ranked the features yet.")
+            raise ValueError(
+                f"The filters {self.table.filters} have not ranked the features yet. "
+                "Bind a table with ranks."
+            )
         # Rounded, so that the last bit of a sum does not decide between copies of a feature.
         score = np.round(self.scores(params, table.free_ranks), 12)
         count = int(np.ceil(len(score) * params["fraction"] - 1e-9))
@@ -185,52 +200,53 @@ class FilterFeatures(Representation):
 
     @staticmethod
     def _best(table: FeatureTable, score: Array, count: int, penalty: float) -> Array:
-        """Positions of the chosen among the free features."""
+        """Return the positions of the selected features among the free ones."""
         if penalty == 0 or table.similar is None:
             return best_first(score, count)
-        everywhere = np.full(len(table), np.nan)
-        everywhere[table.free] = score
+        full_score = np.full(len(table), np.nan)
+        full_score[table.free] = score
         chosen = select_non_redundant(
-            everywhere, count, penalty=penalty, similar=table.similar, fixed=table.fixed
+            full_score, count, penalty=penalty, similar=table.similar, fixed=table.fixed
         )
         return np.searchsorted(table.free, chosen)
 
     @abstractmethod
     def scores(self, params: Mapping[str, Any], ranks: Array) -> Array:
-        """Score of each feature, the highest best; a row for each of many parameter values.
+        """Return the score of each feature, higher is better; one row per trial for arrays.
 
         Args:
-            params: Values by name, or arrays of as many values each.
+            params: Values by name, or arrays with one value per trial.
             ranks: Filters × features.
         """
 
     def penalties(self, params: Mapping[str, Any]) -> Array:
-        """What a copy of a chosen feature loses of its score; one for each of many values."""
+        """Return the share of its score that a copy of a selected feature loses, per trial."""
         return np.zeros(np.shape(params["fraction"]))
 
     def to_json(self) -> dict[str, Any]:
-        """Kind and options as JSON values."""
+        """Return kind and options as JSON values."""
         return {"kind": self.kind, "ranks": self.ranks}
 
 
 class FilterEnsembleFeatures(FilterFeatures):
     """A fraction and the weights of the filters (section 4.2.2).
 
-    Each weight is a raw suggestion ``u`` in [0, 1]; ``-log(1 - u)``, normalized, so that uniform
-    suggestions are uniform on the simplex.
+    The parameter of a weight is a raw value ``u`` in [0, 1]. The weights are ``-log(1 - u)``,
+    normalized, so that uniform parameters give weights that are uniform on the simplex.
 
     The best features by weighted ranks can be near copies of each other, above all in spectra and
-    images. With a ``redundancy_penalty`` there is one more suggestion of that name, ``u`` in
-    [0, 1]: a copy of a feature that is already chosen loses ``u^3`` of its score, nothing at 0 and
-    all at 1. Of 500 features a tenth of the score puts it behind 50 others, so that small losses
-    need room. What features have in common is their squared correlation; the target is not asked.
+    images. With ``redundancy_penalty`` there is one more parameter of that name, ``u`` in [0, 1]:
+    a copy of a selected feature loses the share ``u^3`` of its score, nothing at 0 and all at 1.
+    The cube gives small penalties more room: of 500 features, losing a tenth of the score moves a
+    feature behind 50 others. Redundancy is the squared correlation of features; it does not
+    depend on the target.
 
     Args:
-        ranks: ``"fold"``: filters and correlations see only each training fold, so that nothing
-            leaks from the test fold; ``"all"``: once on all data, as the paper did.
-        redundancy_penalty: Whether there is that suggestion. ``"auto"``: an objective decides; it
-            is there if the middle one of the features has half of its variance in common with
-            another. False is the paper.
+        ranks: ``"fold"``: compute ranks and correlations on each training fold, so that nothing
+            leaks from the test fold; ``"all"``: once on all data, as in the paper.
+        redundancy_penalty: Whether there is that parameter. With ``"auto"``, an objective adds it
+            if the median feature shares half of its variance with another one. False is the
+            paper's representation.
     """
 
     kind = "filter_ensemble"
@@ -241,21 +257,22 @@ class FilterEnsembleFeatures(FilterFeatures):
         super().__init__(ranks=ranks)
         if redundancy_penalty not in (True, False, "auto"):
             raise ValueError(
-                f"redundancy_penalty must be True, False or 'auto', but is {redundancy_penalty!r}."
+                f"redundancy_penalty must be True, False or 'auto', got {redundancy_penalty!r}."
             )
         self.redundancy_penalty = redundancy_penalty
         self.needs_similar = redundancy_penalty is True
 
     def resolve(self, median_redundancy: Callable[[], float]) -> Self:
-        """A copy that knows whether there is a penalty."""
-        resolve = super().resolve(median_redundancy)
+        """Return a copy whose ``redundancy_penalty`` is True or False."""
+        resolved = super().resolve(median_redundancy)
         if self.redundancy_penalty == "auto":
-            resolve.redundancy_penalty = resolve.needs_similar = median_redundancy() >= _ALIKE
-        return resolve
+            resolved.needs_similar = median_redundancy() >= _MIN_REDUNDANCY
+            resolved.redundancy_penalty = resolved.needs_similar
+        return resolved
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
-        """The suggestions by name."""
+        """Return the distributions of the parameters by name."""
         names = [weight_parameter(name) for name in self.table.filters]
         return {
             "fraction": FloatDistribution(0.0, 1.0),
@@ -264,19 +281,19 @@ class FilterEnsembleFeatures(FilterFeatures):
         }
 
     def scores(self, params: Mapping[str, Any], ranks: Array) -> Array:
-        """Ranks, weighted."""
+        """Return the weighted mean of the ranks."""
         raw = [params[weight_parameter(name)] for name in self.table.filters]
         score: Array = weights_from_raw(np.stack(raw, axis=-1)) @ ranks
         return score
 
     def penalties(self, params: Mapping[str, Any]) -> Array:
-        """The cube of the suggestion."""
+        """Return the cube of the parameter."""
         if not self.needs_similar:
             return super().penalties(params)
         return np.asarray(params[_PENALTY]) ** 3
 
     def to_json(self) -> dict[str, Any]:
-        """Kind and options as JSON values."""
+        """Return kind and options as JSON values."""
         return {**super().to_json(), _PENALTY: self.needs_similar}
 
 
@@ -291,17 +308,17 @@ class SingleFilterFeatures(FilterFeatures):
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
-        """The suggestions by name."""
+        """Return the distributions of the parameters by name."""
         return {
             "fraction": FloatDistribution(0.0, 1.0),
             "filter": CategoricalDistribution(self.table.filters),
         }
 
     def scores(self, params: Mapping[str, Any], ranks: Array) -> Array:
-        """Ranks by the filter that is named."""
+        """Return the ranks of the named filter."""
         names = np.asarray(params["filter"])
-        places = [self.table.filters.index(name) for name in names.ravel().tolist()]
-        found: Array = ranks[np.array(places, dtype=np.int64).reshape(names.shape)]
+        rows = [self.table.filters.index(name) for name in names.ravel().tolist()]
+        found: Array = ranks[np.array(rows, dtype=np.int64).reshape(names.shape)]
         return found
 
 
@@ -311,7 +328,7 @@ _KINDS: dict[str, type[Representation]] = {
 
 
 def get_representation(what: str | Representation | Mapping[str, Any]) -> Representation:
-    """A representation by its name, from JSON, or the user's own object as it is.
+    """Return a representation by its name, from JSON, or the user's own object as it is.
 
     Example:
         >>> get_representation("filter_ensemble").kind
@@ -325,34 +342,34 @@ def get_representation(what: str | Representation | Mapping[str, Any]) -> Repres
         classes = ", ".join(f"{cls.__name__}()" for cls in _KINDS.values())
         raise ValueError(
             f"representation must be one of {sorted(_KINDS)}, an object such as {classes}, "
-            f"or None to keep all, but is {what!r}."
+            f"or None to select all features, got {what!r}."
         )
     return _KINDS[kind](**options)
 
 
 def weight_parameter(filter_name: str) -> str:
-    """Name of the suggestion that holds a filter's raw weight."""
+    """Return the name of the parameter of a filter's raw weight."""
     return f"weight_{filter_name}"
 
 
 def weights_from_raw(raw: Array) -> Array:
-    """Weights on the simplex from raw suggestions in [0, 1], along the last axis.
+    """Return weights on the simplex from raw values in [0, 1], along the last axis.
 
     Example:
         >>> weights_from_raw(np.array([0.5, 0.5])).tolist()
         [0.5, 0.5]
     """
-    pull = -np.log1p(-np.minimum(raw, 1 - 1e-12))
-    total = pull.sum(axis=-1, keepdims=True)
-    # No pull at all: even weights (none, if there are no filters).
+    exponential = -np.log1p(-np.minimum(raw, 1 - 1e-12))
+    total = exponential.sum(axis=-1, keepdims=True)
+    # If all raw values are 0, the weights are equal (there are none without filters).
     weights: Array = np.where(
-        total == 0, 1 / max(1, raw.shape[-1]), pull / np.where(total == 0, 1.0, total)
+        total == 0, 1 / max(1, raw.shape[-1]), exponential / np.where(total == 0, 1.0, total)
     )
     return weights
 
 
 def raw_from_weights(weights: Array) -> Array:
-    """Return raw weights that stand for these weights: the inverse of :func:`weights_from_raw`.
+    """Return raw values of the given weights: the inverse of :func:`weights_from_raw`.
 
     Example:
         >>> weights_from_raw(raw_from_weights(np.array([0.2, 0.8]))).round(6).tolist()

@@ -1,9 +1,7 @@
-"""What a study knows of its features: names, columns, costs, which are fixed, filter ranks."""
+"""The features of a study: names, columns, costs, fixed features and filter ranks."""
 
 from __future__ import annotations
 
-import base64
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,30 +13,31 @@ import pandas as pd
 
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import did_you_mean
+from optuna_mofs.features._packing import pack_array, unpack_array
 from optuna_mofs.features._redundancy import Similarity
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureTable:
-    """The features a search may choose from, one row each.
+    """The features that a search selects from.
 
-    A feature is what switches as one: usually a column of ``X``, or a group of columns such as
+    A feature is selected as a whole: usually one column of ``X``, or a group of columns such as
     the one-hot columns of a category. A *mask* is a boolean array over the *free* features, those
-    that are not fixed; :meth:`full_mask` adds the fixed ones, :meth:`columns_of` gives the columns
-    of ``X``.
+    that are not fixed; :meth:`full_mask` adds the fixed ones, :meth:`columns_of` returns the
+    columns of ``X``.
 
     Args:
-        names: Name of each feature, unique.
+        names: Unique name of each feature.
         columns: Columns of ``X`` of each feature; by default feature ``j`` is column ``j``.
         costs: Cost of each feature; by default 1.
-        fixed: Positions of the features that are always in.
-        filters: Names of the filters behind ``ranks``.
+        fixed: Positions of the features that are always selected.
+        filters: Names of the filters that computed ``ranks``.
         ranks: Filter ranks in [0, 1], filters × features, 1 the most relevant; None if unknown. A
-            study keeps them to half a step of an equidistant ranking, which is what
-            :class:`~optuna_mofs.FilterEnsemble` gives.
-        expected_n_features: Expected number of chosen free features at the start of a search (the geometric
-            prior of Binder et al. 2020, section 4.3.1); None for a default of about ``sqrt(p)``.
-        similar: Which features say nearly the same; None if unknown.
+            study stores them as multiples of half a step of equidistant ranks, which is exact for
+            those of :class:`~optuna_mofs.FilterEnsemble`.
+        expected_n_features: Expected number of selected free features at the start of a search
+            (the geometric prior of Binder et al. 2020, section 4.3.1); None for ``sqrt(p)``.
+        similar: Which features are nearly redundant; None if unknown.
 
     Example:
         >>> table = FeatureTable(names=("age", "city", "pay"), columns=((0,), (1, 2), (3,)))
@@ -57,7 +56,7 @@ class FeatureTable:
 
     def __post_init__(self) -> None:
         if isinstance(self.names, str):
-            raise ValueError(f"names must be a list of names, but is the text {self.names!r}.")
+            raise ValueError(f"names must be a list of names, got the string {self.names!r}.")
         self._set("names", tuple(map(str, self.names)))
         self._set("fixed", tuple(int(j) for j in self.fixed))
         self._set("filters", tuple(self.filters))
@@ -65,26 +64,25 @@ class FeatureTable:
         if p == 0:
             raise ValueError("There are no features: X has 0 columns. Pass at least one.")
         if len(set(self.names)) != p:
-            twice = next(name for name, times in Counter(self.names).items() if times > 1)
-            raise ValueError(f"Feature names must be unique, but {twice!r} occurs twice.")
+            repeated = next(name for name, times in Counter(self.names).items() if times > 1)
+            raise ValueError(f"Feature names must be unique, but {repeated!r} occurs twice.")
         if len(set(self.fixed)) != len(self.fixed) or not all(0 <= j < p for j in self.fixed):
             raise ValueError(
-                f"fixed must hold different positions in 0..{p - 1}, but is {self.fixed}."
+                f"fixed must have different positions in 0..{p - 1}, got {self.fixed}."
             )
         if self.columns is not None:
-            self._set("columns", _checked_columns(self.columns, self.names))
+            self._set("columns", _check_columns(self.columns, self.names))
         if self.costs is not None:
-            self._set("costs", _checked_costs(self.costs, self.names))
+            self._set("costs", _check_costs(self.costs, self.names))
         if self.ranks is not None:
-            self._set("ranks", _checked_ranks(self.ranks, (len(self.filters), p)))
-        if self.expected_n_features is not None and not 0 < self.expected_n_features < np.inf:
-            raise ValueError(
-                f"expected_n_features must be above 0 and finite, but is {self.expected_n_features}."
-            )
+            self._set("ranks", _check_ranks(self.ranks, (len(self.filters), p)))
+        expected = self.expected_n_features
+        if expected is not None and not 0 < expected < np.inf:
+            raise ValueError(f"expected_n_features must be above 0 and finite, got {expected}.")
         if self.similar is not None and len(self.similar.others) != p:
             raise ValueError(
-                f"similar must have a row for each of the {p} features, "
-                f"but has {len(self.similar.others)}."
+                f"similar must have one row for each of the {p} features, "
+                f"got {len(self.similar.others)} rows."
             )
 
     def _set(self, name: str, value: Any) -> None:
@@ -94,33 +92,30 @@ class FeatureTable:
         return len(self.names)
 
     @cached_property
-    def place(self) -> dict[str, int]:
-        """Position of each feature by name."""
+    def position(self) -> dict[str, int]:
+        """Return the position of each feature by name."""
         return {name: j for j, name in enumerate(self.names)}
 
     @cached_property
     def free(self) -> Array:
-        """Positions of the features that may be switched."""
+        """Return the positions of the features that are not fixed."""
         return np.setdiff1d(np.arange(len(self)), np.asarray(self.fixed, dtype=int))
 
     @cached_property
     def free_ranks(self) -> Array | None:
-        """Filter ranks of the free features."""
+        """Return the filter ranks of the free features."""
         return None if self.ranks is None else self.ranks[:, self.free]
 
     @cached_property
     def free_costs(self) -> Array | None:
-        """Costs of the free features, or None if all cost the same."""
+        """Return the costs of the free features, or None if all cost 1."""
         return None if self.costs is None else self.costs[self.free]
 
     @property
     def initial_size(self) -> float:
-        """Expected number of free features at the start of a search."""
-        return (
-            float(np.sqrt(len(self.free)))
-            if self.expected_n_features is None
-            else self.expected_n_features
-        )
+        """Return the expected number of selected free features at the start of a search."""
+        size = self.expected_n_features
+        return float(np.sqrt(len(self.free))) if size is None else size
 
     def full_mask(self, mask: Array) -> Array:
         """Turn a mask over the free features into one over all features."""
@@ -130,7 +125,7 @@ class FeatureTable:
         return full
 
     def columns_of(self, full_mask: Array) -> Array:
-        """Columns of ``X`` that a mask over all features stands for, ascending."""
+        """Return the columns of ``X`` of a mask over all features, ascending."""
         chosen = np.flatnonzero(full_mask)
         if self.columns is None:
             return chosen
@@ -138,44 +133,44 @@ class FeatureTable:
 
     @property
     def column_sets(self) -> tuple[tuple[int, ...], ...]:
-        """Columns of ``X`` of each feature, spelled out."""
+        """Return the columns of ``X`` of each feature."""
         return self.columns or tuple((j,) for j in range(len(self)))
 
     def cost(self, full_mask: Array) -> float:
-        """Total cost of a mask over all features."""
+        """Return the total cost of a mask over all features."""
         if self.costs is None:
             return float(np.count_nonzero(full_mask))
         return float(self.costs[full_mask].sum())
 
     @property
     def total_cost(self) -> float:
-        """Cost of all features together."""
+        """Return the total cost of all features."""
         return self.cost(np.ones(len(self), dtype=bool))
 
     def names_of(self, full_mask: Array) -> list[str]:
-        """Names of the features in a mask over all features."""
+        """Return the names of the features in a mask over all features."""
         return [self.names[j] for j in np.flatnonzero(full_mask)]
 
     def mask_of(self, names: Iterable[str]) -> Array:
-        """The mask over the free features that holds the named ones (fixed ones may be named)."""
+        """Return the mask of the named features over the free ones; fixed ones are ignored."""
         full = np.zeros(len(self), dtype=bool)
         full[self.positions(names)] = True
         return full[self.free]
 
     def positions(self, names: Iterable[str]) -> list[int]:
-        """Positions of features by name, with a helpful error for an unknown one."""
+        """Return the positions of features by name, or raise if one is unknown."""
         if isinstance(names, str):
-            raise ValueError(f"Name features in a list, [{names!r}], not as the text {names!r}.")
+            raise ValueError(f"Features must be a list of names, got {names!r}. Pass [{names!r}].")
         found = []
         for name in names:
-            if name not in self.place:
+            if name not in self.position:
                 hint = did_you_mean(name, self.names)
                 raise ValueError(f"There is no feature {name!r} among {len(self)}.{hint}")
-            found.append(self.place[name])
+            found.append(self.position[name])
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as JSON values; the ranks as compressed half-ranks."""
+        """Return the table as JSON values, with compressed ranks."""
         return {
             "names": list(self.names),
             "columns": None if self.columns is None else [list(c) for c in self.columns],
@@ -189,7 +184,7 @@ class FeatureTable:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> FeatureTable:
-        """The inverse of :meth:`to_json`."""
+        """Return the table that :meth:`to_json` described."""
         filters = tuple(data["filters"])
         shape = (len(filters), len(data["names"]))
         return cls(
@@ -207,13 +202,13 @@ class FeatureTable:
 def group_columns(
     column_names: Sequence[str], groups: Mapping[str, Sequence[str]] | None
 ) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...] | None]:
-    """Names and columns of features when some columns belong together.
+    """Return names and columns of the features when some columns are one feature.
 
-    A group stands where its first column stood.
+    A group is at the position of its first column.
 
     Args:
         column_names: Names of the columns of ``X``.
-        groups: Name of a group to the names of its columns; other columns stand alone.
+        groups: Names of columns by name of their group; other columns are features of their own.
 
     Example:
         >>> group_columns(["age", "city=Rome", "city=Oslo"], {"city": ["city=Rome", "city=Oslo"]})
@@ -221,31 +216,33 @@ def group_columns(
     """
     if not groups:
         return tuple(column_names), None
-    place = {name: j for j, name in enumerate(column_names)}
+    position = {name: j for j, name in enumerate(column_names)}
     owner: dict[int, str] = {}
     for group, members in groups.items():
         if isinstance(members, str):
             raise ValueError(
-                f"Feature group {group!r} must list its columns, [{members!r}], "
-                f"but is the text {members!r}."
+                f"Feature group {group!r} must be a list of columns, got {members!r}. "
+                f"Pass [{members!r}]."
             )
         if len(members) == 0:
-            raise ValueError(f"Feature group {group!r} has no columns. Name them, or drop it.")
+            raise ValueError(
+                f"Feature group {group!r} has no columns. Name at least one, or remove it."
+            )
         for member in members:
-            if member not in place:
+            if member not in position:
                 hint = did_you_mean(member, column_names)
                 raise ValueError(f"Feature group {group!r} names no column {member!r}.{hint}")
-            if place[member] in owner:
+            if position[member] in owner:
                 raise ValueError(
                     f"Column {member!r} is in two feature groups: "
-                    f"{owner[place[member]]!r} and {group!r}. Leave it in one."
+                    f"{owner[position[member]]!r} and {group!r}. Leave it in one."
                 )
-            owner[place[member]] = group
+            owner[position[member]] = group
     for group in groups:
-        if group in place and owner.get(place[group]) != group:
+        if group in position and owner.get(position[group]) != group:
             raise ValueError(
                 f"Feature group {group!r} has the name of a column that is not in it. "
-                "Rename the group, or put the column into it."
+                "Rename the group, or add the column to it."
             )
     members_of: dict[str, list[int]] = {}
     for j, name in enumerate(column_names):
@@ -253,17 +250,16 @@ def group_columns(
     return tuple(members_of), tuple(map(tuple, members_of.values()))
 
 
-def _checked_columns(columns: Any, names: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+def _check_columns(columns: Any, names: Sequence[str]) -> tuple[tuple[int, ...], ...]:
     found = tuple(tuple(int(c) for c in members) for members in columns)
     if len(found) != len(names):
         raise ValueError(
-            f"columns must hold a list for each of the {len(names)} features, "
-            f"but has {len(found)}."
+            f"columns must have one list for each of the {len(names)} features, got {len(found)}."
         )
     seen: set[int] = set()
     for name, members in zip(names, found):
         if not members:
-            raise ValueError(f"Feature {name!r} has no columns. Give it one, or drop it.")
+            raise ValueError(f"Feature {name!r} has no columns. Name at least one, or remove it.")
         for column in members:
             if column < 0 or column in seen:
                 raise ValueError(
@@ -274,12 +270,12 @@ def _checked_columns(columns: Any, names: Sequence[str]) -> tuple[tuple[int, ...
     return found
 
 
-def _checked_costs(costs: Any, names: Sequence[str]) -> Array:
+def _check_costs(costs: Any, names: Sequence[str]) -> Array:
     found = np.asarray(costs, dtype=float)
     if found.shape != (len(names),):
         raise ValueError(
-            f"costs must hold one number for each of the {len(names)} features, "
-            f"but has shape {found.shape}. Give costs by name to leave some at 1."
+            f"costs must have one number for each of the {len(names)} features, "
+            f"got shape {found.shape}. Pass costs by name to leave some at 1."
         )
     bad = np.flatnonzero(~(np.isfinite(found) & (found >= 0)))
     if len(bad):
@@ -290,29 +286,28 @@ def _checked_costs(costs: Any, names: Sequence[str]) -> Array:
     return found
 
 
-def _checked_ranks(ranks: Any, shape: tuple[int, int]) -> Array:
+def _check_ranks(ranks: Any, shape: tuple[int, int]) -> Array:
     found = np.asarray(ranks, dtype=float)
     if found.shape != shape:
         raise ValueError(
-            f"ranks must have shape (filters, features) = {shape}, but has {found.shape}."
+            f"ranks must have shape (filters, features) = {shape}, got {found.shape}."
         )
     if found.size and not (found.min() >= 0 and found.max() <= 1):
         raise ValueError(
-            f"ranks must lie in [0, 1], but go from {found.min()} to {found.max()}. "
-            "Turn scores into ranks by optuna_mofs.filters.rank_scores."
+            f"ranks must be in [0, 1], got {found.min()} to {found.max()}. "
+            "Convert scores to ranks by optuna_mofs.filters.rank_scores."
         )
     return found
 
 
-# Ranks are equidistant with averaged ties, that is multiples of half a step: integers pack well.
+# Ranks are equidistant with averaged ties: multiples of half a step, which pack well as integers.
 def _pack_ranks(ranks: Array) -> str:
     halves = np.rint(ranks * 2 * max(1, ranks.shape[1] - 1)).astype("<u4")
-    return base64.b64encode(zlib.compress(halves.tobytes(), 6)).decode("ascii")
+    return pack_array(halves)
 
 
 def _unpack_ranks(text: str, shape: tuple[int, int]) -> Array:
-    halves = np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype="<u4")
-    return halves.reshape(shape) / (2 * max(1, shape[1] - 1))
+    return unpack_array(text, "<u4").reshape(shape) / (2 * max(1, shape[1] - 1))
 
 
 def feature_layout(
@@ -323,14 +318,14 @@ def feature_layout(
     costs: Sequence[float] | Mapping[str, float] | None = None,
     all_fixed: bool = False,
 ) -> FeatureTable:
-    """The features of a data set, before any filter has looked at them.
+    """Return the features of a data set, without filter ranks.
 
     Args:
         column_names: Names of the columns of X.
-        groups: Columns that are one feature.
-        fixed: Names of features that are always in.
+        groups: Names of columns that are one feature, by name of the feature.
+        fixed: Names of features that are always selected.
         costs: Cost of each feature, or costs by name.
-        all_fixed: Whether every feature is always in (no feature selection).
+        all_fixed: Whether every feature is always selected (no feature selection).
 
     Example:
         >>> feature_layout(["age", "pay"], costs={"pay": 5}).costs.tolist()
@@ -342,7 +337,7 @@ def feature_layout(
         inside = [name for name in fixed if name in members and name not in names]
         if inside:
             raise ValueError(
-                f"{inside[0]!r} is in the group {group!r}, which is chosen as one. "
+                f"{inside[0]!r} is in the group {group!r}, which is selected as a whole. "
                 f"Fix the group: fixed_features=[{group!r}]."
             )
     positions = range(len(names)) if all_fixed else sorted(set(table.positions(fixed)))

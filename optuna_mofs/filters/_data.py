@@ -299,4 +299,4 @@ def _check_finite(values: NDArray[np.float64]) -> None:
     with np.errstate(invalid="ignore", over="ignore"):
         suspicious = not np.isfinite(values.sum())
     if suspicious and np.isinf(values).any():
-        raise ValueError("X has infinite values. Replace them by NaN or by large numbers.")
+        raise ValueError("X holds infinity. Replace it by NaN or by a large number.")

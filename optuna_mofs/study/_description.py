@@ -1,6 +1,6 @@
 """What an objective writes into a study, so that samplers, fronts and plots can read it.
 
-Objectives and samplers never import each other: they meet here.
+Objectives and samplers never import each other: this is their only interface.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from optuna_mofs.features._representation import Representation, get_representat
 from optuna_mofs.features._table import FeatureTable
 
 _KEY = "description"
-_READ: WeakKeyDictionary[Study, StudyDescription] = WeakKeyDictionary()
+_CACHE: WeakKeyDictionary[Study, StudyDescription] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class StudyDescription:
         representation: How a feature set is suggested; None without features.
         space: Distributions of the hyperparameters known in advance (a conditional space given as
             a function is not).
-        measures: One a value, in order; empty if unknown (a user's own objective function).
-        active_if: For parameters of ``space`` that are not in every trial: the parameter that
-            decides, and the choices of it with which they are there.
-        conditions: What else must be the same for values to be comparable (rows, folds, scoring,
-            …), each as a short text.
+        measures: One per value, in order; empty if unknown (a user's own objective function).
+        active_if: For parameters of ``space`` that are not in every trial: the parameter they
+            depend on, and the choices of it for which they are active.
+        conditions: What else must be equal for values to be comparable (rows, folds, scoring, …),
+            each as a short string.
     """
 
     features: FeatureTable | None = None
@@ -56,22 +56,22 @@ class StudyDescription:
 
     @property
     def mask_parameters(self) -> tuple[str, ...]:
-        """Names of the suggestions that together form the mask."""
+        """Names of the parameters that together form the mask."""
         return () if self.representation is None else self.representation.mask_parameters
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
-        """All suggestions known in advance, features first."""
+        """Distributions of all parameters that are known in advance, features first."""
         features = {} if self.representation is None else self.representation.distributions
         return {**features, **(self.space or {})}
 
     def is_active(self, name: str, params: Mapping[str, Any]) -> bool:
-        """Whether a trial with these parameters has the one that is named."""
-        decides, choices = self.active_if.get(name, (None, ()))
-        return decides is None or params.get(decides) in choices
+        """Return whether a parameter is active in a trial with these parameters."""
+        parent, choices = self.active_if.get(name, (None, ()))
+        return parent is None or params.get(parent) in choices
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as JSON values."""
+        """Return everything as JSON values."""
         return {
             "features": None if self.features is None else self.features.to_json(),
             "representation": (
@@ -79,13 +79,13 @@ class StudyDescription:
             ),
             "space": {k: distribution_to_json(d) for k, d in (self.space or {}).items()},
             "measures": [[m.name, m.direction, m.worst] for m in self.measures],
-            "active_if": {k: [on, list(choices)] for k, (on, choices) in self.active_if.items()},
+            "active_if": {k: [parent, list(c)] for k, (parent, c) in self.active_if.items()},
             "conditions": dict(self.conditions),
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> StudyDescription:
-        """The inverse of :meth:`to_json`."""
+        """Return the description of JSON values: the inverse of :meth:`to_json`."""
         table = None if data["features"] is None else FeatureTable.from_json(data["features"])
         bound = None
         if data["representation"] is not None and table is not None:
@@ -95,25 +95,32 @@ class StudyDescription:
             representation=bound,
             space={k: json_to_distribution(d) for k, d in data["space"].items()},
             measures=tuple(MeasureDescription(*m) for m in data["measures"]),
-            active_if={k: (on, choices) for k, (on, choices) in data.get("active_if", {}).items()},
-            conditions=data.get("conditions", {}),
+            active_if={k: (parent, c) for k, (parent, c) in data["active_if"].items()},
+            conditions=data["conditions"],
         )
 
     @classmethod
     def read(cls, study: Study) -> StudyDescription | None:
-        """The description in a study, or None. Read once for each study object."""
-        if study not in _READ:
+        """Return the description in a study, or None. It is read once per study object."""
+        if study not in _CACHE:
             data = read_study_attr(study, _KEY)
             if data is None:
                 return None
-            _READ[study] = cls.from_json(data)
-        return _READ[study]
+            _CACHE[study] = cls.from_json(data)
+        return _CACHE[study]
+
+    @classmethod
+    def require(cls, study: Study) -> StudyDescription:
+        """Return the description in a study that has one."""
+        found = cls.read(study)
+        assert found is not None
+        return found
 
     def write(self, study: Study) -> None:
-        """Put the description into a study that has none, or check that it fits the one there.
+        """Write the description into a study that has none, or compare it with the one there.
 
         Raises:
-            ValueError: If the study was made with other features, parameters or measures.
+            ValueError: If the study was created with other features, parameters or measures.
         """
         found = StudyDescription.read(study)
         if found is None:
@@ -122,19 +129,18 @@ class StudyDescription:
         differences = found.differences(self)
         if differences:
             raise ValueError(
-                f"Study {study.study_name!r} does not fit this objective: "
-                + "; ".join(differences)
-                + ". Reopen it with the data and space it was made with, or use a new study_name."
+                f"Study {study.study_name!r} does not match this objective: "
+                f"{'; '.join(differences)}. Reopen it with the data and space it was created "
+                "with, or use a new study_name."
             )
 
     def differences(self, new: StudyDescription) -> list[str]:
-        """What ``new`` says differently, in words; empty if both describe the same search."""
+        """Return in words what differs in ``new``; empty if both describe the same search."""
         found = self.feature_differences(new)
         found += _space_differences(self.space or {}, new.space or {})
-        mine = [(m.name, m.direction) for m in self.measures]
-        theirs = [(m.name, m.direction) for m in new.measures]
+        mine, theirs = _format_measures(self.measures), _format_measures(new.measures)
         if mine != theirs:
-            found.append(f"measures {_spoken(mine)} in the study, {_spoken(theirs)} now")
+            found.append(f"measures {mine} in the study, {theirs} now")
         found += [
             f"{name}: {self.conditions[name]} in the study, {now} now"
             for name, now in new.conditions.items()
@@ -143,14 +149,14 @@ class StudyDescription:
         return found
 
     def feature_differences(self, new: StudyDescription) -> list[str]:
-        """What ``new`` says differently of the features and of how a set is suggested."""
+        """Return in words what differs in the features and in how a set is suggested."""
         found = _table_differences(self.features, new.features)
         mine = None if self.representation is None else self.representation.to_json()
         theirs = None if new.representation is None else new.representation.to_json()
         if mine != theirs:
             found.append(f"feature representation {mine} in the study, {theirs} now")
         elif self.representation is not None and self.representation.ranks is not None:
-            # Masks are only guided by filters; these representations are made of them.
+            # Filters only guide masks, but they define the sets of these representations.
             old_filters = () if self.features is None else self.features.filters
             new_filters = () if new.features is None else new.features.filters
             if old_filters != new_filters:
@@ -162,15 +168,15 @@ def _table_differences(old: FeatureTable | None, new: FeatureTable | None) -> li
     if old is None or new is None:
         return [] if old is new else ["features are selected in only one of the two"]
     if old.names != new.names:
-        gone = [name for name in old.names if name not in new.place]
-        come = [name for name in new.names if name not in old.place]
+        gone = [name for name in old.names if name not in new.position]
+        come = [name for name in new.names if name not in old.position]
         if not gone and not come:
             first = next(a for a, b in zip(old.names, new.names) if a != b)
-            return [f"features are in another order, from {first!r} on"]
+            return [f"features are in a different order, from {first!r} on"]
         return [
             f"{len(old)} features in the study, {len(new)} now"
-            + (f", no longer there: {_some(gone)}" if gone else "")
-            + (f", new: {_some(come)}" if come else "")
+            + (f", missing now: {_format_names(gone)}" if gone else "")
+            + (f", new: {_format_names(come)}" if come else "")
         ]
     found = []
     if old.columns != new.columns and old.column_sets != new.column_sets:
@@ -198,10 +204,10 @@ def _space_differences(
 ) -> list[str]:
     found = []
     if set(old) - set(new):
-        found.append(f"parameters no longer there: {_some(sorted(set(old) - set(new)))}")
+        found.append(f"parameters missing now: {_format_names(sorted(set(old) - set(new)))}")
     if set(new) - set(old):
-        found.append(f"new parameters: {_some(sorted(set(new) - set(old)))}")
-    # As JSON, which a study keeps: there a tuple among the choices is a list.
+        found.append(f"new parameters: {_format_names(sorted(set(new) - set(old)))}")
+    # Compared as JSON, in which a tuple among the choices becomes a list.
     found += [
         f"parameter {name!r} is {old[name]} in the study, {new[name]} now"
         for name in sorted(set(old) & set(new))
@@ -210,10 +216,10 @@ def _space_differences(
     return found
 
 
-def _spoken(measures: list[tuple[str, str]]) -> str:
-    return ", ".join(f"{direction} {name!r}" for name, direction in measures) or "unknown"
+def _format_measures(measures: Sequence[MeasureDescription]) -> str:
+    return ", ".join(f"{m.direction} {m.name!r}" for m in measures) or "unknown"
 
 
-def _some(names: list[str], limit: int = 5) -> str:
-    shown = ", ".join(repr(n) for n in names[:limit])
-    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+def _format_names(names: list[str], max_names: int = 5) -> str:
+    shown = ", ".join(repr(n) for n in names[:max_names])
+    return shown if len(names) <= max_names else f"{shown} and {len(names) - max_names} more"

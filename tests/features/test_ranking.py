@@ -10,7 +10,6 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from optuna_mofs import feature_table
 from optuna_mofs.data._dataset import Dataset
 from optuna_mofs.features import FeatureTable, mean_tree_size
-from optuna_mofs.features import _ranking as prior
 from optuna_mofs.features import _ranking as ranking
 from optuna_mofs.features._ranking import BinnedTrees, Ranking
 from optuna_mofs.features._table import feature_layout
@@ -61,7 +60,7 @@ def test_ranks_of_rows_see_only_those_rows_and_are_kept(fits):
     assert fits == []
 
 
-def test_similarity_of_rows_is_of_those_rows_and_only_if_asked_for():
+def test_similarity_is_computed_on_the_given_rows_and_only_on_request():
     rows = np.arange(0, 60, 2)
     found = make(similar=True)
     for seen, expected in ((found.of_rows(rows), X[rows]), (found.table, X)):
@@ -72,7 +71,7 @@ def test_similarity_of_rows_is_of_those_rows_and_only_if_asked_for():
 
 
 def test_ranks_of_ever_new_rows_do_not_fill_the_memory(monkeypatch):
-    monkeypatch.setattr(ranking, "_KEPT", 3)
+    monkeypatch.setattr(ranking, "_MAX_CACHED", 3)
     found = make()
     for k in range(6):
         found.of_rows(np.arange(k, 60))
@@ -97,12 +96,8 @@ def test_ranks_and_prior_are_those_of_the_data():
     assert table.names == tuple(f"x{j}" for j in range(6))
     expected = mean_tree_size(TABLES_X, TABLES_Y, classification=True, random_state=3)
     assert table.expected_n_features == expected
-    assert (
-        feature_table(
-            TABLES_X, TABLES_Y, filters=["anova_f"], expected_n_features=2.5
-        ).expected_n_features
-        == 2.5
-    )
+    given = feature_table(TABLES_X, TABLES_Y, filters=["anova_f"], expected_n_features=2.5)
+    assert given.expected_n_features == 2.5
 
 
 def test_default_filters_are_the_papers_five():
@@ -167,7 +162,7 @@ def test_layout_without_data():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"task": "ranking"}, "not 'ranking'"),
+        ({"task": "ranking"}, "got 'ranking'"),
         ({"filters": ["anova"]}, "anova_f"),
         ({"fixed_features": ["x9"]}, "no feature 'x9'"),
         ({"fixed_features": "x1"}, r"\['x1'\]"),
@@ -188,7 +183,7 @@ def test_bad_options_are_refused(options, message):
         feature_table(TABLES_X, TABLES_Y, **options)
 
 
-def test_a_series_says_costs_by_name():
+def test_a_series_has_costs_by_name():
     costs = pd.Series({"x3": 3.0, "x1": 1.5})
     assert feature_layout(["x1", "x2", "x3"], costs=costs).costs.tolist() == [1.5, 1.0, 3.0]
     by_place = pd.Series([4.0, 5.0])
@@ -227,7 +222,7 @@ def test_finds_as_many_features_as_exact_trees(load, classification):
 
 
 @pytest.mark.parametrize("classification", [True, False])
-def test_on_data_that_bins_do_not_change_it_is_the_same_tree(classification):
+def test_trees_are_exact_where_bins_do_not_change_the_data(classification):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 8, (300, 6)).astype(float)
     signal = X[:, 0] * (X[:, 1] > 3) + 0.3 * X[:, 2] + rng.normal(size=300)
@@ -267,7 +262,7 @@ def test_grouped_columns_count_once():
     assert together == pytest.approx(1, abs=0.5)
 
 
-def test_any_container_with_holes_and_categories():
+def test_any_container_with_missing_values_and_categories():
     X, y = load_wine(return_X_y=True)
     expected = mean_tree_size(X, y, classification=True)
     assert mean_tree_size(sparse.csr_array(X), y, classification=True) == expected
@@ -298,13 +293,13 @@ def test_small_data_gets_100_subsets_and_large_data_fewer(monkeypatch):
     assert 5 <= len(counted) < 100
     assert counted[0] == 2340
     counted.clear()
-    rows = prior._MAX_ROWS + 1000
+    rows = ranking._MAX_ROWS + 1000
     mean_tree_size(np.zeros((rows, 2)), np.arange(rows) % 2, classification=True, subsets=3)
-    assert counted == [int(0.9 * prior._MAX_ROWS)] * 3
+    assert counted == [int(0.9 * ranking._MAX_ROWS)] * 3
 
 
 def test_a_rare_class_is_never_left_out():
-    rows = 20 * prior._MAX_ROWS
+    rows = 20 * ranking._MAX_ROWS
     y = np.zeros(rows, dtype=int)
     y[:2] = 1
     X = np.column_stack([y, np.arange(rows) % 7])

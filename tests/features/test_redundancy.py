@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
-from optuna_mofs.features import _redundancy as likeness
+from optuna_mofs.features import _redundancy as redundancy
 from optuna_mofs.features._redundancy import (
     Similarity,
     best_first,
@@ -33,7 +33,7 @@ def all_shares(others: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("block", [7, 20, 10_000])
 def test_squared_correlation(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(likeness, "_BLOCK_ENTRIES", block)
+    monkeypatch.setattr(redundancy, "_BLOCK_ENTRIES", block)
     others, shares = nearest_features(FilterData(X, Y))
     expected = np.corrcoef(X.T) ** 2
     np.fill_diagonal(expected, 0)
@@ -43,7 +43,7 @@ def test_squared_correlation(block: int, monkeypatch: pytest.MonkeyPatch) -> Non
     assert (np.diff(shares, axis=1) <= 0).all()
 
 
-def test_groups_are_as_alike_as_their_most_alike_columns() -> None:
+def test_similarity_of_groups_is_that_of_their_most_similar_columns() -> None:
     groups = [[0, 3], [1], [2, 4, 5], [6]]
     others, shares = nearest_features(FilterData(X, Y), groups)
     square = np.corrcoef(X.T) ** 2
@@ -56,8 +56,8 @@ def test_groups_are_as_alike_as_their_most_alike_columns() -> None:
 
 
 def test_few_neighbors_of_many_features(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(likeness, "_PAIRS", 14)
-    monkeypatch.setattr(likeness, "_FEWEST", 2)
+    monkeypatch.setattr(redundancy, "_MAX_PAIRS", 14)
+    monkeypatch.setattr(redundancy, "_MIN_NEIGHBORS", 2)
     others, shares = nearest_features(FilterData(X, Y))
     expected = np.corrcoef(X.T) ** 2
     np.fill_diagonal(expected, 0)
@@ -65,8 +65,8 @@ def test_few_neighbors_of_many_features(monkeypatch: pytest.MonkeyPatch) -> None
     assert np.allclose(shares[:, 0], expected.max(axis=1), atol=1e-5)
 
 
-def test_what_users_hold() -> None:
-    """Words, gaps, a constant, a sparse matrix, a single column."""
+def test_containers_and_column_types() -> None:
+    """Strings, missing values, a constant, a sparse matrix, a single column."""
     frame = pd.DataFrame({"a": X[:, 0], "b": np.where(X[:, 0] > 0, "yes", "no"), "c": 0.1})
     frame.loc[:5, "a"] = np.nan
     others, shares = nearest_features(FilterData(frame, Y))
@@ -78,7 +78,7 @@ def test_what_users_hold() -> None:
     assert nearest_features(FilterData(X[:, :1], Y))[0].shape == (1, 0)
 
 
-def middle_share(data: np.ndarray, groups: list[list[int]]) -> float:
+def median_share(data: np.ndarray, groups: list[list[int]]) -> float:
     square = np.corrcoef(data.T) ** 2
     best = []
     for one in groups:
@@ -89,13 +89,13 @@ def middle_share(data: np.ndarray, groups: list[list[int]]) -> float:
 
 @pytest.mark.parametrize("groups", [None, [[0, 3], [1], [2, 4], [6]]])
 @pytest.mark.parametrize("form", [np.asarray, pd.DataFrame, sparse.csr_array])
-def test_typical_share_is_that_of_the_middle_feature(groups, form) -> None:
+def test_median_redundancy_by_definition(groups, form) -> None:
     found = median_redundancy(FilterData(form(X), Y), groups)
     # Column 5 belongs to no feature.
-    assert found == pytest.approx(middle_share(X, groups or [[j] for j in range(7)]), abs=1e-5)
+    assert found == pytest.approx(median_share(X, groups or [[j] for j in range(7)]), abs=1e-5)
 
 
-def test_typical_share_of_many_features_looks_at_a_spread_of_them() -> None:
+def test_median_redundancy_of_many_features_uses_evenly_spaced_ones() -> None:
     pairs = np.repeat(RANDOM.normal(size=(40, 350)), 2, axis=1)
     target = np.arange(40) % 2
     assert median_redundancy(FilterData(pairs, target)) == 1.0
@@ -103,7 +103,7 @@ def test_typical_share_of_many_features_looks_at_a_spread_of_them() -> None:
 
 
 @pytest.mark.parametrize("data", [X[:, :1], np.ones((80, 3))])
-def test_typical_share_of_what_has_no_other(data: np.ndarray) -> None:
+def test_median_redundancy_without_other_features_is_zero(data: np.ndarray) -> None:
     assert median_redundancy(FilterData(data, Y)) == 0.0
 
 
@@ -133,17 +133,17 @@ def test_json_there_and_back(similar: Similarity) -> None:
 
 
 @given(similarities(), st.data())
-def test_chosen_step_by_step(similar: Similarity, data: st.DataObject) -> None:
-    """Against the definition: at each step the feature of most worth, ties by position."""
+def test_selection_step_by_step(similar: Similarity, data: st.DataObject) -> None:
+    """At each step the feature with the highest penalized score is selected, ties by position."""
     p = len(similar.others)
     score = np.array(data.draw(st.lists(st.floats(0, 1), min_size=p, max_size=p))).round(12)
     count, penalty = data.draw(st.integers(0, p)), data.draw(st.floats(0, 1))
     share = np.zeros(p)
     expected: list[int] = []
     for _ in range(count):
-        worth = np.array([round(s * (1 - penalty * r), 12) for s, r in zip(score, share)])
-        worth[expected] = -1
-        expected.append(int(worth.argmax()))
+        value = np.array([round(s * (1 - penalty * r), 12) for s, r in zip(score, share)])
+        value[expected] = -1
+        expected.append(int(value.argmax()))
         np.maximum.at(share, similar.others[expected[-1]], similar.shares[expected[-1]])
     assert select_non_redundant(score, count, penalty=penalty, similar=similar) == expected
 
@@ -161,11 +161,11 @@ def test_a_copy_of_a_fixed_feature_comes_last() -> None:
 @pytest.mark.parametrize(
     ("others", "shares", "message"),
     [
-        (np.zeros((3, 1), int), np.zeros((2, 1)), "one shape"),
+        (np.zeros((3, 1), int), np.zeros((2, 1)), "the same shape"),
         (np.full((3, 1), 3), np.zeros((3, 1)), r"positions in 0\.\.2"),
-        (np.zeros((3, 1), int), np.full((3, 1), 1.5), r"in \[0, 1\], but go from 1\.5"),
+        (np.zeros((3, 1), int), np.full((3, 1), 1.5), r"in \[0, 1\], got 1\.5"),
     ],
 )
-def test_nonsense_is_refused(others: np.ndarray, shares: np.ndarray, message: str) -> None:
+def test_bad_arrays_raise(others: np.ndarray, shares: np.ndarray, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Similarity(others, shares)

@@ -58,7 +58,7 @@ def test_count_is_the_ceiling(p, fraction, count):
     assert chosen.choose({"fraction": fraction, "filter": "a"}).sum() == count
 
 
-def test_count_does_not_hang_on_the_last_bit():
+def test_count_does_not_depend_on_the_last_bit():
     # 25 · (7 / 25) is 7.000000000000001 in floats, and still seven features.
     assert 25 * (7 / 25) > 7
     for p, count in [(25, 7), (29, 15), (41, 7)]:
@@ -95,7 +95,7 @@ def test_copies_of_chosen_features_come_later_by_the_penalty():
         mask = bound.choose(ensemble_params(0.5, 0.5, 0.5, penalty))
         return "".join(features.names[j] for j in features.free[mask])
 
-    # The cubes are 0, 0.13, 0.51 and 1, so that b is worth 0.8, 0.7, 0.39 and 0.
+    # The cubes are 0, 0.13, 0.51 and 1, so that the score of b is 0.8, 0.7, 0.39 and 0.
     assert chosen(0.0) == "abc"
     assert chosen(0.5) == "abc"
     assert chosen(0.8) == "abc"
@@ -136,7 +136,7 @@ def test_ranks_of_a_fold_overrule_those_of_the_table():
     other = features.ranks[:, ::-1].copy()
     chosen = SingleFilterFeatures().bind(features)
     params = {"fraction": 0.5, "filter": "b"}
-    mask = chosen.choose(params, seen=replace(features, ranks=other))
+    mask = chosen.choose(params, table=replace(features, ranks=other))
     np.testing.assert_array_equal(mask, chosen.choose(params)[::-1])
 
 
@@ -151,15 +151,15 @@ def test_ranks_of_a_fold_overrule_those_of_the_table():
 )
 def test_a_penalty_where_features_are_alike(asked, share, penalized):
     features = FilterEnsembleFeatures(redundancy_penalty=asked)
-    resolve = features.resolve(lambda: share)
-    assert ("redundancy_penalty" in resolve.bind(table(9)).distributions) == penalized
-    assert resolve.needs_similar == penalized
-    assert resolve.to_json()["redundancy_penalty"] is penalized
+    resolved = features.resolve(lambda: share)
+    assert ("redundancy_penalty" in resolved.bind(table(9)).distributions) == penalized
+    assert resolved.needs_similar == penalized
+    assert resolved.to_json()["redundancy_penalty"] is penalized
     # The user's own object stays as it was.
     assert features.redundancy_penalty == asked
 
 
-def test_nobody_is_asked_where_nothing_depends_on_it():
+def test_median_redundancy_is_computed_only_if_needed():
     def never():
         raise AssertionError
 
@@ -168,7 +168,7 @@ def test_nobody_is_asked_where_nothing_depends_on_it():
         assert type(features.resolve(never)) is type(features)
 
 
-def test_suggestions_of_each_representation():
+def test_parameters_of_each_representation():
     features = table(40)
     papers = {
         "fraction": FloatDistribution(0.0, 1.0),
@@ -204,19 +204,19 @@ def test_binding_leaves_the_users_object_alone_and_json_brings_it_back(make):
     assert again.ranks == original.ranks
 
 
-def test_filter_attributes_remember_the_mask():
+def test_filter_attributes_hold_the_mask():
     bound = FilterEnsembleFeatures().bind(table(40))
     params = ensemble_params(0.2, 0.5, 0.1)
     mask = bound.choose(params)
     np.testing.assert_array_equal(unpack_attribute(bound.attribute(params, mask), 40), mask)
 
 
-def test_masks_ignore_ranks_and_need_all_suggestions():
+def test_masks_ignore_ranks_and_need_all_parameters():
     bound = MaskFeatures().bind(table(3))
     params = {"x0": True, "x1": False, "x2": True}
-    seen = replace(table(3), ranks=np.zeros((2, 3)))
-    assert bound.choose(params, seen=seen).tolist() == [True, False, True]
-    with pytest.raises(ValueError, match="lacks suggestions of its mask"):
+    other = replace(table(3), ranks=np.zeros((2, 3)))
+    assert bound.choose(params, table=other).tolist() == [True, False, True]
+    with pytest.raises(ValueError, match="lacks parameters of its mask"):
         bound.choose({"x0": True})
 
 
@@ -224,12 +224,12 @@ def test_masks_ignore_ranks_and_need_all_suggestions():
     ("make", "message"),
     [
         (lambda: get_representation("filters"), "must be one of .*'filter_ensemble'.*'filters'"),
-        (lambda: get_representation(5), "but is 5"),
+        (lambda: get_representation(5), "got 5"),
         (lambda: get_representation(MaskFeatures), "MaskFeatures"),
         (lambda: get_representation({"form": "bits"}), "must be one of"),
         (lambda: MaskFeatures(form="words"), "'words'"),
-        (lambda: FilterEnsembleFeatures(ranks="none"), "'fold' or 'all', but is 'none'"),
-        (lambda: FilterEnsembleFeatures(redundancy_penalty="yes"), "or 'auto', but is 'yes'"),
+        (lambda: FilterEnsembleFeatures(ranks="none"), "'fold', 'all', got 'none'"),
+        (lambda: FilterEnsembleFeatures(redundancy_penalty="yes"), "or 'auto', got 'yes'"),
         (lambda: FilterEnsembleFeatures().bind(FeatureTable(("a",))), "there are none"),
         (
             lambda: (
@@ -241,7 +241,7 @@ def test_masks_ignore_ranks_and_need_all_suggestions():
         ),
     ],
 )
-def test_bad_representations_are_refused(make, message):
+def test_bad_representations_raise(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -263,7 +263,7 @@ def test_raw_weights_at_the_corners():
     assert weights_from_raw(np.ones(2)).tolist() == [0.5, 0.5]
 
 
-def test_uniform_suggestions_are_uniform_on_the_simplex():
+def test_uniform_parameters_are_uniform_on_the_simplex():
     rng = np.random.default_rng(0)
     first = [weights_from_raw(rng.random(3))[0] for _ in range(4000)]
     assert stats.kstest(first, lambda w: 1 - (1 - w) ** 2).pvalue > 0.001

@@ -86,13 +86,13 @@ def test_ten_thousand_ranks_are_stored_small_and_exactly():
         ({"columns": ((0,), (), (1,))}, "'b' has no columns"),
         ({"columns": ((0,), (1,), (0,))}, "'c' has column 0"),
         ({"columns": ((0,), (1,), (-1,))}, "negative"),
-        ({"costs": [1, 2]}, r"3 features, but has shape \(2,\)"),
+        ({"costs": [1, 2]}, r"3 features, got shape \(2,\)"),
         ({"costs": [1, -2, 3]}, "'b' costs -2"),
         ({"costs": [1, 2, np.nan]}, "'c' costs nan"),
         ({"costs": [np.inf, -2, 3]}, "'a' costs inf"),
         ({"fixed": (3,)}, r"0\.\.2"),
         ({"fixed": (1, 1)}, "different positions"),
-        ({"filters": ("auc",), "ranks": np.zeros((2, 3))}, r"\(1, 3\), but has \(2, 3\)"),
+        ({"filters": ("auc",), "ranks": np.zeros((2, 3))}, r"\(1, 3\), got \(2, 3\)"),
         ({"filters": ("auc",), "ranks": [[0, 0.5, 1.5]]}, "rank_scores"),
         ({"filters": ("auc",), "ranks": [[0, np.nan, 1]]}, r"\[0, 1\]"),
         ({"expected_n_features": 0}, "above 0"),
@@ -100,7 +100,7 @@ def test_ten_thousand_ranks_are_stored_small_and_exactly():
         ({"expected_n_features": np.inf}, "finite"),
     ],
 )
-def test_bad_tables_are_refused(options, message):
+def test_bad_tables_raise(options, message):
     with pytest.raises(ValueError, match=message):
         FeatureTable(**{"names": ("a", "b", "c"), **options})
 
@@ -113,12 +113,12 @@ def test_an_unknown_feature_is_named_with_the_nearest():
         table.mask_of("age")
 
 
-def test_the_start_size_is_the_root_of_p_unless_given():
+def test_the_initial_size_is_the_square_root_of_p_by_default():
     assert FeatureTable(tuple(f"x{j}" for j in range(100))).initial_size == 10
     assert FeatureTable(("a",), expected_n_features=3.5).initial_size == 3.5
 
 
-def test_groups_stand_where_their_first_column_stood():
+def test_groups_are_at_the_position_of_their_first_column():
     names, columns = group_columns(
         ["a", "g=1", "b", "g=2", "h"], {"g": ["g=2", "g=1"], "h": ["h"]}
     )

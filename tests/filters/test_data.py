@@ -210,9 +210,9 @@ def test_sparse_stays_sparse():
     ("X", "message"),
     [
         (np.arange(3), "two dimensions"),
-        (np.array([[1.0, np.inf]]), "infinite"),
+        (np.array([[1.0, np.inf]]), "infinity"),
         (np.array([[1j]]), "complex"),
-        (sparse.csr_array([[np.inf, 0.0]]), "infinite"),
+        (sparse.csr_array([[np.inf, 0.0]]), "infinity"),
     ],
 )
 def test_bad_features_are_refused(X, message):

@@ -12,10 +12,10 @@ from optuna_mofs.features._table import FeatureTable
 
 
 def geometric_size(rng: np.random.Generator, mean: float, p: int) -> int:
-    """Number of features, geometric with the given mean, truncated to 0..p (section 4.3.1).
+    """Return a number of features from a geometric distribution truncated to 0..p.
 
-    The mean is that of the whole distribution; what lies beyond p is cut off, so that the mean of
-    the draws is lower when ``mean`` is not small against p.
+    Section 4.3.1 of Binder et al. (2020). ``mean`` is that of the distribution before truncation;
+    the mean of the draws is lower unless ``mean`` is small compared to p.
 
     Example:
         >>> geometric_size(np.random.default_rng(0), mean=5.0, p=60)
@@ -31,42 +31,42 @@ def geometric_size(rng: np.random.Generator, mean: float, p: int) -> int:
 
 
 def simplex_weights(rng: np.random.Generator, count: int) -> Array:
-    """Filter weights, uniform on the simplex."""
+    """Return filter weights drawn uniformly from the simplex."""
     raw = rng.exponential(size=count)
     weights: Array = raw / raw.sum()
     return weights
 
 
 def ensemble_probability(score: Array, size: float, p: int) -> Array:
-    """Probability of each bit given its ensemble score (eq. 2).
+    """Return the probability of each bit given its ensemble score (eq. 2).
 
-    The expected number of bits is near ``size`` where filters disagree and scores are near 1/2; a
+    The expected number of bits is near ``size`` where filters disagree and scores are near 1/2. A
     score of 1/2 for all gives the Hamming-weight preserving ``(size + 1) / (p + 2)`` of section
-    4.3.3. Scores spread over all of [0, 1] pull it towards p / 2: a single filter of 500 features
-    expects 10 bits for a size of 1 and 52 for 20.
+    4.3.3. Scores spread over [0, 1] move it towards p / 2: with a single filter of 500 features
+    10 bits are expected for a size of 1, and 52 for 20.
     """
     probability: Array = score * (size + 1) / (score * size + (1 - score) * (p - size) + 1)
     return probability
 
 
 def cost_adjusted(probability: Array, costs: Array | None) -> Array:
-    """Divide the odds of each bit by its relative cost, so that dear features must earn it."""
+    """Return probabilities with the odds of each bit divided by its relative cost."""
     if costs is None or np.ptp(costs) == 0:
         return probability
     relative = np.maximum(costs, 1e-3 * costs.mean()) / costs.mean()
-    tilted: Array = probability / (probability + (1 - probability) * relative)
-    return tilted
+    adjusted: Array = probability / (probability + (1 - probability) * relative)
+    return adjusted
 
 
 def subset_of_size(rng: np.random.Generator, size: int, p: int) -> Array:
-    """A mask drawn uniformly among those with ``size`` bits."""
+    """Return a mask drawn uniformly from those with ``size`` bits."""
     mask = np.zeros(p, dtype=bool)
     mask[rng.choice(p, size=size, replace=False)] = True
     return mask
 
 
 def ensemble_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
-    """Filter-ensemble initialization (section 4.3.2): a size, then bits by eq. 2."""
+    """Return a mask by filter-ensemble initialization (section 4.3.2): a size, then eq. 2."""
     p = len(table.free)
     size = geometric_size(rng, table.initial_size, p)
     assert table.free_ranks is not None
@@ -76,7 +76,7 @@ def ensemble_mask(rng: np.random.Generator, table: FeatureTable, weights: Array)
 
 
 def mask_from_seed(table: FeatureTable, seed: int) -> Array:
-    """The mask that a bare integer stands for, when no sampler said otherwise.
+    """Return the mask of an integer parameter that no sampler of this package has set.
 
     Example:
         >>> table = FeatureTable(names=tuple("abcdef"))
@@ -95,44 +95,45 @@ MaskSampler = Callable[[np.random.Generator, FeatureTable, Array], Array]
 
 
 def sample_bernoulli_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
-    """Each bit on or off with equal probability (variant 1)."""
+    """Return a mask with each bit on with probability 1/2 (variant 1)."""
     mask: Array = rng.random(len(table.free)) < 0.5
     return mask
 
 
 def sample_uniform_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
-    """A size uniform in 0..p, then a subset of that size (variant 2)."""
+    """Return a random subset of a size that is uniform in 0..p (variant 2)."""
     p = len(table.free)
     return subset_of_size(rng, int(rng.integers(p + 1)), p)
 
 
 def sample_geometric_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
-    """A truncated geometric size, then a subset of that size (variants 3 and 4)."""
+    """Return a random subset of truncated geometric size (variants 3 and 4)."""
     p = len(table.free)
     return subset_of_size(rng, geometric_size(rng, table.initial_size, p), p)
 
 
 def sample_ensemble_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
-    """A truncated geometric size, then bits that follow the filters (variants 5 and 6)."""
+    """Return a mask of truncated geometric size with bits by the filters (variants 5 and 6)."""
     if table.ranks is None:
         return sample_geometric_mask(rng, table, weights)
     return ensemble_mask(rng, table, weights)
 
 
 def sample_prefix_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
-    """The best features by weighted rank, as many as a truncated geometric size (at least 1).
+    """Return the best features by weighted rank; their number is truncated geometric, at least 1.
 
-    The filter-ensemble representation of section 4.2.2 as a mask: where filters are right it is
-    hard to beat, and a wrapper can only leave it for something better.
+    This is the filter-ensemble representation of section 4.2.2 as a mask. Where the filters are
+    right it is hard to beat, and a search that starts from it can only improve on it.
     """
     p = len(table.free)
     return best_of_size(rng, table, weights, max(1, geometric_size(rng, table.initial_size, p)))
 
 
 def sample_wide_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
-    """The best features by weighted rank, of a size that is uniform on a logarithmic scale.
+    """Return the best features by weighted rank; their number is uniform on a logarithmic scale.
 
-    Trees on small data need few features; the lowest error may need ten times as many.
+    The expected number of features comes from small trees; the lowest error may need ten times as
+    many.
     """
     p = len(table.free)
     return best_of_size(rng, table, weights, round(np.exp(rng.random() * np.log(p + 0.5))))
@@ -141,7 +142,7 @@ def sample_wide_mask(rng: np.random.Generator, table: FeatureTable, weights: Arr
 def best_of_size(
     rng: np.random.Generator, table: FeatureTable, weights: Array, size: int
 ) -> Array:
-    """The best features by weighted rank; a random set if there are no filters."""
+    """Return the best features by weighted rank, or a random set if there are no filters."""
     p = len(table.free)
     size = min(max(size, 1), p)
     if table.free_ranks is None:

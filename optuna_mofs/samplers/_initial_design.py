@@ -1,4 +1,4 @@
-"""The first trials: Latin hypercubes, thinned designs, and masks by several recipes in turn."""
+"""Initial designs: random masks, Latin hypercubes, thinned designs, low-discrepancy sequences."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def initial_operator(sampler: str | MaskSampler) -> str:
 
 
 def latin_hypercube(rng: np.random.Generator, count: int, d: int) -> Array:
-    """Points of the unit cube, one in each of ``count`` slices of every axis.
+    """Return points of the unit cube, one in each of ``count`` slices of every axis.
 
     Example:
         >>> design = latin_hypercube(np.random.default_rng(0), 4, 2)
@@ -66,62 +66,64 @@ def latin_hypercube(rng: np.random.Generator, count: int, d: int) -> Array:
     return cube
 
 
-#: Points of the random design for each point that stays.
-OVERSAMPLE = 10
-#: More random points than this are not worth their distances.
-_MOST = 600
+#: Random points per point of a thinned design.
+_OVERSAMPLING = 10
+#: Maximum number of random points, because all their distances are computed.
+_MAX_POINTS = 600
 
 
 def gower_distances(rows: Array, categorical: Array) -> Array:
-    """Gower's distance of all pairs of rows (Gower 1971).
+    """Return Gower's distances of all pairs of rows (Gower 1971).
 
-    Numbers in [0, 1] differ by their distance, categories by 0 or 1, and a parameter that only one
-    of the two has by 1. One that neither has says nothing and is left out of the mean.
+    Numbers in [0, 1] differ by their distance, categories by 0 or 1, and a parameter that is
+    active in only one of the two rows by 1. A parameter that is inactive in both is left out of
+    the mean.
 
     Args:
-        rows: Encoded by :class:`~optuna_mofs.history._search_space.SearchSpace`, NaN where inactive.
+        rows: Rows of a :class:`~optuna_mofs.history._search_space.SearchSpace`, NaN where
+            inactive.
         categorical: Which columns hold categories.
     """
     count = len(rows)
     total, weight = np.zeros((count, count)), np.zeros((count, count))
     for column, nominal in zip(rows.T, categorical):
-        absent = np.isnan(column)
-        value = np.where(absent, 0.0, column)
-        apart = np.abs(value[:, None] - value)
+        inactive = np.isnan(column)
+        value = np.where(inactive, 0.0, column)
+        distance = np.abs(value[:, None] - value)
         if nominal:
-            apart = (apart > 0).astype(float)
-        one, both = absent[:, None] ^ absent, absent[:, None] & absent
-        total += np.where(one, 1.0, apart)
-        weight += ~both
+            distance = (distance > 0).astype(float)
+        in_one, in_both = inactive[:, None] ^ inactive, inactive[:, None] & inactive
+        total += np.where(in_one, 1.0, distance)
+        weight += ~in_both
     return np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
 
 
 def thin(rng: np.random.Generator, distances: Array, keep: int) -> Array:
-    """Positions that stay when one of the two closest points is dropped again and again.
+    """Return the positions that remain after one of the two closest points is dropped repeatedly.
 
     Args:
-        rng: Decides which of the two goes.
-        distances: Of all pairs.
-        keep: How many shall stay.
+        rng: Generator; decides which of the two is dropped.
+        distances: Distances of all pairs.
+        keep: Number of points that remain.
     """
     count = len(distances)
-    apart = distances.copy()
-    np.fill_diagonal(apart, np.inf)
-    nearest = apart.argmin(axis=1)
-    gap = apart[np.arange(count), nearest]
-    alive = np.ones(count, dtype=bool)
+    distances = distances.copy()
+    np.fill_diagonal(distances, np.inf)
+    nearest = distances.argmin(axis=1)
+    gap = distances[np.arange(count), nearest]
+    remains = np.ones(count, dtype=bool)
     coins = rng.random(count) < 0.5
     for step in range(count - max(1, keep)):
         i = int(gap.argmin())
-        gone = int(nearest[i]) if coins[step] else i
-        alive[gone] = False
-        gap[gone] = np.inf
-        apart[:, gone] = np.inf
-        # Only those whose nearest point went have to look for another.
-        for j in np.flatnonzero(alive & (nearest == gone)):
-            nearest[j] = apart[j].argmin()
-            gap[j] = apart[j, nearest[j]]
-    return np.flatnonzero(alive)
+        dropped = int(nearest[i]) if coins[step] else i
+        remains[dropped] = False
+        gap[dropped] = np.inf
+        distances[:, dropped] = np.inf
+        # Only points whose nearest point was dropped need another one.
+        for j in np.flatnonzero(remains & (nearest == dropped)):
+            nearest[j] = distances[j].argmin()
+            gap[j] = distances[j, nearest[j]]
+    return np.flatnonzero(remains)
 
 
 def thinned_design(
@@ -130,26 +132,35 @@ def thinned_design(
     categorical: Array,
     count: int,
 ) -> Array:
-    """A random design of ten times as many points, thinned, in random order.
+    """Return a random design of ten times as many points, thinned, in random order.
 
     Args:
         rng: Generator.
-        sample: Draws random rows, with NaN for inactive parameters.
+        sample: Function of (generator, count) that returns random rows, NaN where inactive.
         categorical: Which columns hold categories.
         count: Number of points.
     """
-    rows = sample(rng, max(count, min(OVERSAMPLE * count, _MOST)))
+    rows = sample(rng, max(count, min(_OVERSAMPLING * count, _MAX_POINTS)))
     kept = thin(rng, gower_distances(rows, categorical), count)
     design: Array = rows[rng.permutation(kept)]
     return design
 
 
 def sequence(number: int, offset: float) -> float:
-    """The same kind of sequence in [0, 1)."""
-    return float((offset + number * _steps(1)[0]) % 1.0)
+    """Return an element of a low-discrepancy sequence in [0, 1), see :func:`recurrence_steps`."""
+    return float((offset + number * recurrence_steps(1)[0]) % 1.0)
 
 
-def _steps(d: int) -> Array:
+def recurrence_steps(d: int) -> Array:
+    """Return the step per axis of an additive recurrence, which covers the unit cube evenly.
+
+    The points ``(offset + n * steps) % 1`` of all ``n`` are a low-discrepancy sequence that
+    generalizes the golden ratio to ``d`` dimensions (Roberts 2018).
+
+    Example:
+        >>> recurrence_steps(1).round(3).tolist()
+        [0.618]
+    """
     ratio = 2.0
     for _ in range(30):  # the root of x^(d+1) = x + 1
         ratio = (1 + ratio) ** (1 / (d + 1))

@@ -11,7 +11,7 @@ from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_choice
 from optuna_mofs.samplers._acquisition import augmented_tchebycheff, expected_improvement
 from optuna_mofs.samplers._context import ProposalContext
-from optuna_mofs.samplers._initial_design import _steps
+from optuna_mofs.samplers._initial_design import recurrence_steps
 from optuna_mofs.samplers.model_based._acquisition import (
     Acquisition,
     ModelBasedNote,
@@ -55,7 +55,7 @@ def weight_vector(number: int, count: int, offset: Array) -> Array:
     """
     weights = np.ones(count)
     if count > 1:
-        point = (offset + number * _steps(count - 1)) % 1.0
+        point = (offset + number * recurrence_steps(count - 1)) % 1.0
         # Stick breaking: uniform on the simplex, and distant points stay distant.
         left = np.cumprod(point ** (1 / np.arange(count - 1, 0, -1)))
         weights[1:] = left

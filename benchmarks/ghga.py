@@ -76,7 +76,8 @@ def run(job: Job) -> tuple[Job, list[int]]:
             trial.study.stop()
         return value, float(mask.sum())
 
-    sampler = GHGASampler(variant=variant or None, guide=method, tolerance=TOLERANCE, seed=seed)
+    make = GHGASampler.from_paper if variant == "paper" else GHGASampler
+    sampler = make(guide=method, tolerance=TOLERANCE, seed=seed)
     study = optuna.create_study(directions=["maximize", "minimize"], sampler=sampler)
     study.optimize(objective, n_trials=trials)
     return job, sorted(watch.found.values())

@@ -9,6 +9,7 @@ import optuna
 from sklearn.linear_model import LinearRegression
 
 from optuna_mofs import FeatureSelectionObjective, GHGASampler, NoNewOptimaCallback, optima
+from optuna_mofs.samplers.ghga import GHGASettings
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 TOLERANCE = 0.005
@@ -25,9 +26,8 @@ names += [f"noise {j}" for j in range(33)]
 objective = FeatureSelectionObjective(
     LinearRegression(), X, y, feature_names=names, scoring="r2", cv=3
 )
-study = objective.create_study(
-    sampler=GHGASampler(tolerance=TOLERANCE, first_phase=30, seed=0), study_name="instruments"
-)
+sampler = GHGASampler(tolerance=TOLERANCE, settings=GHGASettings(n_phase1_iterations=30), seed=0)
+study = objective.create_study(sampler=sampler, study_name="instruments")
 study.optimize(objective, n_trials=700, callbacks=[NoNewOptimaCallback(200, TOLERANCE)])
 
 found = optima(study, TOLERANCE)

@@ -22,6 +22,7 @@ from optuna_mofs import (
     suggest_features,
 )
 from optuna_mofs.cli import main
+from optuna_mofs.samplers.ghga import GHGASettings
 from optuna_mofs.testing._workers import Job, open_storage, run_workers
 from optuna_mofs.testing.problems import PROBLEMS, make_study
 from optuna_mofs.testing.pytest_samplers import all_params, n_configurations
@@ -32,8 +33,10 @@ SAMPLERS = {
     "nsga2": lambda: FilterEnsembleNSGA2Sampler(seed=2, start_size=8, population_size=8),
     "parego": lambda: ParEGOSampler(seed=2, start_size=8),
     "smsego": lambda: SMSEGOSampler(seed=2, start_size=8),
-    "ghga": lambda: GHGASampler(seed=2, start_size=5, first_phase=4),
-    "lexiflow": lambda: LexiFlowSampler(seed=2, start_trials=5),
+    "ghga": lambda: GHGASampler(
+        n_startup_trials=5, settings=GHGASettings(n_phase1_iterations=4), seed=2
+    ),
+    "lexiflow": lambda: LexiFlowSampler(seed=2, n_startup_trials=5),
     "moead": lambda: MOEADSampler(seed=2, population_size=8),
 }
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -307,56 +306,3 @@ class RowVariation:
         elif u < self.gaussian_prob + self.sbx_prob:
             row = cross_rows(rng, space, rows[0], rows[1], eta=self.eta)
         return fill_missing(rng, space, row), note
-
-    # ---- the methods below go when GHGA has typed notes ---------------------------------------
-
-    def tunes(self, rng: np.random.Generator, space: SearchSpace) -> bool:
-        """Draw whether a child changes nothing but its row."""
-        return bool(len(space)) and bool(rng.random() < self.hyperparameters_prob)
-
-    def first(self, rng: np.random.Generator, space: SearchSpace) -> tuple[Array, dict[str, Any]]:
-        """A random row, and what is remembered of it."""
-        return space.sample(rng)[0], self.memory(space, {})
-
-    def child(
-        self,
-        rng: np.random.Generator,
-        space: SearchSpace,
-        rows: tuple[Array, Array],
-        note: Mapping[str, Any],
-        *,
-        always: bool,
-    ) -> tuple[Array, dict[str, Any]]:
-        """A row of two, and what is remembered of it.
-
-        Args:
-            rng: Generator.
-            space: The parameters.
-            rows: Of the parents.
-            note: What the first parent remembers.
-            always: Whether the row must change.
-        """
-        row, memory = rows[0], self.memory(space, note)
-        if not len(space):
-            return row, memory
-        u = rng.random() * (self.gaussian_prob + self.sbx_prob if always else 1.0)
-        if u < self.gaussian_prob:
-            step = adapt_step_size(rng, memory["step"], len(space))
-            rate = adapt_switch_prob(rng, memory["rate"], len(space))
-            row = gaussian_mutation(rng, space, row, step_size=step, switch_prob=rate)
-            memory = {"step": step, "rate": rate}
-        elif u < self.gaussian_prob + self.sbx_prob:
-            row = cross_rows(rng, space, rows[0], rows[1], eta=self.eta)
-        return fill_missing(rng, space, row), memory
-
-    @staticmethod
-    def whole(rng: np.random.Generator, space: SearchSpace, row: Array) -> Array:
-        """An inherited row; what it lacks is drawn."""
-        return fill_missing(rng, space, row)
-
-    @staticmethod
-    def memory(space: SearchSpace, note: Mapping[str, Any]) -> dict[str, Any]:
-        """Step size and rate that a note remembers, else the first ones."""
-        if not len(space):
-            return {}
-        return {"step": note.get("step", 0.1), "rate": note.get("rate", 0.1)}

@@ -6,6 +6,7 @@ import pytest
 from optuna.samplers import BaseSampler
 
 from optuna_mofs.samplers import GHGASampler
+from optuna_mofs.samplers.ghga import GHGASettings
 from optuna_mofs.testing import SamplerConformance
 from tests.samplers.conformance import OptunaConformance
 
@@ -17,7 +18,8 @@ class TestOptunas(OptunaConformance):
 class TestOurs(SamplerConformance):
     @pytest.fixture
     def sampler(self) -> Callable[..., BaseSampler]:
-        # Six first sets, then four children: elimination is under way before the tenth trial.
+        # Six initial sets, then four children: eliminations begin before the tenth trial.
+        settings = GHGASettings(n_phase1_iterations=2, retrain_every=5, budget=4)
         return lambda seed=0: GHGASampler(
-            seed=seed, start_size=5, first_phase=2, guide="frequency", retrain_every=5, budget=4
+            guide="frequency", n_startup_trials=5, settings=settings, seed=seed
         )

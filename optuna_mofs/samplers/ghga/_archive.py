@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from optuna_mofs._typing import Array
@@ -28,11 +30,8 @@ class Archive:
 
     def __init__(self, n_features: int) -> None:
         self.n_features = n_features
-        self._n_bytes = (n_features + 7) // 8
-        self._n_words = max(1, (n_features + 63) // 64)
-        self._count = 0
         # Words × sets: a test of all sets takes a few operations on long rows.
-        self._words = np.zeros((self._n_words, 64), dtype=np.uint64)
+        self._words = np.zeros((max(1, (n_features + 63) // 64), 64), dtype=np.uint64)
         self._sizes = np.zeros(64, dtype=np.int64)
         self._losses = np.zeros(64)
         self._numbers = np.zeros(64, dtype=np.int64)
@@ -41,49 +40,35 @@ class Archive:
         self._pairs = np.zeros((2, 64), dtype=np.int32)
         self._n_pairs_before = np.zeros(65, dtype=np.int64)
         self._position: dict[bytes, int] = {}
+        #: Number of features of each set.
+        self.sizes = self._sizes[:0]
+        #: Lowest loss of each set.
+        self.losses = self._losses[:0]
+        #: Number of the trial with the lowest loss of each set.
+        self.numbers = self._numbers[:0]
         #: Positions of sets whose loss improved after they were added, in order of the changes.
         self.revised: list[int] = []
 
     def __len__(self) -> int:
-        return self._count
-
-    @property
-    def sizes(self) -> Array:
-        """Number of features of each set."""
-        return self._sizes[: self._count]
-
-    @property
-    def losses(self) -> Array:
-        """Lowest loss of each set."""
-        return self._losses[: self._count]
-
-    @property
-    def numbers(self) -> Array:
-        """Number of the trial with the lowest loss of each set."""
-        return self._numbers[: self._count]
+        return len(self.sizes)
 
     @property
     def crowding(self) -> Array:
         """Crowding index of each set (eq. 5)."""
-        crowding: Array = self._overlaps[: self._count] / np.maximum(1, self.sizes)
+        crowding: Array = self._overlaps[: len(self.sizes)] / np.maximum(1, self.sizes)
         return crowding
 
     @property
     def inert(self) -> Array:
         """Which sets have all their leave-one-out sets in the archive."""
-        inert: Array = (self._n_leave_one_out[: self._count] == self.sizes) & (self.sizes > 0)
+        n_there = self._n_leave_one_out[: len(self.sizes)]
+        inert: Array = (n_there == self.sizes) & (self.sizes > 0)
         return inert
 
-    def masks(self, positions: Array | None = None) -> Array:
-        """Return some sets, by default all, as a boolean matrix."""
-        words = self._words[:, : self._count] if positions is None else self._words[:, positions]
-        packed = np.ascontiguousarray(words.T).view(np.uint8)
-        return np.unpackbits(packed, axis=1, count=self.n_features).view(bool)
-
-    def mask(self, position: int) -> Array:
-        """Return one set."""
-        mask: Array = self.masks(np.array([position]))[0]
-        return mask
+    def masks(self, positions: Any) -> Array:
+        """Return the sets at some positions as a boolean matrix, or the one at a position."""
+        packed = np.ascontiguousarray(self._words[:, positions].T).view(np.uint8)
+        return np.unpackbits(packed, axis=-1, count=self.n_features).view(bool)
 
     def position(self, mask: Array) -> int | None:
         """Return the position of a set, or None if it is not in the archive."""
@@ -92,7 +77,8 @@ class Archive:
     def leave_one_out(self, position: int) -> Array:
         """Return the positions of the leave-one-out sets of a set that are in the archive."""
         smaller = np.flatnonzero(self.sizes == self._sizes[position] - 1)
-        found: Array = smaller[self.n_common(position, smaller) == self._sizes[smaller]]
+        common = _n_common(self._words[:, position], self._words[:, smaller])
+        found: Array = smaller[common == self._sizes[smaller]]
         return found
 
     def contains(self, positions: Array, others: Array) -> Array:
@@ -101,14 +87,11 @@ class Archive:
         contains: Array = np.bitwise_or.reduce(missing, axis=0) == 0
         return contains
 
-    def n_common(self, position: int, others: Array) -> Array:
-        """Return how many features a set shares with each of several others."""
-        return _n_common_bits(self._words[:, position], np.take(self._words, others, axis=1))
-
     def dissimilarity(self, position: int, others: Array) -> Array:
         """Return the dissimilarity of a set to others (eq. 1): 0 if equal, 1 if disjoint."""
         scale = np.sqrt(np.maximum(1, self._sizes[position] * self._sizes[others]))
-        dissimilarity: Array = 1 - self.n_common(position, others) / scale
+        common = _n_common(self._words[:, position], np.take(self._words, others, axis=1))
+        dissimilarity: Array = 1 - common / scale
         return dissimilarity
 
     def add(self, packed: Array, loss: float, number: int) -> int:
@@ -129,51 +112,49 @@ class Archive:
             self.revised.append(position)
         return position
 
-    def pairs(self, since: int = 0) -> tuple[Array, Array]:
-        """Return positions of sets and, beside them, of their supersets.
+    def pairs(self, since: int = 0) -> Array:
+        """Return two rows: positions of sets and, below them, of their supersets.
 
         Args:
             since: Pairs of sets that are both before this position are left out.
         """
-        found = self._pairs[:, self._n_pairs_before[since] : self._n_pairs_before[self._count]]
-        return found[0], found[1]
+        end = self._n_pairs_before[len(self.sizes)]
+        return self._pairs[:, self._n_pairs_before[since] : end]
 
-    def pairs_of(self, position: int) -> tuple[Array, Array]:
+    def pairs_of(self, position: int) -> Array:
         """Return those of the pairs that contain one set."""
-        inner, outer = self.pairs()
-        rows = np.flatnonzero((inner == position) | (outer == position))
-        return inner[rows], outer[rows]
+        pairs = self.pairs()
+        found: Array = pairs[:, (pairs == position).any(axis=0)]
+        return found
 
     def _insert(self, packed: Array, loss: float, number: int) -> int:
-        n = self._count
+        n = len(self.sizes)
         if n == len(self._sizes):
             self._grow()
-        row = np.zeros(self._n_words * 8, dtype=np.uint8)
-        row[: self._n_bytes] = packed
+        row = np.zeros(len(self._words) * 8, dtype=np.uint8)
+        row[: len(packed)] = packed
         self._words[:, n] = row.view(np.uint64)
         size = int(np.count_nonzero(np.unpackbits(packed, count=self.n_features)))
         sizes = self._sizes[:n]
-        common = _n_common_bits(self._words[:, n], self._words[:, :n])
+        common = _n_common(self._words[:, n], self._words[:, :n])
         inner, outer = np.flatnonzero(common == sizes), np.flatnonzero(common == size)
-        self._add_pairs(n, inner, outer)
+        # The pairs with subsets, then those with supersets.
+        begin = int(self._n_pairs_before[n])
+        middle = begin + len(inner)
+        end = middle + len(outer)
+        while end > self._pairs.shape[1]:
+            self._pairs = _doubled(self._pairs)
+        self._pairs[0, begin:middle], self._pairs[1, begin:middle] = inner, n
+        self._pairs[0, middle:end], self._pairs[1, middle:end] = n, outer
+        self._n_pairs_before[n + 1] = end
         self._n_leave_one_out[outer] += sizes[outer] == size + 1
         self._n_leave_one_out[n] = np.count_nonzero(sizes[inner] == size - 1)
         self._overlaps[:n] += common
         self._overlaps[n] = common.sum() + size
         self._sizes[n], self._losses[n], self._numbers[n] = size, loss, number
-        self._count += 1
+        self.sizes, self.losses = self._sizes[: n + 1], self._losses[: n + 1]
+        self.numbers = self._numbers[: n + 1]
         return n
-
-    def _add_pairs(self, position: int, inner: Array, outer: Array) -> None:
-        """Add the pairs of a new set with its subsets and with its supersets."""
-        begin = int(self._n_pairs_before[position])
-        middle = begin + len(inner)
-        end = middle + len(outer)
-        while end > self._pairs.shape[1]:
-            self._pairs = _doubled(self._pairs)
-        self._pairs[0, begin:middle], self._pairs[1, begin:middle] = inner, position
-        self._pairs[0, middle:end], self._pairs[1, middle:end] = position, outer
-        self._n_pairs_before[position + 1] = end
 
     def _grow(self) -> None:
         for name in (
@@ -188,7 +169,7 @@ def _doubled(array: Array) -> Array:
     return np.concatenate([array, np.zeros_like(array)], axis=-1)
 
 
-def _n_common_bits(words: Array, others: Array) -> Array:
+def _n_common(words: Array, others: Array) -> Array:
     """Return how many bits one packed set shares with each of several, words × sets."""
     counts: Array = np.bitwise_count(words[:, None] & others).sum(axis=0, dtype=np.int64)
     return counts
@@ -221,15 +202,15 @@ class Dominance:
                 first two.
         """
         archive, known = self._archive, len(self.flags)
-        added = np.zeros(len(archive) - known, dtype=bool)
+        losses = archive.losses
+        added = np.zeros(len(losses) - known, dtype=bool)
         self.flags = np.concatenate([self.flags, added])
         self._at_any_penalty = np.concatenate([self._at_any_penalty, added])
         pairs = [archive.pairs(since=known)]
         for position in set(archive.revised[self._n_revised :]):
             self.flags[position] = self._at_any_penalty[position] = False
             pairs.append(archive.pairs_of(position))
-        inner, outer = (np.concatenate(side) for side in zip(*pairs))
-        losses = archive.losses
+        inner, outer = np.concatenate(pairs, axis=1)
         self._at_any_penalty[outer[losses[inner] <= losses[outer]]] = True
         best = float(losses.min())
         if best != self._best:

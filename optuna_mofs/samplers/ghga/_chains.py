@@ -1,7 +1,7 @@
 """Elimination chains, read from the notes on the trials.
 
-A chain is a guided elimination (Algorithm 4) or a probe (:mod:`._elimination`). The note on each of
-its trials names the chain (by the number of its first trial), the trial it was made from (its
+A chain is a guided elimination (Algorithm 4) or a probe (:mod:`._elimination`). The note on each
+of its trials names the chain (by the number of its first trial), the trial it was made from (its
 master) and the chain's budget. How far a chain has come is computed from these notes, so that it
 survives a kill.
 """
@@ -9,25 +9,23 @@ survives a kill.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.study._trial_note import TrialNote
+from optuna_mofs.samplers._row_operators import AdaptiveNote
 
 #: Stands for no chain.
 NO_CHAIN = -1
 
 
 @dataclass(frozen=True)
-class GHGANote(TrialNote):
-    """What :class:`GHGASampler` remembers of a trial.
+class GHGANote(AdaptiveNote):
+    """What :class:`GHGASampler` keeps on a trial.
 
     Args:
-        step_size: Self-adapted step size of numbers, in units of their range.
-        switch_prob: Self-adapted probability that a category changes.
         after_chain: For a child: the latest chain at that time, ``NO_CHAIN`` if there was none.
         chain: For a trial of a chain: number of the chain's first trial, which names the chain.
         chain_start: Number of the trial whose set the chain started from; None if that set was
@@ -39,8 +37,6 @@ class GHGANote(TrialNote):
         is_restart: Whether the chain is an elimination that a restart began.
     """
 
-    step_size: float = 0.1
-    switch_prob: float = 0.1
     after_chain: int | None = None
     chain: int | None = None
     chain_start: int | None = None
@@ -86,11 +82,10 @@ class Chain:
             step: How the trial was made.
             inherited: A note with the master's step size and switching probability.
         """
-        return GHGANote(
+        return replace(
+            inherited,
             operator="probe" if self.probed_features else "elimination",
             parents=(step.master,),
-            step_size=inherited.step_size,
-            switch_prob=inherited.switch_prob,
             chain=name,
             chain_start=self.start,
             master=step.master,
@@ -210,6 +205,7 @@ class ChainLog:
     def __init__(self) -> None:
         self._chains: dict[int, list[tuple[int, GHGANote]]] = {}
         self._n_children: dict[int, int] = {}
+        self._n_children_in_all = 0
         self._n_chains_from: dict[int, int] = {}
         #: Trials from which restarts began an elimination.
         self.restarts: set[int] = set()
@@ -220,6 +216,7 @@ class ChainLog:
         """Add a completed trial."""
         if note.after_chain is not None:
             self._n_children[note.after_chain] = self._n_children.get(note.after_chain, 0) + 1
+            self._n_children_in_all += 1
         if note.chain is None:
             return
         self._chains.setdefault(note.chain, []).append((number, note))
@@ -242,20 +239,21 @@ class ChainLog:
         Args:
             running: Notes on the running trials.
         """
-        chains = [note.chain for note in running if note.chain is not None]
-        latest = max([*self._chains, *chains], default=NO_CHAIN)
-        after = [note.after_chain for note in running if note.after_chain is not None]
-        return Progress(
-            latest,
-            _chain(self._chains.get(latest, ()), [n for n in running if n.chain == latest]),
-            self._n_children.get(latest, 0) + after.count(latest),
-            sum(self._n_children.values()) + len(after),
+        latest = max(self._chains, default=NO_CHAIN)
+        n_children = self._n_children_in_all
+        for note in running:
+            latest = max(latest, NO_CHAIN if note.chain is None else note.chain)
+            n_children += note.after_chain is not None
+        if latest == NO_CHAIN:
+            return Progress(NO_CHAIN, None, n_children, n_children)
+        n_running = sum(note.after_chain == latest for note in running)
+        chain = _chain(
+            self._chains.get(latest, ()), [note for note in running if note.chain == latest]
         )
+        return Progress(latest, chain, self._n_children.get(latest, 0) + n_running, n_children)
 
 
-def _chain(
-    completed: Sequence[tuple[int, GHGANote]], running: Sequence[GHGANote]
-) -> Chain | None:
+def _chain(completed: Sequence[tuple[int, GHGANote]], running: Sequence[GHGANote]) -> Chain | None:
     """Return the chain that the notes on its trials describe."""
     started = [(NO_CHAIN, note) for note in running if note.master is not None]
     if not completed and not started:

@@ -110,23 +110,23 @@ class FilteredChildren:
         """
         if rng.random() < _ADDITION_PROB:
             return self._addition(rng, archive, members)
-        children = []
+        masks, children = [], []
         for _ in range(_N_CANDIDATES):
             a, b = similar_pair(rng, members, archive.dissimilarity)
-            mask, operator = self._candidate(rng, archive.mask(a), archive.mask(b))
+            mask, operator = self._candidate(rng, archive.masks(a), archive.masks(b))
             if archive.position(mask) is None and mask.any():
+                masks.append(mask)
                 children.append(Child(mask, a, b, operator))
         if not children:
             return None
-        scores = self.predict(np.array([child.mask for child in children]), rng)
-        return children[int(np.argmax(scores))]
+        return children[int(np.argmax(self.predict(np.array(masks), rng)))]
 
     def _addition(
         self, rng: np.random.Generator, archive: Archive, members: Array
     ) -> Child | None:
         """Return a good set with one feature more, the one that the guide predicts to be best."""
         position = int(members[rng.integers(len(members), size=2).min()])
-        mask = archive.mask(position)
+        mask = archive.masks(position)
         outside = np.flatnonzero(~mask)
         if not len(outside):
             return None

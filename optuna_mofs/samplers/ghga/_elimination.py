@@ -94,7 +94,7 @@ class Elimination:
         position = state.position(master)
         if chain.is_restart and state.cannot_improve(position):
             return None
-        mask = state.archive.mask(position)
+        mask = state.archive.masks(position)
         order = self._order(name, chain, position, np.flatnonzero(mask))
         block_size = int(settings.block_fraction * len(order))
         if settings.demote_suspects:
@@ -110,7 +110,7 @@ class Elimination:
         """Return features of a set in the guide's order, the most dispensable first."""
         if not len(features):
             return features
-        smaller = np.repeat(self.state.archive.mask(position)[None], len(features), axis=0)
+        smaller = np.repeat(self.state.archive.masks(position)[None], len(features), axis=0)
         smaller[np.arange(len(features)), features] = False
         no_restarts = self.settings.restart_prob == 0
         is_plain = not chain.probed_features and not chain.is_restart
@@ -132,7 +132,7 @@ class Elimination:
         """
         ctx, state = self.ctx, self.state
         position = state.position(master)
-        mask = state.archive.mask(position)
+        mask = state.archive.masks(position)
         n_skipped = int(ctx.rng.integers(2**ctx.n_conflicts))
         proposal = None
         row, inherited = self._inherited(position)
@@ -151,10 +151,9 @@ class Elimination:
         return proposal
 
     def _inherited(self, position: int) -> tuple[Array, GHGANote]:
-        """Return a complete row of hyperparameters, and the note, of the best trial of a set."""
-        row, note = self.state.row_and_note(position)
-        row = fill_missing(self.ctx.rng, self.ctx.history.space, row)
-        return row, GHGANote(step_size=note.step_size, switch_prob=note.switch_prob)
+        """Return row and note as inherited from a set; missing parameters are drawn."""
+        row, note = self.state.inherited(position)
+        return fill_missing(self.ctx.rng, self.ctx.history.space, row), note
 
     # ---- where chains start -------------------------------------------------------------------
 
@@ -200,7 +199,7 @@ class Elimination:
             return None
         for _ in range(_MAX_UNIONS):
             a, b = similar_pair(rng, optima, archive.dissimilarity)
-            mask = archive.mask(a) | archive.mask(b)
+            mask = archive.masks(a) | archive.masks(b)
             near = archive.dissimilarity(a, np.array([b]))[0] < self.settings.niche_radius
             if not near or archive.position(mask) is not None:
                 continue
@@ -289,7 +288,7 @@ def next_restart(
             inside = archive.contains(np.array([position]), optima)[0]
             if not inside.any():
                 return RestartPoint(position)
-            optimum = archive.mask(optima[np.argmax(inside)])
+            optimum = archive.masks(optima[np.argmax(inside)])
             probed = tuple(np.flatnonzero(optimum).tolist())
             nodes, above = _tried_without_one(archive, position, probed), position
             if len(nodes) < len(probed) and (position, probed) not in probes:
@@ -299,7 +298,7 @@ def next_restart(
 
 def _tried_without_one(archive: Archive, position: int, features: tuple[int, ...]) -> list[int]:
     """Return the positions of the sets without one of some features that were tried."""
-    mask = archive.mask(position)
+    mask = archive.masks(position)
     nodes = []
     for feature in features:
         mask[feature] = False

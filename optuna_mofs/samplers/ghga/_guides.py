@@ -148,9 +148,7 @@ def get_guide(guide: str | Guide, tolerance: float) -> Guide | None:
         "frequency": frequency_guide,
         "random": random_guide,
         "none": None,
-        "plain_forest": replace(
-            forest, ridge_penalty=None, log_target=False, weight_by_oob=False
-        ),
+        "plain_forest": replace(forest, ridge_penalty=None, log_target=False, weight_by_oob=False),
         "plain_frequency": plain_frequency_guide,
     }
     return guides[check_choice("guide", guide, guides)]

@@ -39,6 +39,8 @@ _RANDOM_PROB = 0.2
 _UNGUIDED_PROB = 0.4
 #: Attempts to make a child that no trial has.
 _MAX_CHILDREN = 50
+#: Variation of hyperparameters.
+_ROWS = RowVariation()
 #: In the paper, the guides called "forest" and "frequency" are simpler.
 _PAPER_GUIDES = {"forest": "plain_forest", "frequency": "plain_frequency"}
 
@@ -202,7 +204,6 @@ class GHGASampler(HistorySampler):
         self.n_trials = n_trials
         self.n_startup_trials = n_startup_trials
         self.settings = settings
-        self._rows = RowVariation()
 
     @classmethod
     def from_paper(
@@ -330,8 +331,8 @@ class GHGASampler(HistorySampler):
             a, b = similar_pair(rng, members, archive.dissimilarity)
             if rng.random() < 0.5:
                 a, b = b, a
-            mask = archive.mask(a)
-            row_only = self._rows.tunes(rng, history.space)
+            mask = archive.masks(a)
+            row_only = _ROWS.changes_only_row(rng, history.space)
             if row_only:
                 operator = "hyperparameters"
                 break
@@ -339,13 +340,13 @@ class GHGASampler(HistorySampler):
                 mask, a, b, operator = guided
                 break
             operator = "crossover" if a != b else "mutation"
-            mask = commonality_crossover(rng, mask, archive.mask(b))
+            mask = commonality_crossover(rng, mask, archive.masks(b))
             mask = size_keeping_mutation(rng, mask, rate)
             if archive.position(mask) is None:
                 break
-        row, note = state.row_and_note(a)
-        row, note = self._child_row(ctx, (row, state.row_and_note(b)[0]), note, always=row_only)
-        parents = tuple(int(archive.numbers[k]) for k in dict.fromkeys((a, b)))
+        (first, note), (second, _) = state.inherited(a), state.inherited(b)
+        row, note = _ROWS(rng, history.space, (first, second), note, always=row_only)
+        parents = tuple(dict.fromkeys(archive.numbers[[a, b]].tolist()))
         note = replace(note, operator=operator, parents=parents, after_chain=after_chain)
         return Proposal(row, mask, note)
 
@@ -374,18 +375,9 @@ class GHGASampler(HistorySampler):
         better = np.argsort(ranks, kind="stable")[: -(-len(ranks) // 2)]
         a, b = (int(i) for i in rng.choice(better, 2))
         rows = (history.rows[a], history.rows[b])
-        row, note = self._child_row(ctx, rows, history.note(a, GHGANote), always=True)
-        parents = tuple(dict.fromkeys((int(history.numbers[a]), int(history.numbers[b]))))
+        row, note = _ROWS(rng, history.space, rows, history.note(a, GHGANote), always=True)
+        parents = tuple(dict.fromkeys(history.numbers[[a, b]].tolist()))
         return Proposal(row, None, replace(note, operator="hyperparameters", parents=parents))
-
-    def _child_row(
-        self, ctx: ProposalContext, rows: tuple[Array, Array], parent: GHGANote, *, always: bool
-    ) -> tuple[Array, GHGANote]:
-        """Return the row of a child, and a note with its step size and switching probability."""
-        memory = {"step": parent.step_size, "rate": parent.switch_prob}
-        row, changed = self._rows.child(ctx.rng, ctx.history.space, rows, memory, always=always)
-        memory |= changed
-        return row, GHGANote(step_size=memory["step"], switch_prob=memory["rate"])
 
     # ---- arguments whose default depends on others --------------------------------------------
 
@@ -409,10 +401,9 @@ class GHGASampler(HistorySampler):
         return has_ranks and self.settings.use_filters
 
     def _new_state(self, ctx: ProposalContext, table: FeatureTable) -> ArchiveState:
-        guide = get_guide(self.guide, self.tolerance)
-        if isinstance(guide, ForestGuide) and self.settings.use_filters:
-            if table.free_ranks is not None:
-                guide = replace(guide, columns=FilterColumns(table.free_ranks))
+        guide, ranks = get_guide(self.guide, self.tolerance), table.free_ranks
+        if isinstance(guide, ForestGuide) and ranks is not None and self.settings.use_filters:
+            guide = replace(guide, columns=FilterColumns(ranks))
         return ArchiveState(
             table,
             metric_column(self.metric, ctx.metrics.names),

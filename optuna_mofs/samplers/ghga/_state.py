@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,14 @@ _MAX_EXPONENT = 900.0
 
 #: Function of (position, positions) that returns the dissimilarities of a set to others.
 Distance = Callable[[int, Array], Array]
+
+
+class _Trial(NamedTuple):
+    """A completed trial: position of its set in the archive, its loss, and its note."""
+
+    position: int
+    loss: float
+    note: GHGANote
 
 
 class ArchiveState:
@@ -55,7 +64,7 @@ class ArchiveState:
         self._guide = guide
         self._retrain_every = retrain_every
         self._history = History()
-        self._positions: dict[int, int] = {}
+        self._trials: dict[int, _Trial] = {}
         self._sizes = np.zeros(0)
         self._dominance = Dominance(self.archive)
         self._predictions: dict[bool, tuple[tuple[bytes, ...], Prediction]] = {}
@@ -64,31 +73,22 @@ class ArchiveState:
 
     def update(self, history: History) -> None:
         """Read the trials that are new."""
-        self._history = history
-        n_before = len(self._positions)
-        history.per_trial(self._positions, self._add)
-        if len(self._positions) > n_before:
-            self._update_cost()
-
-    def _add(self, new: list[int]) -> list[int]:
-        history, losses = self._history, self._losses(np.array(new))
-        notes, positions = history.notes(GHGANote), []
-        for i, loss in zip(new, losses.tolist()):
-            number = int(history.numbers[i])
-            positions.append(self.archive.add(history.packed[i], loss, number))
+        archive, self._history = self.archive, history
+        if len(history) == len(self._trials):
+            return
+        new = np.flatnonzero(~np.isin(history.numbers, np.fromiter(self._trials, np.int64)))
+        n_before, notes = len(archive.sizes), history.notes(GHGANote)
+        infeasible = history.violations > 0
+        losses = np.where(infeasible, _INFEASIBLE_LOSS, history.values[:, self._column])
+        for i in new.tolist():
+            number, loss = int(history.numbers[i]), float(losses[i])
+            position = archive.add(history.packed[i], loss, number)
+            self._trials[number] = _Trial(position, loss, notes[i])
             self.chains.add(number, notes[i])
-        return positions
-
-    def _losses(self, rows: Array) -> Array:
-        infeasible = self._history.violations[rows] > 0
-        return np.where(infeasible, _INFEASIBLE_LOSS, self._history.values[rows, self._column])
-
-    def _update_cost(self) -> None:
-        archive, known = self.archive, len(self._sizes)
-        added: Array = archive.sizes[known:].astype(float)
+        sizes: Array = archive.sizes[n_before:].astype(float)
         if self._feature_costs is not None:
-            added = archive.masks(np.arange(known, len(archive))) @ self._feature_costs
-        self._sizes = np.concatenate([self._sizes, added])
+            sizes = archive.masks(slice(n_before, len(archive.sizes))) @ self._feature_costs
+        self._sizes = np.concatenate([self._sizes, sizes])
         self.cost = dynamic_cost(self._sizes, archive.losses, self._tolerance)
         self._dominance.update(self.cost)
 
@@ -96,13 +96,18 @@ class ArchiveState:
 
     def position(self, number: int) -> int:
         """Return the position in the archive of the set of a trial."""
-        return self._positions[number]
+        return self._trials[number].position
 
-    def row_and_note(self, position: int) -> tuple[Array, GHGANote]:
-        """Return hyperparameters and note of the best trial of a set."""
-        history = self._history
-        i = int(np.searchsorted(history.numbers, self.archive.numbers[position]))
-        return history.rows[i], history.note(i, GHGANote)
+    def inherited(self, position: int) -> tuple[Array, GHGANote]:
+        """Return what is inherited from the best trial of a set: its row, and a note.
+
+        The note has only the step size and the switching probability.
+        """
+        number = int(self.archive.numbers[position])
+        i = int(np.searchsorted(self._history.numbers, number))
+        note = self._trials[number].note
+        inherited = GHGANote(step_size=note.step_size, switch_prob=note.switch_prob)
+        return self._history.rows[i], inherited
 
     def improves(self, position: int, master: int, max_penalty_increase: float | None) -> bool:
         """Return whether a set costs less than its master and adds little to the penalty."""
@@ -148,23 +153,23 @@ class ArchiveState:
         near: Array = found[self.cost[found] <= self.cost[found].min() + 1]
         return near
 
-    def eligible(self) -> Array:
-        """Return the positions of sets that may reproduce, best first (Algorithm 2, line 6)."""
+    def reproductive(self, radius: float, max_similar: int) -> Array:
+        """Return the reproductive population, or the best set where no set is eligible.
+
+        Args:
+            radius: See :func:`reproductive_population`.
+            max_similar: See :func:`reproductive_population`.
+        """
         archive = self.archive
         good = archive.losses <= np.median(archive.losses)
-        return self.best_first(
-            np.flatnonzero(good & ~self._dominance.flags & ~archive.inert & (archive.sizes > 0))
-        )
-
-    def reproductive(self, radius: float, max_similar: int) -> Array:
-        """Return the reproductive population, or the best set where no set may reproduce."""
-        order = self.eligible()
-        if not len(order):
-            return self.best_first(np.arange(len(self.archive)))[:1]
+        # The tests of Algorithm 2, line 6.
+        eligible = good & ~self._dominance.flags & ~archive.inert & (archive.sizes > 0)
+        if not eligible.any():
+            return self.best_first(np.arange(len(archive.sizes)))[:1]
         return reproductive_population(
-            order,
-            self.archive.crowding,
-            self.archive.dissimilarity,
+            self.best_first(np.flatnonzero(eligible)),
+            archive.crowding,
+            archive.dissimilarity,
             radius=radius,
             max_similar=max_similar,
         )
@@ -187,25 +192,23 @@ class ArchiveState:
         if before is not None:
             n_trials = int(np.searchsorted(history.numbers, before))
         count = max(min(every, n_trials), n_trials // every * every)
-        optima = np.zeros(0, dtype=np.intp) if include_supersets else self.optima()
-        known = sorted(mask.tobytes() for mask in self.archive.masks(optima))
-        key = (history.numbers[:count].tobytes(), *known)
+        optima, key = np.zeros(0, dtype=np.intp), (history.numbers[:count].tobytes(),)
+        if not include_supersets:
+            optima = self.optima()
+            key += tuple(sorted(mask.tobytes() for mask in self.archive.masks(optima)))
         fitted = self._predictions.get(include_supersets)
         if fitted is None or fitted[0] != key:
             assert self._guide is not None
-            rows = self._rows_without(optima, count)
-            masks = np.unpackbits(history.packed[rows], axis=1, count=self.archive.n_features)
-            rng = np.random.default_rng(count)
-            fitted = key, self._guide(masks.view(bool), self._losses(rows), rng)
+            trials = [self._trials[number] for number in history.numbers[:count].tolist()]
+            positions = np.array([trial.position for trial in trials])
+            rows = np.flatnonzero(~self.archive.contains(positions, optima).any(axis=1))
+            if not len(rows):
+                rows = np.arange(count)
+            masks = self.archive.masks(positions[rows])
+            losses = np.array([trial.loss for trial in trials])[rows]
+            fitted = key, self._guide(masks, losses, np.random.default_rng(count))
             self._predictions[include_supersets] = fitted
         return fitted[1]
-
-    def _rows_without(self, optima: Array, count: int) -> Array:
-        """Return which of the first trials contain none of some sets; all if there are none."""
-        positions = [self._positions[n] for n in self._history.numbers[:count].tolist()]
-        contains = np.any(self.archive.contains(np.array(positions), optima), axis=1)
-        rows: Array = np.flatnonzero(~contains)
-        return rows if len(rows) else np.arange(count)
 
 
 def dynamic_cost(sizes: Array, losses: Array, tolerance: float) -> Array:
@@ -240,8 +243,6 @@ def reproductive_population(
         radius: Sets closer than this are similar (δ).
         max_similar: A set with this many similar ones in R stays out (ρ).
     """
-    if not len(order):
-        return order
     chosen = [int(order[0])]
     least = crowding[chosen[0]]
     for position, crowd in zip(order[1:].tolist(), crowding[order[1:]].tolist()):

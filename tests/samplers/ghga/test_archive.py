@@ -32,23 +32,27 @@ def filled(masks: list[np.ndarray], losses: list[float] | None = None) -> Archiv
     return archive
 
 
+def all_masks(archive: Archive) -> np.ndarray:
+    return archive.masks(np.arange(len(archive)))
+
+
 @quick
 @given(set_lists)
 def test_masks_come_back_once_each(masks: list[np.ndarray]) -> None:
     archive = filled(masks)
-    assert {m.tobytes() for m in archive.masks()} == {m.tobytes() for m in masks}
+    assert {m.tobytes() for m in all_masks(archive)} == {m.tobytes() for m in masks}
     assert len(archive) == len({m.tobytes() for m in masks})
     for mask in masks:
-        place = archive.place(mask)
-        assert place is not None
-        np.testing.assert_array_equal(archive.mask(place), mask)
+        position = archive.position(mask)
+        assert position is not None
+        np.testing.assert_array_equal(archive.masks(position), mask)
 
 
 @quick
 @given(set_lists)
 def test_crowding_is_equation_5(masks: list[np.ndarray]) -> None:
     archive = filled(masks)
-    bits = archive.masks().astype(int)
+    bits = all_masks(archive).astype(int)
     for k, row in enumerate(bits):
         expected = (bits @ row).sum() / max(1, row.sum())
         assert archive.crowding[k] == expected
@@ -59,7 +63,7 @@ def test_crowding_is_equation_5(masks: list[np.ndarray]) -> None:
 def test_inert_is_having_all_leave_one_out_sets(masks: list[np.ndarray]) -> None:
     archive = filled(masks)
     known = {m.tobytes() for m in masks}
-    for k, mask in enumerate(archive.masks()):
+    for k, mask in enumerate(all_masks(archive)):
         smaller = []
         for j in np.flatnonzero(mask):
             without = mask.copy()
@@ -72,7 +76,7 @@ def test_inert_is_having_all_leave_one_out_sets(masks: list[np.ndarray]) -> None
 @given(dense_lists, st.integers(0, 15))
 def test_pairs_are_all_sets_with_their_subsets(masks: list[np.ndarray], since: int) -> None:
     archive = filled(masks)
-    sets = archive.masks()
+    sets = all_masks(archive)
     since = min(since, len(sets))
     expected = {
         (i, k)
@@ -82,11 +86,11 @@ def test_pairs_are_all_sets_with_their_subsets(masks: list[np.ndarray], since: i
     }
     assert pairs(archive.pairs()) == expected
     assert pairs(archive.pairs(since)) == {(i, k) for i, k in expected if max(i, k) >= since}
-    for place in range(len(sets)):
-        assert pairs(archive.pairs_of(place)) == {pair for pair in expected if place in pair}
+    for position in range(len(sets)):
+        assert pairs(archive.pairs_of(position)) == {p for p in expected if position in p}
 
 
-def pairs(found: tuple[np.ndarray, np.ndarray]) -> set[tuple[int, int]]:
+def pairs(found: np.ndarray) -> set[tuple[int, int]]:
     listed = list(zip(found[0].tolist(), found[1].tolist()))
     assert len(set(listed)) == len(listed)
     return set(listed)
@@ -94,14 +98,14 @@ def pairs(found: tuple[np.ndarray, np.ndarray]) -> set[tuple[int, int]]:
 
 @quick
 @given(dense_lists)
-def test_steps_have_one_feature_less(masks: list[np.ndarray]) -> None:
+def test_leave_one_out_sets_lack_one_feature(masks: list[np.ndarray]) -> None:
     archive = filled(masks)
-    sets = archive.masks()
+    sets = all_masks(archive)
     for k, mask in enumerate(sets):
         expected = [
             i for i, s in enumerate(sets) if s.sum() == mask.sum() - 1 and not (s & ~mask).any()
         ]
-        assert archive.steps(k).tolist() == expected
+        assert archive.leave_one_out(k).tolist() == expected
 
 
 def test_order_of_arrival_does_not_matter() -> None:
@@ -115,14 +119,14 @@ def test_order_of_arrival_does_not_matter() -> None:
     for i in reversed(range(30)):
         b.add(np.packbits(masks[i]), losses[i], i)
     for mask in masks:
-        i, j = a.place(mask), b.place(mask)
+        i, j = a.position(mask), b.position(mask)
         assert i is not None
         assert j is not None
         for name in ("sizes", "losses", "numbers", "crowding", "inert"):
             assert getattr(a, name)[i] == getattr(b, name)[j]
 
 
-def test_the_best_trial_of_a_set_stands_for_it() -> None:
+def test_a_set_has_the_loss_of_its_best_trial() -> None:
     archive = Archive(3)
     mask = np.packbits([1, 0, 1])
     for number, loss in enumerate([0.5, 0.2, 0.2, 0.9]):
@@ -140,11 +144,11 @@ def test_dissimilarity_is_equation_1() -> None:
 
 @quick
 @given(dense_lists, st.integers(0, 15))
-def test_which_sets_hold_which(masks: list[np.ndarray], cut: int) -> None:
+def test_which_sets_contain_which(masks: list[np.ndarray], cut: int) -> None:
     archive = filled(masks)
-    sets = archive.masks()
+    sets = all_masks(archive)
     some, others = np.arange(len(sets))[:cut], np.arange(len(sets))
-    found = archive.holds(some, others)
+    found = archive.contains(some, others)
     assert found.shape == (len(some), len(sets))
     for i in some.tolist():
         assert found[i].tolist() == [bool((other <= sets[i]).all()) for other in sets]
@@ -159,7 +163,7 @@ trials = st.lists(st.tuples(st.integers(0, 15), st.integers(0, 6)), min_size=1, 
 def test_updates_give_what_a_comparison_of_all_sets_gives(
     added: list[tuple[int, int]], at_a_time: int
 ) -> None:
-    # Better best losses, and better losses of sets that are there, come in any order.
+    # Lower best losses, and lower losses of sets that are there, come in any order.
     archive = Archive(4)
     dominance = Dominance(archive)
     for number, (bits, loss) in enumerate(added):
@@ -168,7 +172,7 @@ def test_updates_give_what_a_comparison_of_all_sets_gives(
             continue
         cost = dynamic_cost(archive.sizes.astype(float), archive.losses, 1.0)
         dominance.update(cost)
-        sets = archive.masks()
+        sets = all_masks(archive)
         for k, outer in enumerate(sets):
             expected = any(
                 cost[i] <= cost[k]

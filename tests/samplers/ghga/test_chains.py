@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from optuna_mofs.samplers.ghga._chains import (
@@ -7,27 +9,24 @@ from optuna_mofs.samplers.ghga._chains import (
     Chain,
     ChainLog,
     EliminationStep,
-    left_out_in_turn,
+    GHGANote,
+    removal_candidates,
 )
 
 
-def step(chain: int, master: int, left_out: int, *, first: int = 3, budget: int = 5) -> dict:
-    return {
-        "chain": chain,
-        "first": first,
-        "master": master,
-        "left_out": [left_out],
-        "budget": budget,
-    }
-
-
-def chain_of(masters: dict[int, int], first: int = 3) -> Chain:
-    return Chain(
-        first, 9, tries={trial: EliminationStep(m, (trial,)) for trial, m in masters.items()}
+def step(chain: int, master: int, removed: int, *, start: int = 3, budget: int = 5) -> GHGANote:
+    return GHGANote(
+        chain=chain, chain_start=start, master=master, removed_features=(removed,), budget=budget
     )
 
 
-def test_a_chain_goes_on_from_the_deepest_advance() -> None:
+def chain_of(masters: dict[int, int], start: int = 3) -> Chain:
+    return Chain(
+        start, 9, steps={trial: EliminationStep(m, (trial,)) for trial, m in masters.items()}
+    )
+
+
+def test_a_chain_continues_from_the_deepest_improvement() -> None:
     # 3 → 11 (better) → 13 (better); 10 and 12 were no improvements.
     chain = chain_of({10: 3, 11: 3, 12: 11, 13: 11})
     assert chain.current(lambda trial, master: trial in (11, 13)) == 13
@@ -35,25 +34,25 @@ def test_a_chain_goes_on_from_the_deepest_advance() -> None:
     assert chain.current(lambda trial, master: False) == 3
 
 
-def test_a_late_advance_does_not_take_it_back() -> None:
+def test_a_late_improvement_does_not_take_it_back() -> None:
     chain = chain_of({11: 3, 12: 11})
     assert chain.current(lambda trial, master: True) == 12
-    chain.tries[10] = EliminationStep(3, (0,))  # a slow worker's, as good as 11 but no deeper
+    chain.steps[10] = EliminationStep(3, (0,))  # completed late, as good as 11 but no deeper
     assert chain.current(lambda trial, master: True) == 12
 
 
-def test_of_equally_deep_ones_the_earliest() -> None:
+def test_it_continues_from_the_earliest_of_equally_deep_trials() -> None:
     assert chain_of({11: 3, 10: 3}).current(lambda trial, master: True) == 10
 
 
-def test_tries_below_a_master_that_no_longer_counts_are_left_out() -> None:
+def test_steps_below_a_master_that_is_no_improvement_are_ignored() -> None:
     chain = chain_of({10: 3, 11: 10})
     assert chain.current(lambda trial, master: trial == 11) == 3
 
 
 def test_where_all_steps_are_known_the_best_is_taken() -> None:
-    # No try advanced; of trial 3 all steps are known and 11 is the best of them. From there 12
-    # advanced, and of 12 nothing more can be left out.
+    # No step improved; all steps of trial 3 are known and 11 is the best of them. From there 12
+    # improved, and nothing more can be removed from 12.
     chain = chain_of({10: 3, 11: 3, 12: 11})
     onward = {3: 11, 12: None}
     assert chain.current(lambda trial, master: trial == 12, onward.get) == 12
@@ -62,106 +61,123 @@ def test_where_all_steps_are_known_the_best_is_taken() -> None:
     assert chain.current(lambda trial, master: False, {3: 7, 7: 3}.get) == 7
 
 
-def test_features_whose_absence_failed_are_suspected() -> None:
-    chain = Chain(3, 9, tries={10: EliminationStep(3, (0, 1, 2, 3)), 11: EliminationStep(3, (4,))})
+def test_features_whose_removal_failed_are_suspected() -> None:
+    chain = Chain(3, 9, steps={10: EliminationStep(3, (0, 1, 2, 3)), 11: EliminationStep(3, (4,))})
     found = chain.suspicion(np.ones(6, dtype=bool), lambda trial, master: trial == 11)
     np.testing.assert_allclose(found, [0.25, 0.25, 0.25, 0.25, 0, 0])
 
 
 def test_a_smaller_failure_explains_a_larger_one() -> None:
     chain = Chain(
-        3, 9, tries={10: EliminationStep(3, (0, 1, 2, 3)), 11: EliminationStep(3, (0, 1))}
+        3, 9, steps={10: EliminationStep(3, (0, 1, 2, 3)), 11: EliminationStep(3, (0, 1))}
     )
     found = chain.suspicion(np.ones(5, dtype=bool), lambda trial, master: False)
     np.testing.assert_allclose(found, [0.5, 0.5, 0, 0, 0])
 
 
-def test_what_was_left_out_since_is_cleared() -> None:
-    # 0 and 1 together failed, 0 alone did not: it was 1.
+def test_features_that_were_removed_since_are_not_suspected() -> None:
+    # Removing 0 and 1 together failed, removing 0 alone did not: it was 1.
     chain = Chain(
         3,
         9,
-        tries={10: EliminationStep(3, (0, 1)), 11: EliminationStep(3, (0,))},
-        waiting=[EliminationStep(11, (2, 4))],
+        steps={10: EliminationStep(3, (0, 1)), 11: EliminationStep(3, (0,))},
+        running=[EliminationStep(11, (2, 4))],
     )
     mask = np.array([False, True, True, True, True])
     found = chain.suspicion(mask, lambda trial, master: trial == 11)
     np.testing.assert_allclose(found, [0, 1, 0.5, 0, 0.5])
 
 
-def test_trail_finds_the_latest_chain_whatever_the_order() -> None:
+def test_the_log_finds_the_latest_chain_in_any_order() -> None:
     notes = {
-        4: {"after": NO_CHAIN},
+        4: GHGANote(after_chain=NO_CHAIN),
         5: step(5, 3, 1),
         6: step(5, 3, 2),
-        7: {"after": 5},
-        8: step(8, 6, 0, first=6, budget=7),
-        9: step(8, 8, 4, first=6, budget=7),
-        10: {"after": 8},
+        7: GHGANote(after_chain=5),
+        8: step(8, 6, 0, start=6, budget=7),
+        9: step(8, 8, 4, start=6, budget=7),
+        10: GHGANote(after_chain=8),
     }
     results = []
     for order in (list(notes), list(reversed(notes))):
-        trail = ChainLog()
+        log = ChainLog()
         for number in order:
-            trail.add(number, notes[number])
-        latest, chain, after, children = trail.now([])
+            log.add(number, notes[number])
+        latest, chain, n_since, n_children = log.progress([])
         assert chain is not None
-        results.append((latest, chain.first, chain.budget, chain.spent, after, children))
-        assert trail.chosen(3) == 1
-        assert trail.chosen(6) == 1
-        assert trail.chosen(4) == 0
+        results.append(
+            (latest, chain.start, chain.budget, chain.n_evaluations, n_since, n_children)
+        )
+        assert log.n_chains_from(3) == 1
+        assert log.n_chains_from(6) == 1
+        assert log.n_chains_from(4) == 0
     assert results == [(8, 6, 7, 2, 1, 3)] * 2
 
 
 def test_running_trials_count() -> None:
-    trail = ChainLog()
-    trail.add(5, step(5, 3, 1))
-    running = [step(5, 3, 2), step(5, 3, 4), {"after": 5}, {}]
-    latest, chain, after, children = trail.now(running)
-    assert (latest, after, children) == (5, 1, 1)
+    log = ChainLog()
+    log.add(5, step(5, 3, 1))
+    running = [step(5, 3, 2), step(5, 3, 4), GHGANote(after_chain=5), GHGANote()]
+    latest, chain, n_since, n_children = log.progress(running)
+    assert (latest, n_since, n_children) == (5, 1, 1)
     assert chain is not None
-    assert chain.spent == 3
-    assert chain.tried(3) == 3
-    assert chain.waiting == [EliminationStep(3, (2,)), EliminationStep(3, (4,))]
+    assert chain.n_evaluations == 3
+    assert chain.n_steps_from(3) == 3
+    assert chain.running == [EliminationStep(3, (2,)), EliminationStep(3, (4,))]
 
 
-def test_a_chain_whose_first_set_runs_has_no_place_to_go_on_from() -> None:
-    trail = ChainLog()
-    assert trail.now([]) == (NO_CHAIN, None, 0, 0)
-    latest, chain, _, _ = trail.now([{"chain": 7, "budget": 4}])
+def test_a_chain_whose_first_set_is_running_cannot_continue() -> None:
+    log = ChainLog()
+    assert log.progress([]) == (NO_CHAIN, None, 0, 0)
+    union = GHGANote("union", chain=7, budget=4)
+    latest, chain, _, _ = log.progress([union])
     assert (latest, chain) == (7, None)
-    trail.add(7, {"chain": 7, "budget": 4})
-    _, chain, _, _ = trail.now([])
+    log.add(7, union)
+    _, chain, _, _ = log.progress([])
     assert chain is not None
-    assert (chain.first, chain.budget, chain.spent) == (7, 4, 0)
+    assert (chain.start, chain.budget, chain.n_evaluations) == (7, 4, 0)
 
 
-def test_what_a_trial_remembers_is_what_is_read() -> None:
-    probe = Chain(3, 2, against=(4, 6))
-    renewed = Chain(9, 7, renewed=True)
-    trail = ChainLog()
-    trail.add(10, probe.note(10, EliminationStep(3, (4,))))
-    trail.add(11, renewed.note(11, EliminationStep(9, (0, 1))))
-    assert trail.probes == {(3, (4, 6))}
-    assert trail.renewed == {9}
-    latest, chain, _, _ = trail.now([renewed.note(11, EliminationStep(9, (2,)))])
+def test_notes_describe_the_whole_chain() -> None:
+    probe = Chain(3, 2, probed_features=(4, 6))
+    restart = Chain(9, 7, is_restart=True)
+    inherited = GHGANote(step_size=0.25)
+    log = ChainLog()
+    note = probe.note(10, EliminationStep(3, (4,)), inherited)
+    assert (note.operator, note.parents, note.step_size) == ("probe", (3,), 0.25)
+    log.add(10, note)
+    log.add(11, restart.note(11, EliminationStep(9, (0, 1)), inherited))
+    assert log.probes == {(3, (4, 6))}
+    assert log.restarts == {9}
+    latest, chain, _, _ = log.progress([restart.note(11, EliminationStep(9, (2,)), inherited)])
     assert latest == 11
     assert chain == Chain(
-        9, 7, {11: EliminationStep(9, (0, 1))}, [EliminationStep(9, (2,))], renewed=True
+        9, 7, {11: EliminationStep(9, (0, 1))}, [EliminationStep(9, (2,))], is_restart=True
     )
 
 
 def test_a_probe_that_has_only_just_begun() -> None:
-    _, chain, _, _ = ChainLog().now(
-        [Chain(3, 2, against=(4, 6)).note(10, EliminationStep(3, (4,)))]
-    )
+    probe = Chain(3, 2, probed_features=(4, 6))
+    running = probe.note(10, EliminationStep(3, (4,)), GHGANote())
+    _, chain, _, _ = ChainLog().progress([running])
     assert chain is not None
-    assert (chain.against, chain.renewed, chain.spent) == ((4, 6), False, 1)
+    assert (chain.probed_features, chain.is_restart, chain.n_evaluations) == ((4, 6), False, 1)
 
 
-def test_features_are_left_out_in_blocks_then_alone() -> None:
+def test_notes_survive_the_storage() -> None:
+    note = Chain(9, 7, probed_features=(4, 6)).note(11, EliminationStep(9, (0, 1)), GHGANote())
+    assert GHGANote.from_json(note.to_json()) == note
+    child = replace(GHGANote("crossover"), after_chain=NO_CHAIN)
+    assert GHGANote.from_json(child.to_json()) == child
+    # A trial of another sampler is neither a child nor a step of a chain.
+    other = GHGANote.from_json({"operator": "sbx", "parents": []})
+    assert (other.after_chain, other.chain, other.master) == (None, None, None)
+
+
+def test_features_are_removed_in_blocks_then_alone() -> None:
     order = np.array([9, 4, 7, 1, 0, 2, 8, 5])
-    found = [left.tolist() for left in left_out_in_turn(order, 4, 0)]
+    found = [removed.tolist() for removed in removal_candidates(order, 4, 0)]
     assert found == [[9, 4, 7, 1], [9, 4], *([j] for j in order)]
-    assert [left.tolist() for left in left_out_in_turn(order, 4, 2)] == [[j] for j in order]
-    assert [left.tolist() for left in left_out_in_turn(order, 0, 0)] == [[j] for j in order]
+    alone = [[j] for j in order]
+    assert [removed.tolist() for removed in removal_candidates(order, 4, 2)] == alone
+    assert [removed.tolist() for removed in removal_candidates(order, 0, 0)] == alone

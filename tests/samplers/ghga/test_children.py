@@ -26,23 +26,20 @@ def test_single_filters_take_turns(table: FeatureTable) -> None:
     rng = np.random.default_rng(0)
     for number, best in ((1, 0), (3, -1), (5, 0)):
         for _ in range(10):
-            mask = sample_filtered_mask(number)(rng, table, np.full(2, 0.5))
+            mask, operator = sample_filtered_mask(rng, table, np.full(2, 0.5), number)
+            assert operator == "initial_single_filter"
             inside = np.flatnonzero(mask)
             assert mask[best]
             assert np.ptp(inside) == len(inside) - 1
 
 
-def test_other_starts_come_in_turn() -> None:
-    names = [sample_filtered_mask(number).__name__ for number in (2, 4, 6, 8)]
-    assert names == [
-        "sample_wide_mask",
-        "sample_ensemble_mask",
-        "sample_wide_mask",
-        "sample_bernoulli_mask",
-    ]
+def test_other_initial_masks_take_turns(table: FeatureTable) -> None:
+    rng, weights = np.random.default_rng(0), np.full(2, 0.5)
+    found = [sample_filtered_mask(rng, table, weights, number)[1] for number in (2, 4, 6, 8)]
+    assert found == ["initial_wide", "initial_ensemble", "initial_wide", "initial_bernoulli"]
 
 
-def test_columns_tell_the_best_features_apart(table: FeatureTable) -> None:
+def test_columns_set_the_best_features_apart(table: FeatureTable) -> None:
     assert table.free_ranks is not None
     columns = FilterColumns(table.free_ranks)
     masks = np.zeros((3, P), dtype=bool)
@@ -55,10 +52,12 @@ def test_columns_tell_the_best_features_apart(table: FeatureTable) -> None:
 
 
 def test_a_guide_learns_which_filter_to_trust(table: FeatureTable) -> None:
-    # Ten features that were never tried alone: only the filters can say what they are worth.
+    # Sets that were never tried: only the filters distinguish them.
     assert table.free_ranks is not None
     rng = np.random.default_rng(0)
-    masks = np.array([sample_filtered_mask(2 * k + 1)(rng, table, np.ones(2)) for k in range(40)])
+    masks = np.array(
+        [sample_filtered_mask(rng, table, np.ones(2), 2 * k + 1)[0] for k in range(40)]
+    )
     losses = np.exp(-(masks @ table.free_ranks[0]) / np.maximum(1, masks.sum(axis=1)))
     candidates = np.zeros((2, P), dtype=bool)
     candidates[0, [2, 4, 6]] = candidates[1, [33, 35, 37]] = True
@@ -79,16 +78,16 @@ def test_children_are_new_and_the_best_that_the_guide_predicts(table: FeatureTab
     wanted = np.where(np.arange(P) < 8, 1.0, -1.0)
     make, archive = children(table, wanted)
     members = np.arange(6)
-    before = max(mask @ wanted for mask in archive.masks())
+    before = max(mask @ wanted for mask in archive.masks(np.arange(6)))
     gains = []
     for seed in range(40):
         child = make(np.random.default_rng(seed), archive, members)
         assert child is not None
-        assert archive.place(child.mask) is None
+        assert archive.position(child.mask) is None
         assert child.mask.any()
         gains.append(child.mask @ wanted - before)
         if child.operator == "addition":
-            added = np.flatnonzero(child.mask & ~archive.mask(child.first))
+            added = np.flatnonzero(child.mask & ~archive.masks(child.first))
             assert len(added) == 1
             assert added[0] < 8
         if child.operator == "prefix":
@@ -96,7 +95,7 @@ def test_children_are_new_and_the_best_that_the_guide_predicts(table: FeatureTab
     assert np.mean(gains) > 0
 
 
-def test_where_all_is_known_there_is_no_child() -> None:
+def test_no_child_if_all_sets_were_tried() -> None:
     table = FeatureTable(("a",), filters=("f",), ranks=np.ones((1, 1)))
     archive = Archive(1)
     archive.add(np.packbits([True]), 0.1, 0)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from optuna_mofs.samplers.ghga._archive import Archive
-from optuna_mofs.samplers.ghga._elimination import Stop, walk
+from optuna_mofs.samplers.ghga._elimination import RestartPoint, next_restart
 
 P = 6
 ALL = frozenset(range(P))
@@ -16,7 +16,7 @@ def archive_of(*sets: frozenset[int], loss: Callable[[frozenset[int]], float]) -
     archive = Archive(P)
     for number, inside in enumerate(sets):
         archive.add(np.packbits(mask_of(inside)), loss(inside), number)
-    # Bad sets, so that those of the walk are among the better half.
+    # Bad sets, so that those of the tree are among the better half.
     for number in range(len(sets), 2 * len(sets) + 1):
         bits = [number >> j & 1 for j in range(P)]
         archive.add(np.packbits(np.array(bits, dtype=bool)), 99.0, number)
@@ -30,82 +30,86 @@ def mask_of(inside: frozenset[int]) -> np.ndarray:
 
 
 def missed(inside: frozenset[int]) -> float:
-    """0 and 1 are an optimum, 1 and 5 another: 1 is missed more than 0."""
+    """0 and 1 are an optimum, 1 and 5 another; removing 1 costs more than removing 0."""
     return 0.5 * (1 not in inside) + 0.1 * (0 not in inside) + 0.1 * (5 not in inside)
 
 
-def places(archive: Archive, *sets: frozenset[int]) -> np.ndarray:
-    return np.array([archive.place(mask_of(one)) for one in sets])
+def positions(archive: Archive, *sets: frozenset[int]) -> np.ndarray:
+    return np.array([archive.position(mask_of(one)) for one in sets])
 
 
 FIRST, SECOND = frozenset({0, 1}), frozenset({1, 5})
 
 
-def test_without_the_set_of_all_features_there_is_no_walk() -> None:
+def test_no_restart_without_the_set_of_all_features() -> None:
     archive = archive_of(FIRST, loss=missed)
-    assert walk(archive, places(archive, FIRST), set(), NONE) is None
+    assert next_restart(archive, positions(archive, FIRST), set(), NONE) is None
 
 
-def test_nothing_known_nothing_to_break() -> None:
+def test_without_optima_the_set_of_all_features_is_reduced() -> None:
     archive = archive_of(ALL, loss=missed)
-    root = archive.place(mask_of(ALL))
-    assert walk(archive, NONE, set(), NONE) == Stop(root)
-    assert walk(archive, NONE, set(), np.array([root])) is None
+    root = archive.position(mask_of(ALL))
+    assert next_restart(archive, NONE, set(), NONE) == RestartPoint(root)
+    assert next_restart(archive, NONE, set(), np.array([root])) is None
 
 
-def test_an_optimum_is_probed_and_the_least_missed_feature_left_out() -> None:
+def test_an_optimum_is_probed_and_its_most_dispensable_feature_removed() -> None:
     archive = archive_of(ALL, FIRST, loss=missed)
-    root = archive.place(mask_of(ALL))
-    known = places(archive, FIRST)
-    assert walk(archive, known, set(), NONE) == Stop(root, (0, 1))
+    root = archive.position(mask_of(ALL))
+    known = positions(archive, FIRST)
+    assert next_restart(archive, known, set(), NONE) == RestartPoint(root, (0, 1))
     archive = archive_of(ALL, FIRST, ALL - {0}, ALL - {1}, loss=missed)
-    assert walk(archive, known, set(), NONE) == Stop(archive.place(mask_of(ALL - {0})))
+    assert next_restart(archive, known, set(), NONE) == RestartPoint(
+        archive.position(mask_of(ALL - {0}))
+    )
 
 
-def test_a_probe_that_lacks_a_trial_is_not_made_again() -> None:
+def test_a_probe_with_a_missing_trial_is_not_repeated() -> None:
     archive = archive_of(ALL, FIRST, ALL - {1}, loss=missed)
-    root = archive.place(mask_of(ALL))
-    found = walk(archive, places(archive, FIRST), {(root, (0, 1))}, NONE)
-    assert found == Stop(archive.place(mask_of(ALL - {1})))
+    root = archive.position(mask_of(ALL))
+    found = next_restart(archive, positions(archive, FIRST), {(root, (0, 1))}, NONE)
+    assert found == RestartPoint(archive.position(mask_of(ALL - {1})))
 
 
-def test_a_second_optimum_is_broken_below_the_first() -> None:
+def test_a_second_optimum_is_probed_below_the_first() -> None:
     archive = archive_of(ALL, FIRST, SECOND, ALL - {0}, ALL - {1}, loss=missed)
-    below = archive.place(mask_of(ALL - {0}))
-    known = places(archive, SECOND, FIRST)  # the older one is probed first all the same
-    assert walk(archive, known, set(), NONE) == Stop(below, (1, 5))
+    below = archive.position(mask_of(ALL - {0}))
+    known = positions(archive, SECOND, FIRST)  # the older one is still probed first
+    assert next_restart(archive, known, set(), NONE) == RestartPoint(below, (1, 5))
 
 
-def test_a_fruitless_start_makes_others_come_first() -> None:
+def test_a_fruitless_start_lowers_the_priority() -> None:
     archive = archive_of(ALL, FIRST, ALL - {0}, ALL - {1}, loss=missed)
-    known = places(archive, FIRST)
-    tried = places(archive, ALL - {0})
-    assert walk(archive, known, set(), tried) == Stop(archive.place(mask_of(ALL - {1})))
-    tried = places(archive, ALL - {0}, ALL - {1})
-    assert walk(archive, known, set(), tried) is None
+    known = positions(archive, FIRST)
+    tried = positions(archive, ALL - {0})
+    assert next_restart(archive, known, set(), tried) == RestartPoint(
+        archive.position(mask_of(ALL - {1}))
+    )
+    tried = positions(archive, ALL - {0}, ALL - {1})
+    assert next_restart(archive, known, set(), tried) is None
 
 
-def test_a_start_that_found_an_optimum_is_walked_on_from() -> None:
+def test_the_descent_continues_below_a_start_that_found_an_optimum() -> None:
     archive = archive_of(ALL, FIRST, SECOND, ALL - {0}, ALL - {1}, loss=missed)
-    tried = places(archive, ALL - {0})
-    found = walk(archive, places(archive, FIRST, SECOND), set(), tried)
-    assert found == Stop(int(tried[0]), (1, 5))
+    tried = positions(archive, ALL - {0})
+    found = next_restart(archive, positions(archive, FIRST, SECOND), set(), tried)
+    assert found == RestartPoint(int(tried[0]), (1, 5))
 
 
-def test_sets_worse_than_most_are_left_alone() -> None:
+def test_sets_worse_than_the_median_are_skipped() -> None:
     archive = archive_of(ALL, FIRST, ALL - {0}, ALL - {1}, loss=lambda inside: float(-len(inside)))
     for number in range(4, 24):  # better ones, of at most four features
         bits = np.array([number >> j & 1 for j in range(P)], dtype=bool)
         archive.add(np.packbits(bits), -7.0, number)
-    assert walk(archive, places(archive, FIRST), set(), NONE) is None
+    assert next_restart(archive, positions(archive, FIRST), set(), NONE) is None
 
 
-def test_where_nothing_is_left_below_the_walk_goes_another_way() -> None:
-    # Below ALL - {0} all was tried in vain; without 1, which is missed more, it was not.
+def test_an_exhausted_branch_is_left() -> None:
+    # All starts below ALL - {0} were fruitless; ALL - {1}, which is worse, was not tried.
     below = [ALL - {0, 1}, ALL - {0, 5}]
     archive = archive_of(ALL, FIRST, SECOND, ALL - {0}, ALL - {1}, *below, loss=missed)
-    known = places(archive, FIRST, SECOND)
-    found = walk(archive, known, set(), places(archive, *below))
-    assert found == Stop(archive.place(mask_of(ALL - {1})))
-    everything = places(archive, *below, ALL - {1})
-    assert walk(archive, known, set(), everything) is None
+    known = positions(archive, FIRST, SECOND)
+    found = next_restart(archive, known, set(), positions(archive, *below))
+    assert found == RestartPoint(archive.position(mask_of(ALL - {1})))
+    everything = positions(archive, *below, ALL - {1})
+    assert next_restart(archive, known, set(), everything) is None

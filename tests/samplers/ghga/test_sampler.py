@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import inspect
 import random
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -14,12 +17,13 @@ from optuna.trial import Trial
 from optuna_mofs import FeatureTable, GHGASampler, optima, suggest_features
 from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.features._mask_sampling import sample_wide_mask
+from optuna_mofs.samplers.ghga import ForestGuide, GHGANote, GHGASettings
 from optuna_mofs.study._trial_note import NOTE
 
 P = 16
 #: Two sets of three features that explain everything, and share one feature.
 BEST = ({0, 1, 2}, {2, 3, 4})
-SMALL: dict[str, Any] = {"first_phase": 10, "start_size": 8, "retrain_every": 25}
+SMALL: dict[str, Any] = {"n_phase1_iterations": 10, "retrain_every": 25}
 
 
 def quality(mask: np.ndarray) -> float:
@@ -32,16 +36,24 @@ def objective(trial: Trial) -> tuple[float, float]:
     return quality(mask), float(mask.sum())
 
 
-def run(n_trials: int, objective=objective, **options: Any) -> Study:
-    study = optuna.create_study(
-        directions=["maximize", "minimize"], sampler=GHGASampler(**{**SMALL, **options})
-    )
+def run(n_trials: int, objective=objective, *, paper: bool = False, **options: Any) -> Study:
+    options = {"n_startup_trials": 8, **options}
+    if paper:
+        sampler = GHGASampler.from_paper(**SMALL, **options)
+    else:
+        sampler = GHGASampler(settings=GHGASettings(**SMALL), **options)
+    study = optuna.create_study(directions=["maximize", "minimize"], sampler=sampler)
     study.optimize(objective, n_trials=n_trials)
     return study
 
 
-def notes(study: Study) -> list[dict[str, Any]]:
-    return [frozen_attr(t, NOTE) for t in study.trials[1:]]
+def note_of(trial: Any) -> GHGANote:
+    return GHGANote.from_json(frozen_attr(trial, NOTE))
+
+
+def notes(study: Study) -> list[GHGANote]:
+    """The notes on all trials but the first, which no sampler proposed."""
+    return [note_of(trial) for trial in study.trials[1:]]
 
 
 @pytest.mark.parametrize("guide", ["forest", "frequency", "random"])
@@ -51,34 +63,34 @@ def test_all_optima_are_found(guide: str) -> None:
     assert sorted(found.features) == [["x0", "x1", "x2"], ["x2", "x3", "x4"]]
 
 
-def test_the_papers_own_steps() -> None:
-    study = run(120, guide="random", variant="paper", seed=0)
-    steps = [note for note in notes(study) if note["operator"] == "elimination"]
+def test_the_paper_removes_one_feature_per_step() -> None:
+    study = run(120, guide="random", paper=True, seed=0)
+    steps = [note for note in notes(study) if note.operator == "elimination"]
     assert len(steps) > 20
-    assert all(len(note["left_out"]) == 1 for note in steps)
-    assert {n["operator"] for n in notes(study)} <= {
-        "sample_bernoulli_mask",
+    assert all(len(note.removed_features) == 1 for note in steps)
+    assert {n.operator for n in notes(study)} <= {
+        "initial_bernoulli",
         "crossover",
         "mutation",
         "elimination",
     }
 
 
-def test_no_guide_no_elimination() -> None:
+def test_without_a_guide_there_is_no_elimination() -> None:
     study = run(80, guide="none", seed=0)
-    assert not [note for note in notes(study) if "chain" in note]
+    assert not [note for note in notes(study) if note.chain is not None]
 
 
 def test_phase_2_starts_when_phase_1_is_over() -> None:
     study = run(60, guide="random", seed=0)
-    first = next(i for i, note in enumerate(notes(study)) if "chain" in note)
-    # All features, seven more, then two children an iteration; trial 0 is not among the notes.
+    first = next(i for i, note in enumerate(notes(study)) if note.chain is not None)
+    # All features, seven more, then two children per iteration; the notes lack trial 0.
     assert first == 7 + 2 * 10
 
 
 def test_two_children_between_chains() -> None:
     study = run(150, guide="random", seed=1)
-    names = [note.get("chain") for note in notes(study)][27:]
+    names = [note.chain for note in notes(study)][27:]
     gaps, since = [], 0
     for before, name in pairwise(names):
         if name is None:
@@ -92,65 +104,65 @@ def test_two_children_between_chains() -> None:
     assert gaps[1:].count(2) >= 3
 
 
-def test_a_chain_keeps_to_its_budget() -> None:
-    study = run(150, guide="random", budget=4, variant="paper", seed=2)
+def test_a_chain_stays_within_its_budget() -> None:
+    study = run(150, guide="random", budget=4, paper=True, seed=2)
     chains: dict[int, int] = {}
     for note in notes(study):
-        if "chain" in note:
-            chains[note["chain"]] = chains.get(note["chain"], 0) + 1
+        if note.chain is not None:
+            chains[note.chain] = chains.get(note.chain, 0) + 1
     assert max(chains.values()) == 4
 
 
-def test_budget_sees_size_and_times_chosen() -> None:
+def test_a_budget_function_gets_size_and_times_chosen() -> None:
     asked = []
 
     def budget(size: int, chosen: int) -> int:
         asked.append((size, chosen))
         return 1
 
-    run(150, guide="random", budget=budget, variant="paper", seed=3)
+    run(150, guide="random", budget=budget, paper=True, seed=3)
     assert all(1 <= size <= P for size, _ in asked)
     assert min(chosen for _, chosen in asked) == 1
     assert max(chosen for _, chosen in asked) > 1
 
 
-def test_own_guide() -> None:
+def test_a_guide_of_the_user() -> None:
     def last_first(masks: np.ndarray, losses: np.ndarray, rng: np.random.Generator):
         return lambda candidates, rng: -(candidates * np.arange(P)).sum(axis=1).astype(float)
 
-    study = run(70, guide=last_first, variant="paper", seed=0)
+    study = run(70, guide=last_first, paper=True, seed=0)
     sets = [_mask(study, trial).tobytes() for trial in study.trials]
-    steps = [t for t in study.trials[28:] if "chain" in frozen_attr(t, NOTE)]
+    steps = [t for t in study.trials[28:] if note_of(t).chain is not None]
     assert len(steps) > 10
     for trial in steps:
-        note = frozen_attr(trial, NOTE)
-        mask = _mask(study, study.trials[note["master"]])
+        note = note_of(trial)
+        mask = _mask(study, study.trials[note.master])
         inside = np.flatnonzero(mask)
-        # Later features come first, unless the set without them is known.
-        for j in inside[inside > note["left_out"][0]]:
+        # Later features come first, unless the set without them was tried.
+        for j in inside[inside > note.removed_features[0]]:
             without = mask.copy()
             without[j] = False
             assert without.tobytes() in sets[: trial.number]
 
 
-def test_workers_share_an_elimination_in_the_guides_order() -> None:
-    study = run(28, guide="frequency", variant="paper", seed=0)
+def test_workers_share_an_elimination_in_the_order_of_the_guide() -> None:
+    study = run(28, guide="frequency", paper=True, seed=0)
     asked = [study.ask() for _ in range(4)]
     for trial in asked:
         suggest_features(trial, P, form="packed")
-    found = [frozen_attr(study.trials[t.number], NOTE) for t in asked]
-    assert [note["operator"] for note in found] == ["elimination"] * 4
-    assert len({note["chain"] for note in found}) == 1
-    assert len({note["master"] for note in found}) == 1
+    found = [note_of(study.trials[t.number]) for t in asked]
+    assert [note.operator for note in found] == ["elimination"] * 4
+    assert len({note.chain for note in found}) == 1
+    assert len({note.master for note in found}) == 1
     masks = np.array([_mask(study, t) for t in study.trials[:28]])
-    # The guide learned from the first 25 trials: the rarest features go first.
+    # The guide is fitted to the first 25 trials: the rarest features are removed first.
     often = masks[:25].mean(axis=0)
-    left_out = [note["left_out"][0] for note in found]
-    assert len(set(left_out)) == 4
-    assert sorted(left_out, key=lambda j: often[j]) == left_out
+    removed = [note.removed_features[0] for note in found]
+    assert len(set(removed)) == 4
+    assert sorted(removed, key=lambda j: often[j]) == removed
 
 
-def test_failed_steps_are_not_asked_for_again() -> None:
+def test_pruned_steps_are_not_proposed_again() -> None:
     def failing(trial: Trial) -> tuple[float, float]:
         values = objective(trial)
         if trial.number > 40 and trial.number % 3 == 0:
@@ -160,10 +172,10 @@ def test_failed_steps_are_not_asked_for_again() -> None:
     study = run(150, failing, guide="random", seed=0)
     sets = [_mask(study, t).tobytes() for t in study.trials]
     assert len(set(sets)) == 150
-    assert "unseen" not in {note["operator"] for note in notes(study)}
+    assert "unseen" not in {note.operator for note in notes(study)}
 
 
-def test_costs_decide_which_set_is_smallest() -> None:
+def test_the_smallest_set_is_the_cheapest() -> None:
     table = FeatureTable(
         names=tuple(f"x{j}" for j in range(P)), costs=np.where(np.arange(P) < 2, 9.0, 0.5)
     )
@@ -178,7 +190,7 @@ def test_costs_decide_which_set_is_smallest() -> None:
     assert set(np.flatnonzero(_mask(study, cheapest)).tolist()) == {2, 3, 4}
 
 
-def test_hyperparameters_are_tuned_along() -> None:
+def test_hyperparameters_are_optimized_too() -> None:
     def tuned(trial: Trial) -> tuple[float, float]:
         mask = suggest_features(trial, P, form="packed")
         C = trial.suggest_float("C", 1e-3, 1e3, log=True)
@@ -187,16 +199,16 @@ def test_hyperparameters_are_tuned_along() -> None:
     study = run(300, tuned, guide="random", seed=0)
     best = optima(study, 0.01)[0]
     assert abs(np.log10(best.params["C"]) - 1.3) < 0.4
-    tuning = [t for t in study.trials[1:] if frozen_attr(t, NOTE)["operator"] == "tuning"]
-    assert tuning
-    for trial in tuning:
-        parent = study.trials[frozen_attr(trial, NOTE)["parents"][0]]
+    same_masks = [t for t in study.trials[1:] if note_of(t).operator == "hyperparameters"]
+    assert same_masks
+    for trial in same_masks:
+        parent = study.trials[note_of(trial).parents[0]]
         np.testing.assert_array_equal(_mask(study, trial), _mask(study, parent))
     # A step of an elimination changes the features alone.
     for trial in study.trials[1:]:
-        note = frozen_attr(trial, NOTE)
-        if note["operator"] == "elimination":
-            master = _mask(study, study.trials[note["master"]])
+        note = note_of(trial)
+        if note.operator == "elimination":
+            master = _mask(study, study.trials[note.master])
             assert (_mask(study, trial) <= master).all()
 
 
@@ -205,27 +217,75 @@ def test_hyperparameters_are_tuned_along() -> None:
     [
         ("tolerance", 0),
         ("guide", "svm"),
+        ("metric", -1),
+        ("n_trials", 0),
+        ("n_startup_trials", 0),
+    ],
+)
+def test_bad_arguments_are_rejected(option: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"{option} must be .*, got "):
+        GHGASampler(**{option: value})
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("n_phase1_iterations", 1),
         ("retrain_every", 0),
-        ("first_phase", 1),
         ("niche_radius", 1.5),
         ("niche_size", 0),
         ("mutation_decline", 0),
+        ("mutation_decline", 10**30),
         ("mutation_rate", 0),
         ("tournament_divisor", 0),
         ("budget", 0),
-        ("block", 0.9),
-        ("slack", -1),
-        ("variant", "mine"),
-        ("renew", -0.1),
-        ("merge", 1.1),
-        ("n_trials", 0),
-        ("start_size", 0),
-        ("value", -1),
+        ("block_fraction", 0.9),
+        ("max_penalty_increase", -1),
+        ("restart_prob", -0.1),
+        ("merge_prob", 1.1),
     ],
 )
-def test_bad_options_are_refused(option: str, value: Any) -> None:
-    with pytest.raises(ValueError, match=f"{option} must be"):
-        GHGASampler(**{option: value})
+def test_bad_settings_are_rejected(option: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"{option} must be .*, got "):
+        GHGASettings(**{option: value})
+
+
+def test_an_unknown_mask_sampler_is_rejected() -> None:
+    with pytest.raises(ValueError, match="Did you mean 'wide'"):
+        GHGASettings(initial_mask_sampler="wid")
+
+
+def test_the_steepest_decline_is_computed() -> None:
+    settings = GHGASettings(mutation_decline=10, n_phase1_iterations=10**9)
+    sampler = GHGASampler(guide="random", n_startup_trials=2, settings=settings, seed=0)
+    study = optuna.create_study(directions=["maximize", "minimize"], sampler=sampler)
+    study.optimize(objective, n_trials=6)
+    assert len(study.trials) == 6
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        GHGASampler(),
+        GHGASampler(
+            tolerance=0.01,
+            guide="frequency",
+            metric="error",
+            n_trials=100,
+            n_startup_trials=7,
+            settings=GHGASettings(budget=4, initial_mask_sampler="wide"),
+            seed=3,
+        ),
+        GHGASampler(guide=ForestGuide(n_trees=5)),
+        GHGASampler.from_paper(n_phase1_iterations=5, seed=1),
+        GHGASampler.from_paper(guide="frequency"),
+    ],
+)
+def test_repr_evaluates_to_the_same_sampler(sampler: GHGASampler) -> None:
+    again = eval(repr(sampler))
+    assert repr(again) == repr(sampler)
+    for name in inspect.signature(GHGASampler).parameters:
+        assert getattr(again, name) == getattr(sampler, name)
 
 
 @pytest.mark.parametrize(
@@ -235,11 +295,11 @@ def test_bad_options_are_refused(option: str, value: Any) -> None:
         ({"n_trials": 5}, 2, 2),
         ({"n_trials": 60}, 12, 7),
         ({"n_trials": 5000}, 20, 30),
-        ({"n_trials": 60, "start_size": 4, "first_phase": 9}, 4, 9),
+        ({"n_trials": 60, "n_startup_trials": 4, "settings": GHGASettings(9)}, 4, 9),
     ],
 )
-def test_a_small_budget_leaves_most_to_phase_2(
-    options: dict[str, int], start: int, phase: int
+def test_a_small_budget_leaves_most_trials_to_phase_2(
+    options: dict[str, Any], start: int, phase: int
 ) -> None:
     sampler = GHGASampler(guide="random", seed=0, **options)
     study = optuna.create_study(directions=["maximize", "minimize"], sampler=sampler)
@@ -249,24 +309,30 @@ def test_a_small_budget_leaves_most_to_phase_2(
         return float(mask[:3].sum()), float(mask.sum())
 
     study.optimize(objective, n_trials=start + 2 * phase + 1)
-    operators = [frozen_attr(trial, NOTE)["operator"] for trial in study.trials]
+    operators = [note_of(trial).operator for trial in study.trials]
     assert set(operators[start : start + 2 * phase]) <= {"crossover", "mutation"}
-    assert operators[start - 1] == "sample_bernoulli_mask"
+    assert operators[start - 1] == "initial_bernoulli"
     assert operators[-1] in ("elimination", "probe")
 
 
 @pytest.mark.parametrize(
-    ("options", "expected"),
+    ("make", "expected"),
     [
-        ({}, ["single_start", "sample_wide_mask", "single_start", "sample_ensemble_mask"]),
-        ({"variant": "paper"}, ["sample_bernoulli_mask"] * 4),
-        ({"start": sample_wide_mask}, ["sample_wide_mask"] * 4),
+        (GHGASampler, ["single_filter", "wide", "single_filter", "ensemble"]),
+        (GHGASampler.from_paper, ["bernoulli"] * 4),
+        (partial(GHGASampler, settings=GHGASettings(initial_mask_sampler="wide")), ["wide"] * 4),
+        (
+            partial(GHGASampler, settings=GHGASettings(initial_mask_sampler=sample_wide_mask)),
+            ["sample_wide_mask"] * 4,
+        ),
     ],
 )
-def test_the_start_follows_the_filters(options: dict[str, Any], expected: list[str]) -> None:
+def test_initial_masks_follow_the_filters(
+    make: Callable[..., GHGASampler], expected: list[str]
+) -> None:
     ranks = np.linspace(0, 1, 12)[None]
     table = FeatureTable(tuple("abcdefghijkl"), filters=("f",), ranks=ranks)
-    sampler = GHGASampler(seed=0, start_size=5, **options)
+    sampler = make(seed=0, n_startup_trials=5)
     study = optuna.create_study(directions=["maximize", "minimize"], sampler=sampler)
 
     def objective(trial: optuna.Trial) -> tuple[float, float]:
@@ -274,24 +340,24 @@ def test_the_start_follows_the_filters(options: dict[str, Any], expected: list[s
         return float(mask.mean()), float(mask.sum())
 
     study.optimize(objective, n_trials=5)
-    notes = [frozen_attr(trial, NOTE) for trial in study.trials]
-    assert [note["operator"] for note in notes] == ["all", *expected]
-    for note, trial in zip(notes, study.trials):
-        if note["operator"] in (
-            "single_start",
-            "sample_wide_mask",
-        ):  # the best by rank: the last ones
+    notes = [note_of(trial) for trial in study.trials]
+    operators = [note.operator for note in notes]
+    assert operators == [f"initial_{name}" for name in ("all_features", *expected)]
+    for operator, trial in zip(operators, study.trials):
+        if operator not in ("initial_ensemble", "initial_bernoulli"):
             mask = _mask(study, trial)
-            assert mask[-mask.sum() :].all()
+            assert mask[-mask.sum() :].all()  # the best by rank are the last ones
 
 
-def filtered_run(n_trials: int, **options: Any) -> tuple[Study, np.ndarray]:
-    """Features 0 to 5 of 60 matter, the others harm; the second of two filters knows."""
+def filtered_run(
+    n_trials: int, make: Callable[..., GHGASampler] = GHGASampler, **options: Any
+) -> Study:
+    """Features 0 to 5 of 60 are useful, the others harm; the second of two filters is right."""
     rng = np.random.default_rng(5)
     helps = np.arange(60) < 6
     ranks = np.array([rng.permutation(60), np.argsort(np.argsort(helps + rng.random(60)))]) / 59
     table = FeatureTable(tuple(f"x{j}" for j in range(60)), filters=("bad", "good"), ranks=ranks)
-    sampler = GHGASampler(n_trials=n_trials, **options)
+    sampler = make(n_trials=n_trials, **options)
     study = optuna.create_study(directions=["minimize", "minimize"], sampler=sampler)
 
     def objective(trial: Trial) -> tuple[float, float]:
@@ -299,39 +365,53 @@ def filtered_run(n_trials: int, **options: Any) -> tuple[Study, np.ndarray]:
         return 1 - 0.1 * mask[helps].sum() + 0.02 * mask[~helps].sum(), float(mask.sum())
 
     study.optimize(objective, n_trials=n_trials)
-    return study, helps
+    return study
 
 
-def test_a_small_budget_is_enough_where_a_filter_is_right() -> None:
-    lost = {}
-    for variant in (None, "paper"):
-        runs = [filtered_run(60, variant=variant, seed=seed)[0] for seed in range(3)]
-        lost[variant] = np.mean([min(t.values[0] for t in study.trials) for study in runs]) - 0.4
-    assert lost[None] < 0.03
-    assert lost["paper"] > 0.2
+def test_few_trials_are_enough_where_a_filter_is_right() -> None:
+    lost = []
+    for make in (GHGASampler, GHGASampler.from_paper):
+        runs = [filtered_run(60, make, seed=seed) for seed in range(3)]
+        lost.append(np.mean([min(t.values[0] for t in study.trials) for study in runs]) - 0.4)
+    assert lost[0] < 0.03
+    assert lost[1] > 0.2
 
 
 def test_children_follow_filters_and_guide_or_chance() -> None:
-    study, _ = filtered_run(60, seed=0)
-    operators = {note["operator"] for note in notes(study)}
+    study = filtered_run(60, seed=0)
+    operators = {note.operator for note in notes(study)}
     assert {"prefix", "growth", "addition", "crossover"} <= operators
-    budgets = [note["budget"] for note in notes(study) if "budget" in note]
+    budgets = [note.budget for note in notes(study)]
     assert max(budgets) <= 60 // 10
 
 
-def test_filters_are_left_alone_without_a_guide() -> None:
-    study, _ = filtered_run(40, guide="none", seed=0)
-    assert not {"prefix", "growth", "addition"} & {n["operator"] for n in notes(study)}
+def test_filters_are_not_used_without_a_guide() -> None:
+    study = filtered_run(40, guide="none", seed=0)
+    assert not {"prefix", "growth", "addition"} & {n.operator for n in notes(study)}
 
 
-def test_probabilities_exceed_1_together() -> None:
-    with pytest.raises(ValueError, match=r"0\.7 and 0\.6"):
-        GHGASampler(renew=0.7, merge=0.6)
+def test_probabilities_must_not_exceed_1_together() -> None:
+    with pytest.raises(ValueError, match=r"got 0\.7 and 0\.6"):
+        GHGASettings(restart_prob=0.7, merge_prob=0.6)
 
 
-def test_a_value_that_trials_lack_is_named() -> None:
-    study = optuna.create_study(sampler=GHGASampler(value=1, start_size=1))
-    with pytest.raises(ValueError, match="value is 1, but trials have 1 values"):
+def test_the_metric_is_given_by_position_or_name() -> None:
+    found = []
+    for metric in (0, 1, "score"):
+        swapped = metric != 0
+        directions = ["minimize", "maximize"] if swapped else ["maximize", "minimize"]
+        sampler = GHGASampler(metric=metric, n_trials=60, guide="random", seed=0)
+        study = optuna.create_study(directions=directions, sampler=sampler)
+        study.set_metric_names(["size", "score"] if swapped else ["score", "size"])
+        study.optimize(lambda t, step=-1 if swapped else 1: objective(t)[::step], n_trials=60)
+        found.append([trial.params for trial in study.trials])
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("metric", [1, "score"])
+def test_an_unknown_metric_is_rejected(metric: int | str) -> None:
+    study = optuna.create_study(sampler=GHGASampler(metric=metric, n_startup_trials=1, seed=0))
+    with pytest.raises(ValueError, match="metric"):
         study.optimize(lambda t: float(suggest_features(t, 4).sum()), n_trials=5)
 
 
@@ -348,7 +428,7 @@ def test_distribution_of_the_space_is_kept() -> None:
     assert study.trials[-1].distributions["x"] == FloatDistribution(0, 1)
 
 
-def test_nothing_is_free() -> None:
+def test_all_features_may_be_fixed() -> None:
     table = FeatureTable(("a", "b"), fixed=(0, 1), filters=("auc",), ranks=np.array([[0.0, 1.0]]))
 
     def only_a_number(trial: Trial) -> tuple[float, float]:
@@ -368,7 +448,7 @@ def test_unions_do_not_depend_on_the_order_of_arrival() -> None:
         return 1.0 if found else 0.7 - 0.01 * (mask.sum() % 3)
 
     def at_work(sampler: GHGASampler, trials: int) -> Study:
-        """Four workers that end in any order."""
+        """Run four workers whose trials complete in any order."""
         chance = random.Random(0)
         study = optuna.create_study(directions=["maximize", "minimize"], sampler=sampler)
         running: list[tuple[Trial, np.ndarray]] = []
@@ -381,21 +461,19 @@ def test_unions_do_not_depend_on_the_order_of_arrival() -> None:
         return study
 
     class Forgetful(GHGASampler):
-        """Reads the whole history, in order of the numbers, for each proposal."""
+        """Read the whole history, in order of the numbers, for each proposal."""
 
         def infer_relative_search_space(self, study, trial):
             self._cache = type(self._cache)()
             return super().infer_relative_search_space(study, trial)
 
+    settings = GHGASettings(
+        n_phase1_iterations=5, retrain_every=25, restart_prob=0.3, merge_prob=0.6
+    )
     options: dict[str, Any] = {
-        **SMALL,
-        "first_phase": 5,
-        "renew": 0.3,
-        "merge": 0.6,
-        "guide": "random",
-        "seed": 1,
-    }
+        "guide": "random", "n_startup_trials": 8, "settings": settings, "seed": 1
+    }  # fmt: skip
     found, again = (at_work(cls(**options), 210) for cls in (GHGASampler, Forgetful))
-    operators = [note["operator"] for note in notes(found) if note]
+    operators = [note.operator for note in notes(found)]
     assert "union" in operators
     assert [t.params for t in found.trials] == [t.params for t in again.trials]

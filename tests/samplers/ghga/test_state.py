@@ -7,11 +7,12 @@ import pytest
 from optuna_mofs import FeatureTable, suggest_features
 from optuna_mofs._typing import Array
 from optuna_mofs.history._history import History
+from optuna_mofs.samplers.ghga._guides import Guide
 from optuna_mofs.samplers.ghga._state import (
-    Search,
+    ArchiveState,
     dynamic_cost,
-    elimination_places,
-    reproductive_places,
+    elimination_population,
+    reproductive_population,
     similar_pair,
     tournament,
 )
@@ -28,7 +29,9 @@ SETS = {
 }
 
 
-def read(sets: dict[tuple[int, ...], float]) -> tuple[History, Search]:
+def read(
+    sets: dict[tuple[int, ...], float], guide: Guide | None = None, retrain_every: int = 50
+) -> ArchiveState:
     study = optuna.create_study()
     table = FeatureTable(("a", "b", "c", "d"))
 
@@ -41,57 +44,60 @@ def read(sets: dict[tuple[int, ...], float]) -> tuple[History, Search]:
     study.optimize(objective, n_trials=len(sets))
     history = History(StudyDescription.read(study))
     history.update(study)
-    search = Search(4, None, 0, tolerance=0.1)
-    search.update(history)
-    return history, search
+    state = ArchiveState(table, 0, 0.1, guide, retrain_every)
+    state.update(history)
+    return state
 
 
-def test_who_may_reproduce() -> None:
-    _, search = read(SETS)
-    # The larger sets have a subset that is as good; 0 and 1 are inert; the rest is poor.
-    assert search.eligible().tolist() == []
-    assert search.optima().tolist() == [2]
+def test_inert_dominated_and_poor_sets_do_not_reproduce() -> None:
+    state = read(SETS)
+    # The larger sets have a subset that is as good; 0 and 1 are inert; the others are worse than
+    # the median. Where no set is eligible the best one reproduces.
+    assert state.reproductive(0.5, 5).tolist() == [2]
+    assert state.optima().tolist() == [2]
+    # The last set has a better subset; the two before it are worse than the median.
+    state = read({(0, 1, 2): 0.1, (3,): 0.3, (0, 1): 0.8, (1, 2): 0.9, (0, 1, 2, 3): 0.2})
+    assert state.reproductive(0.5, 5).tolist() == [0, 1]
 
 
-def test_a_better_best_makes_everything_dearer() -> None:
-    _, search = read(SETS)
-    before = search.cost.copy()
-    _, search = read({**SETS, (0, 2): -0.1})
-    assert search.cost[:6].tolist() == pytest.approx(
+def test_a_lower_best_loss_raises_all_costs() -> None:
+    state = read(SETS)
+    before = state.cost.copy()
+    state = read({**SETS, (0, 2): -0.1})
+    assert state.cost[:6].tolist() == pytest.approx(
         [4 + 1, 3 + 1, 2 + 1, 1 + 2**9 - 1, 1 + 2**10 - 1, 2 + 2**8 - 1]
     )
     assert before.tolist() == pytest.approx([4, 3, 2, 1 + 2**8 - 1, 1 + 2**9 - 1, 2 + 2**7 - 1])
 
 
-def test_a_guide_learns_from_sets_without_the_optima() -> None:
-    history, search = read(SETS)
+def test_the_guide_is_fitted_to_sets_without_the_optima() -> None:
     seen = []
 
     def guide(masks, losses, rng):
         seen.append((masks.sum(axis=1).tolist(), losses.tolist()))
         return lambda candidates, rng: np.zeros(len(candidates))
 
-    for of_all in (False, False):
-        search.prediction(history, guide, 50, before=None, of_all=of_all)
+    state = read(SETS, guide)
+    for _ in range(2):
+        state.prediction(include_supersets=False)
     assert seen == [([1, 1, 2], [0.8, 0.9, 0.7])]  # once: nothing is new
-    _, search = read(SETS)
-    search.prediction(history, guide, 2, before=5, of_all=True)
+    read(SETS, guide, retrain_every=2).prediction(before=5, include_supersets=True)
     assert seen[1][0] == [4, 3, 2, 1]  # twice two of the five trials before
 
 
 def test_the_best_step_is_known_once_all_are() -> None:
-    _, search = read(SETS)
-    assert search.best_step(2) is None  # all were tried, none is better
-    assert search.best_step(1) is None  # not all were tried
-    _, search = read({(0, 1): 0.5, (0,): 0.45, (1,): 0.4})
-    assert search.best_step(0) == 2
+    state = read(SETS)
+    assert state.best_step(2) is None  # all were tried, none is better
+    assert state.best_step(1) is None  # not all were tried
+    state = read({(0, 1): 0.5, (0,): 0.45, (1,): 0.4})
+    assert state.best_step(0) == 2
 
 
 def on_a_line(positions: list[float]):
     points = np.array(positions)
 
-    def distance(place: int, others: Array) -> Array:
-        return np.abs(points[others] - points[place])
+    def distance(position: int, others: Array) -> Array:
+        return np.abs(points[others] - points[position])
 
     return distance
 
@@ -101,7 +107,7 @@ def test_cost_is_equations_2_and_3() -> None:
     np.testing.assert_allclose(dynamic_cost(sizes, losses, 0.005), [10, 8, 10])
 
 
-def test_cost_follows_a_better_maximum() -> None:
+def test_cost_depends_on_the_best_loss() -> None:
     before = dynamic_cost(np.array([5, 3]), np.array([0.2, 0.21]), 0.01)
     after = dynamic_cost(np.array([5, 3, 9]), np.array([0.2, 0.21, 0.18]), 0.01)
     assert np.argmin(before) == 1
@@ -115,47 +121,41 @@ def test_cost_of_far_losses_is_finite() -> None:
 def test_less_crowded_sets_only() -> None:
     order = np.array([0, 1, 2, 3])
     crowding = np.array([5.0, 6.0, 4.0, 4.5])
-    chosen = reproductive_places(
-        order, crowding, on_a_line([0, 1, 2, 3]), radius=0.5, most_similar=5
+    chosen = reproductive_population(
+        order, crowding, on_a_line([0, 1, 2, 3]), radius=0.5, max_similar=5
     )
     assert chosen.tolist() == [0, 2]
 
 
-def test_a_full_niche_takes_no_more() -> None:
+def test_a_full_niche_accepts_no_more_sets() -> None:
     crowding = np.array([5.0, 4.0, 3.0, 2.0])
-    chosen = reproductive_places(
-        np.arange(4), crowding, on_a_line([0.0, 0.1, 0.2, 0.9]), radius=0.5, most_similar=2
+    chosen = reproductive_population(
+        np.arange(4), crowding, on_a_line([0.0, 0.1, 0.2, 0.9]), radius=0.5, max_similar=2
     )
     # The third is similar to two members; the fourth to none.
     assert chosen.tolist() == [0, 1, 3]
 
 
-def test_nobody_from_nobody() -> None:
-    none = np.zeros(0, dtype=int)
-    found = reproductive_places(none, none, on_a_line([]), radius=0.5, most_similar=1)
-    assert len(found) == 0
-
-
-def test_elimination_moves_away_from_what_is_inert() -> None:
+def test_elimination_moves_away_from_inert_sets() -> None:
     distance = on_a_line([0.2, 0.1, 0.4, 0.3, 0.9, 0.0])
-    chosen = elimination_places(np.arange(5), np.array([5]), distance)
+    chosen = elimination_population(np.arange(5), np.array([5]), distance)
     assert chosen.tolist() == [0, 2, 4]
 
 
-def test_all_may_be_thinned_out_while_nothing_is_inert() -> None:
+def test_all_sets_may_be_reduced_while_none_is_inert() -> None:
     none = np.zeros(0, dtype=int)
-    assert elimination_places(np.arange(3), none, on_a_line([0, 1, 2])).tolist() == [0, 1, 2]
+    assert elimination_population(np.arange(3), none, on_a_line([0, 1, 2])).tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("divisor", [1, 2, 5])
 def test_tournament_prefers_the_best(divisor: int) -> None:
     rng = np.random.default_rng(0)
-    places = np.array([7, 3, 9, 1, 5, 2])
-    wins = [tournament(rng, places, divisor) for _ in range(600)]
+    positions = np.array([7, 3, 9, 1, 5, 2])
+    wins = [tournament(rng, positions, divisor) for _ in range(600)]
     first = wins.count(7) / 600
     # A share of ceil(6 / divisor) of 6 takes part; the best wins whenever it does.
     assert first == pytest.approx(-(-6 // divisor) / 6, abs=0.06)
-    assert set(wins) <= set(places.tolist())
+    assert set(wins) <= set(positions.tolist())
 
 
 def test_the_second_parent_is_the_more_similar_of_two() -> None:

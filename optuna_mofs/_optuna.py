@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.exceptions import StorageInternalError
-from optuna.storages import BaseStorage
+from optuna.storages import BaseStorage, RDBStorage
+from optuna.storages._cached_storage import _CachedStorage
 from optuna.study import Study, StudyDirection
 from optuna.trial import FixedTrial, FrozenTrial, Trial, TrialState
 
@@ -47,6 +48,18 @@ def storage_of(study: Study) -> BaseStorage:
 def study_key(study: Study) -> tuple[int, int]:
     """Return a key that identifies a study within this process."""
     return id(study._storage), study._study_id
+
+
+def close_connections(study: Study) -> None:
+    """Close the database connections of a study; the next query opens new ones.
+
+    The traceback of an interrupted query keeps its cursor alive. The connection then has an old
+    view of an SQLite file and cannot write once another process has written.
+    """
+    storage = study._storage
+    backend = storage._backend if isinstance(storage, _CachedStorage) else storage
+    if isinstance(backend, RDBStorage):
+        backend.engine.dispose()
 
 
 def trials_of(study: Study, states: Container[TrialState] | None = None) -> list[FrozenTrial]:

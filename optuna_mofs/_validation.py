@@ -78,3 +78,33 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
         hint = did_you_mean(value, known) if isinstance(value, str) else ""
         raise ValueError(f"{name} must be one of {listed}, got {value!r}.{hint}")
     return value
+
+
+def check_n_jobs(n_jobs: Any) -> int | None:
+    """Return ``n_jobs`` as an int or None, or raise if it is neither.
+
+    Example:
+        >>> check_n_jobs(np.int64(2)), check_n_jobs(None)
+        (2, None)
+    """
+    if n_jobs is None:
+        return None
+    if not isinstance(n_jobs, int | np.integer) or isinstance(n_jobs, bool) or n_jobs == 0:
+        raise ValueError(
+            f"n_jobs must be an integer other than 0, or None, got {n_jobs!r}. "
+            "Use 1 for one job at a time, -1 for all cores."
+        )
+    return int(n_jobs)
+
+
+def to_array(values: Any) -> Any:
+    """Return a copy of ``values`` as an array; entries masked by :mod:`numpy.ma` become NaN.
+
+    Example:
+        >>> to_array(np.ma.array([1, 2], mask=[True, False])).tolist()
+        [nan, 2.0]
+    """
+    if not isinstance(values, np.ma.MaskedArray):
+        return np.array(values)
+    # Strings and other objects can be missing only in an array of objects.
+    return values.astype(float if values.dtype.kind in "biuf" else object).filled(np.nan)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,19 @@ from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, check_cv
 from sklearn.utils import _safe_indexing
 
 from optuna_mofs._typing import Array
-from optuna_mofs.data._target import _classes, _numbers, plain_target
+from optuna_mofs._validation import to_array
+from optuna_mofs.data._target import check_classes, check_numbers, check_target
+
+#: Rows of a training fold, and of its test fold.
+Split = tuple[Array, Array]
 
 
 class Dataset:
     """Rows and columns of a learning task.
 
     Args:
-        X: Array, DataFrame or sparse matrix, kept as it is.
+        X: Array, DataFrame or sparse matrix; the container is kept. Masked entries of a
+            :class:`numpy.ma.MaskedArray` become NaN.
         y: Target.
         classification: Whether ``y`` holds classes.
         feature_names: Names of the columns; by default those of a DataFrame, else ``x0, x1, …``.
@@ -40,46 +44,45 @@ class Dataset:
         sample_weight: Any = None,
         groups: Any = None,
     ) -> None:
-        # Copies: what the caller does to the table later must not change what trials see.
+        # Copies: changes that the caller makes to the table later must not affect trials.
         if sparse.issparse(X):
             X = X.tocsr(copy=True)
         elif isinstance(X, pd.DataFrame):
             X = X.copy()
         else:
-            X = np.array(X)
+            X = to_array(X)
         if X.ndim == 0:
             raise ValueError(
-                "X must be a table (a DataFrame, an array or a sparse matrix), "
-                f"but is {X.item()!r}."
+                f"X must be a table (a DataFrame, an array or a sparse matrix), got {X.item()!r}."
             )
         if X.ndim != 2:
             raise ValueError(
-                f"X must have two dimensions (rows and columns), but has shape {X.shape}. "
+                f"X must have two dimensions (rows and columns), got shape {X.shape}. "
                 "Turn a single column into X.reshape(-1, 1)."
             )
         if X.shape[1] == 0:
-            raise ValueError("There are no features: X has 0 columns. Pass at least one.")
+            raise ValueError("X has 0 columns. Pass at least one feature.")
         if X.shape[0] == 0:
-            raise ValueError("There is nothing to learn from: X has 0 rows. Pass some.")
+            raise ValueError("X has 0 rows. Pass some.")
         self.X = X
-        target = plain_target(y, X.shape[0])
-        self.y = _classes(target) if classification else _numbers(target)
+        target = check_target(y, X.shape[0])
+        self.y = check_classes(target) if classification else check_numbers(target)
         self.classification = classification
         self.column_names = _column_names(X, feature_names)
-        self.sample_weight = _checked_weight(sample_weight, X.shape[0])
-        self.groups = _per_row("groups", groups, X.shape[0])
+        self.sample_weight = _check_weights(sample_weight, X.shape[0])
+        self.groups = _check_rows("groups", groups, X.shape[0])
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Number of rows and of columns."""
         return self.X.shape[0], self.X.shape[1]
 
     def columns(self, positions: Array) -> Any:
-        """All rows of some columns, in the container that X came in."""
+        """Return all rows of some columns, in the container of X."""
         return _safe_indexing(self.X, positions, axis=1)
 
     def narrowed(self, positions: Array) -> Dataset:
-        """The same rows with some columns only."""
+        """Return the same rows with some of the columns."""
         narrow = copy.copy(self)
         narrow.X = self.columns(positions)
         narrow.column_names = tuple(self.column_names[j] for j in positions)
@@ -87,49 +90,53 @@ class Dataset:
 
 
 def take_rows(X: Any, rows: Array) -> Any:
-    """Some rows of an array, DataFrame or sparse matrix."""
+    """Return some rows of an array, DataFrame or sparse matrix."""
     return X[rows] if isinstance(X, np.ndarray) else _safe_indexing(X, rows)
 
 
 def _column_names(X: Any, given: Sequence[str] | None) -> tuple[str, ...]:
-    p = X.shape[1]
+    n_columns = X.shape[1]
     if isinstance(X, pd.DataFrame):
-        kinds = Counter(isinstance(name, str) for name in X.columns)
-        if len(kinds) > 1:
-            other = next(name for name in X.columns if not isinstance(name, str))
+        others = [name for name in X.columns if not isinstance(name, str)]
+        if 0 < len(others) < n_columns:
             raise ValueError(
-                f"The column names of X are part texts, part not ({other!r}), which scikit-learn "
-                "refuses. Make them texts: X.columns = X.columns.astype(str)."
+                f"Some column names of X are strings, others are not ({others[0]!r}), which "
+                "scikit-learn does not accept. Use X.columns = X.columns.astype(str)."
             )
     if given is not None:
         names = tuple(map(str, given))
-        if len(names) != p:
+        if len(names) != n_columns:
             raise ValueError(
-                f"X has {p} columns but feature_names has {len(names)}. Name each column."
+                f"X has {n_columns} columns but feature_names has {len(names)}. Name each column."
             )
     elif isinstance(X, pd.DataFrame):
         names = tuple(map(str, X.columns))
     else:
-        names = tuple(f"x{j}" for j in range(p))
-    if len(set(names)) != p:
+        names = tuple(f"x{j}" for j in range(n_columns))
+    if len(set(names)) != n_columns:
         twice = next(name for name, times in Counter(names).items() if times > 1)
         raise ValueError(f"Column names must be unique, but {twice!r} occurs twice. Rename one.")
     return names
 
 
-def _per_row(what: str, values: Any, rows: int) -> Array | None:
+def _check_rows(name: str, values: Any, n_rows: int) -> Array | None:
     if values is None:
         return None
-    array = np.array(values)
-    if array.shape != (rows,):
+    array: Array = to_array(values)
+    if array.shape != (n_rows,):
         raise ValueError(
-            f"{what} must hold one value for each of the {rows} rows, but has shape {array.shape}."
+            f"{name} must hold one value for each of the {n_rows} rows, got shape {array.shape}."
+        )
+    if np.ma.is_masked(values):
+        raise ValueError(
+            f"{name} must hold one value for each of the {n_rows} rows, but row "
+            f"{int(np.argmax(np.ma.getmaskarray(values)))} is masked. Fill it, or drop the row."
         )
     return array
 
 
-def _checked_weight(values: Any, rows: int) -> Array | None:
-    weight = _per_row("sample_weight", values, rows)
+def _check_weights(values: Any, n_rows: int) -> Array | None:
+    weight = _check_rows("sample_weight", values, n_rows)
     if weight is None:
         return None
     weight = weight.astype(float)
@@ -141,51 +148,47 @@ def _checked_weight(values: Any, rows: int) -> Array | None:
     return weight
 
 
-#: Rows of a training fold, and of its test fold.
-Split = tuple[Array, Array]
-
-
 def draw_splits(data: Dataset, cv: Any, seed: int) -> list[Split]:
-    """Train and test rows of each fold.
+    """Return the training and test rows of each fold.
 
     Args:
-        data: The data; its groups keep rows together.
+        data: The data; rows of one group stay together.
         cv: Number of folds (shuffled, stratified for classes), splitter, or iterable of splits.
-        seed: Shuffles the rows if ``cv`` is a number.
+        seed: Seed of the shuffling if ``cv`` is a number.
     """
     splitter = _splitter(data, cv, seed)
     splits = [
         (_rows(train), _rows(test)) for train, test in splitter.split(data.X, data.y, data.groups)
     ]
     if not splits:
-        raise ValueError(f"cv={cv!r} gives no folds. Pass a number of folds of at least 2.")
+        raise ValueError(f"cv={cv!r} yields no folds. Pass a number of folds of at least 2.")
     for k, (train, test) in enumerate(splits):
         _check_split(data, f"{k} of cv={cv!r}", train, test)
     return splits
 
 
-def is_number(cv: Any) -> bool:
-    """Whether ``cv`` is a number of folds."""
-    return isinstance(cv, Integral) and not isinstance(cv, bool)
+def is_fold_count(cv: Any) -> bool:
+    """Return whether ``cv`` is a number of folds."""
+    return isinstance(cv, int | np.integer) and not isinstance(cv, bool)
 
 
 def _splitter(data: Dataset, cv: Any, seed: int) -> Any:
-    if not is_number(cv):
+    if not is_fold_count(cv):
         if cv is None or isinstance(cv, bool):
-            raise ValueError(f"cv must be a number of folds, a splitter or splits, but is {cv!r}.")
+            raise ValueError(f"cv must be a number of folds, a splitter or splits, got {cv!r}.")
         return check_cv(cv, data.y, classifier=data.classification)
     if cv < 2:
-        raise ValueError(f"cv must be at least 2 folds, but is {cv}.")
+        raise ValueError(f"cv must be at least 2 folds, got {cv}.")
     if data.classification:
         largest = int(np.unique(data.y, return_counts=True)[1].max())
         if largest < cv:
             raise ValueError(
-                f"No class has rows for {cv} folds: the largest of {len(np.unique(data.y))} has "
-                f"{largest} of {data.shape[0]} rows. Use fewer folds, or a regressor if y is a "
-                "number."
+                f"No class has enough rows for {cv} folds: the largest of "
+                f"{len(np.unique(data.y))} has {largest} of {data.shape[0]} rows. Use fewer "
+                "folds, or a regressor if y is a number."
             )
     if data.groups is not None:
-        # Rows of a group belong together, or the test fold would know the training fold.
+        # Rows of one group in both parts would leak from the training to the test fold.
         kind = StratifiedGroupKFold if data.classification else GroupKFold
         return kind(int(cv), shuffle=True, random_state=seed)
     splitter = check_cv(int(cv), data.y, classifier=data.classification)
@@ -209,6 +212,6 @@ def _check_split(data: Dataset, which: str, train: Array, test: Array) -> None:
             )
     if data.classification and len(np.unique(data.y[train])) < 2:
         raise ValueError(
-            f"Training fold {which} holds only one class: {data.y[train].tolist()[0]!r}. "
+            f"The training fold {which} holds only one class: {data.y[train].tolist()[0]!r}. "
             "Use fewer folds or a stratified splitter."
         )

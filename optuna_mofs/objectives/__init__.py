@@ -1,4 +1,4 @@
-"""Objectives that choose features and hyperparameters of an estimator."""
+"""Objectives that select features and tune hyperparameters of an estimator."""
 
 from optuna_mofs.objectives._feature_selection import FeatureSelectionObjective
 from optuna_mofs.objectives._model_type import ModelTypeObjective

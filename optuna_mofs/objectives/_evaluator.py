@@ -1,4 +1,4 @@
-"""Cross-validation of one configuration: fit on each training fold, measure on each test fold."""
+"""Cross-validation of one configuration, and detection of duplicate configurations."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from optuna_mofs.study._feature_sets import trial_mask
 
 
 class Evaluator:
-    """Data, folds and measures; a configuration in, values out.
+    """Cross-validates configurations: fits on each training fold, measures on each test fold.
 
     Args:
         data: The data.
         table: The features.
-        measures: One a value.
+        measures: One per value.
         scorer: A scikit-learn scorer.
         splits: Rows of each fold.
-        n_jobs: Folds fitted at once.
+        n_jobs: Number of folds fitted in parallel.
     """
 
     def __init__(
@@ -64,12 +64,12 @@ class Evaluator:
 
         Args:
             estimator: Unfitted, with its hyperparameters set.
-            mask: Over all features, of the final model.
+            mask: Mask of the final model, over all features.
             fold_masks: The mask of each fold.
             splits: Folds to use instead of the fixed ones.
 
         Returns:
-            A value for each measure, and the per-fold values of those that have them.
+            One value per measure, and the values per fold of those that have them.
         """
         by_fold = self._by_fold(estimator, fold_masks, splits or self.splits)
         whole = Evaluation(self.table, mask, list(fold_masks), estimator, self.data.X, self.data.y)
@@ -96,7 +96,7 @@ class Evaluator:
         return {m.name: [row[i] for row in rows] for i, m in enumerate(measures)}
 
     def _narrowed(self, fold_masks: Sequence[Array]) -> Iterator[Dataset]:
-        # Workers get only the columns they need, copied once where all folds have the same.
+        # Workers get only the columns they need, copied once if all folds use the same.
         last = None
         for mask in fold_masks:
             if mask is not last:
@@ -106,13 +106,13 @@ class Evaluator:
     def on_test_data(
         self, estimator: Any, columns: Array, X_test: Any, y_test: Array
     ) -> dict[str, float]:
-        """Fold measures of a model fitted on all data, on data it never saw.
+        """Return the fold measures of a model that was fitted on all data, on new data.
 
         Args:
             estimator: Fitted on the given columns.
-            columns: Columns of X of the model.
+            columns: Columns of X that the model uses.
             X_test: These columns of the new data.
-            y_test: The target of the new data.
+            y_test: Target of the new data.
         """
         fold = Fold(
             estimator=estimator,
@@ -127,17 +127,17 @@ class Evaluator:
 
 
 def baseline(classification: bool) -> Any:
-    """The model of an empty feature set: the majority class, or the mean."""
+    """Return the model of an empty feature set: the majority class, or the mean."""
     return DummyClassifier(strategy="prior") if classification else DummyRegressor()
 
 
 def fit_options(estimator: Any, weight: Array | None, prefix: str = "") -> dict[str, Array]:
-    """Keyword arguments of ``fit`` that bring the sample weights to the last step."""
+    """Return keyword arguments of ``fit`` that pass the sample weights to the last step."""
     return {} if weight is None else {last_step(estimator, prefix)[1] + "sample_weight": weight}
 
 
 def last_step(estimator: Any, prefix: str = "") -> tuple[Any, str]:
-    """The model at the end of a pipeline, and the prefix of its arguments of ``fit``."""
+    """Return the last step of a pipeline, and the prefix of its arguments of ``fit``."""
     while isinstance(estimator, Pipeline | TransformedTargetRegressor):
         if isinstance(estimator, Pipeline):
             name, estimator = estimator.steps[-1]
@@ -173,32 +173,32 @@ def _measure_fold(
     return [float(m.fold(fold)) for m in measures if m.fold is not None]
 
 
-class RepeatIndex:
-    """Complete trials of one study by their configuration, read incrementally.
+class DuplicateIndex:
+    """Completed trials of one study by their configuration, read incrementally.
 
-    A configuration is the mask and the hyperparameters: different integers may stand for one
-    mask. Filters ranked by fold make several masks of a trial, so there the suggestions of the
-    features count too.
+    A configuration is the mask and the hyperparameters, because different integers can stand for
+    one mask. With filters ranked per fold a trial has several masks, so there the parameters that
+    select features count too.
 
     Args:
-        representation: How the study's trials suggest features, bound to them; None for none.
+        representation: How the trials suggest features, bound to a table; None for no features.
     """
 
     def __init__(self, representation: Representation | None) -> None:
         self._representation = representation
-        self._said_by_mask: frozenset[str] = frozenset()
+        self._mask_parameters: frozenset[str] = frozenset()
         if representation is not None and representation.ranks != "fold":
-            self._said_by_mask = frozenset(representation.distributions)
+            self._mask_parameters = frozenset(representation.distributions)
         self._by_configuration: dict[Hashable, FrozenTrial] = {}
         self._read: set[int] = set()
         self._read_to = 0
 
     def find(self, study: Study, trial: Trial, mask: Array) -> FrozenTrial | None:
-        """The first complete trial with the configuration of this one.
+        """Return the first completed trial with the configuration of this one, or None.
 
         Args:
             study: The study.
-            trial: The running trial, all its suggestions made.
+            trial: The running trial, with all its parameters.
             mask: Its mask over the free features.
         """
         for other in trials_of(study)[self._read_to :]:
@@ -220,10 +220,10 @@ class RepeatIndex:
 
     def _key(self, trial: Trial | FrozenTrial, mask: Array) -> Hashable:
         distributions = trial.distributions
-        # Choices may be unhashable and come back from a storage as another type: go by position.
-        settings = frozenset(
+        # Choices can be unhashable, and a storage can return another type: compare positions.
+        params = frozenset(
             (name, distributions[name].to_internal_repr(value))
             for name, value in trial.params.items()
-            if name not in self._said_by_mask
+            if name not in self._mask_parameters
         )
-        return pack(mask), settings
+        return pack(mask), params

@@ -1,4 +1,4 @@
-"""Choose features and tune hyperparameters of one estimator."""
+"""Select features and tune the hyperparameters of one estimator."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from typing import Any
 
 from optuna_mofs.features._representation import Representation
 from optuna_mofs.filters import DEFAULT_FILTERS
-from optuna_mofs.objectives._estimator_space import OneLearner, Space, checked_seed
-from optuna_mofs.objectives._objective import Measures, StudyObjective
+from optuna_mofs.objectives._estimator_space import EstimatorSpace, Space
+from optuna_mofs.objectives._objective import StudyObjective
+from optuna_mofs.objectives._settings import Measures, ObjectiveSettings
 
 
 class FeatureSelectionObjective(StudyObjective):
-    """Choose features and tune hyperparameters of an estimator in one Optuna study.
+    """Select features and tune hyperparameters of an estimator in one Optuna study.
 
     Args:
         estimator: Any scikit-learn compatible estimator or pipeline.
         X: Array, DataFrame (categories and NaN are kept for the estimator) or sparse matrix.
         y: Target: classes for a classifier, numbers for a regressor.
         space: Optuna distributions by parameter name (``"svc__C"`` in a pipeline), or a function
-            of the trial that returns parameter values (conditional spaces; it is tried once
+            of the trial that returns parameter values (conditional spaces; it is called once
             before any trial), or None to select features only.
         representation: ``"mask"``, ``"filter_ensemble"``, ``"single_filter"``, or an object such
-            as :class:`MaskFeatures`; None keeps all features and only tunes.
+            as :class:`MaskFeatures`; None keeps all features and tunes only.
         measures: Names (see :func:`optuna_mofs.measures.measure_names`), :class:`Measure` objects
             or functions of a :class:`Fold`. By default the error and the fraction of features, or
             their cost when ``feature_costs`` are given.
@@ -35,18 +36,30 @@ class FeatureSelectionObjective(StudyObjective):
         sample_weight: Weight of each row, for fitting and scoring.
         feature_costs: Cost of each feature, as a sequence or by name (1 for those not named).
         feature_names: Names of the columns if X has none.
-        feature_groups: Columns that are one feature (name of the feature to column names), for
+        feature_groups: Columns that form one feature (name of the feature to column names), for
             example the one-hot columns of a category.
-        fixed_features: Names of features that are always in.
+        fixed_features: Names of features that are always selected.
         expected_n_features: Expected number of features at the start of a search; by default
             that of decision trees on the data (Binder et al. 2020, section 4.3.1).
         redraw_folds: Draw new folds for each trial (integer ``cv`` only), as the paper's code did.
         random_state: Seed of folds, filters and of every ``random_state`` of the estimator that is
             None, so that a trial can be repeated.
-        n_jobs: Folds fitted at once, and threads of the filters that can use several.
+        n_jobs: Number of folds fitted in parallel, and threads of the filters that can use
+            several.
 
-    A trial whose estimator fails is a failed trial with the reason in its user attribute
-    ``failure_reason``; the study goes on.
+    If the estimator raises an error, the trial fails with the error in its user attribute
+    ``failure_reason``, and the study continues. A configuration that an earlier trial completed is
+    not evaluated again: the trial takes its values and has its number in the user attribute
+    ``duplicate_of``.
+
+    Attributes:
+        estimator: The estimator, with its random states set.
+        space: As given.
+        data: X and y.
+        table: The features, without ranks.
+        ranked_table: The features with their filter ranks and the size prior.
+        representation: How a feature set is suggested.
+        measures: One per value.
 
     Example:
         >>> from optuna.distributions import FloatDistribution
@@ -87,29 +100,8 @@ class FeatureSelectionObjective(StudyObjective):
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
-        random_state = checked_seed(random_state)
-        if measures is None:
-            measures = ("error", "fraction" if feature_costs is None else "cost")
-        learner = OneLearner(estimator, space, random_state)
-        self.estimator = learner.estimator
+        settings = ObjectiveSettings.collect(locals())
+        estimator_space = EstimatorSpace(estimator, space, settings.random_state)
+        self.estimator = estimator_space.estimators[0]
         self.space = space
-        super().__init__(
-            learner,
-            X,
-            y,
-            representation=representation,
-            measures=measures,
-            cv=cv,
-            scoring=scoring,
-            filters=filters,
-            groups=groups,
-            sample_weight=sample_weight,
-            feature_costs=feature_costs,
-            feature_names=feature_names,
-            feature_groups=feature_groups,
-            fixed_features=fixed_features,
-            expected_n_features=expected_n_features,
-            redraw_folds=redraw_folds,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
+        super().__init__(estimator_space, X, y, settings)

@@ -1,4 +1,4 @@
-"""Under which conditions values were measured: only equal ones can be compared."""
+"""Fingerprint of the conditions under which values were measured."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from sklearn.utils.metaestimators import _BaseComposition
 from optuna_mofs.data._dataset import Dataset, Split
 
 
-def conditions_of(
+def comparable_conditions(
     data: Dataset,
     estimators: Sequence[Any],
     scorer: Callable[..., float],
     splits: Sequence[Split] | int,
     searched: Sequence[Collection[str]] | None = None,
 ) -> dict[str, str]:
-    """What must be the same when a study is reopened, as short texts.
+    """Return the conditions that must be equal for values to be comparable, as short strings.
 
     Args:
         data: The data.
-        estimators: The learners.
+        estimators: The estimators.
         scorer: The scorer.
-        splits: The folds, or their number if they are drawn anew for each trial.
-        searched: Parameters of each learner that trials set, whatever they are now.
+        splits: The folds, or their number if they are drawn again for each trial.
+        searched: Parameters of each estimator that trials set, and that are therefore ignored.
     """
-    given = searched or [()] * len(estimators)
-    fixed = [_fixed(each, names) for each, names in zip(estimators, given)]
+    ignored = searched or [()] * len(estimators)
+    fixed = [_format_fixed_params(e, names) for e, names in zip(estimators, ignored)]
     weight = b"" if data.sample_weight is None else data.sample_weight.tobytes()
     if isinstance(splits, int):
-        folds = f"{splits} drawn anew for each trial"
+        folds = f"{splits} drawn again for each trial"
     else:
         members = (rows.tobytes() for pair in splits for rows in pair)
         folds = f"{len(splits)} folds {_digest(*members)}"
@@ -45,7 +45,7 @@ def conditions_of(
         "table": f"X {_table_digest(data.X)}",
         "target": f"y {_digest(repr(data.y.tolist()).encode())}",
         "weights": "none" if not weight else f"weights {_digest(weight)}",
-        "estimator": ", ".join(map(_kind, estimators)),
+        "estimator": ", ".join(map(_class_name, estimators)),
         "parameters": "; ".join(filter(None, fixed)) or "the estimator's own defaults",
         "scoring": _scorer_name(scorer),
         "folds": folds,
@@ -53,10 +53,10 @@ def conditions_of(
 
 
 def _digest(*parts: bytes) -> str:
-    made = hashlib.blake2b(digest_size=4)
+    digest = hashlib.blake2b(digest_size=4)
     for part in parts:
-        made.update(part)
-    return made.hexdigest()
+        digest.update(part)
+    return digest.hexdigest()
 
 
 def _table_digest(X: Any) -> str:
@@ -64,11 +64,11 @@ def _table_digest(X: Any) -> str:
         return _digest(X.indptr.tobytes(), X.indices.tobytes(), X.data.tobytes())
     if isinstance(X, pd.DataFrame):
         numbers = X.select_dtypes("number")
-        words = [X[name] for name in X.columns.difference(numbers.columns, sort=False)]
+        strings = [X[name] for name in X.columns.difference(numbers.columns, sort=False)]
         try:
-            others = [pd.util.hash_pandas_object(word, index=False) for word in words]
+            others = [pd.util.hash_pandas_object(column, index=False) for column in strings]
         except TypeError:  # entries that cannot be hashed: lists, arrays
-            return "not known"
+            return "unknown"
         return _digest(_bytes(numbers.to_numpy()), *(_bytes(other.to_numpy()) for other in others))
     return _digest(_bytes(X))
 
@@ -78,62 +78,63 @@ def _bytes(array: Any) -> bytes:
     return repr(array.tolist()).encode() if array.dtype.kind == "O" else array.tobytes()
 
 
-def _kind(estimator: Any) -> str:
+def _class_name(estimator: Any) -> str:
     if isinstance(estimator, Pipeline):
-        return " + ".join(_kind(step) for _, step in estimator.steps)
+        return " + ".join(_class_name(step) for _, step in estimator.steps)
     return type(estimator).__name__
 
 
-#: Parameters that say how a model is computed, not which; and seeds.
-_NO_MATTER = frozenset(
-    {"random_state", "n_jobs", "nthread", "num_threads", "verbose", "verbosity"}
-)
+#: Parameters that affect how a model is computed, not which; and seeds.
+_IGNORED = frozenset({"random_state", "n_jobs", "nthread", "num_threads", "verbose", "verbosity"})
 
-#: Lists that take more characters are shortened.
-_SAID = 200
+#: Longer lists are replaced by a digest.
+_MAX_CHARACTERS = 200
 
 
-def _fixed(estimator: Any, searched: Collection[str]) -> str:
-    """Parameters that are not those of the class, as a text; without those that trials set."""
+def _format_fixed_params(estimator: Any, searched: Collection[str]) -> str:
+    """Return the parameters that differ from their defaults, without those that trials set."""
     found = []
     every = estimator.get_params(deep=True)
     defaults: dict[str, Mapping[str, Any]] = {}
     for name, value in sorted(every.items()):
         prefix, _, own = name.rpartition("__")
         owner = every.get(prefix, estimator)
-        # The members of a pipeline, of a column transformer and so on are in a list beside them.
+        # The members of a pipeline, a column transformer etc. are also in its list of steps.
         member = isinstance(owner, _BaseComposition) and hasattr(value, "get_params")
         steps = isinstance(owner, Pipeline) and own == "steps"
-        if member or steps or name in searched or own in _NO_MATTER:
+        if member or steps or name in searched or own in _IGNORED:
             continue
         if prefix not in defaults:
             defaults[prefix] = _defaults(type(owner))
-        if _spoken(value) != _spoken(defaults[prefix].get(own)):
-            found.append(f"{name}={_spoken(value)}")
+        if _format(value) != _format(defaults[prefix].get(own)):
+            found.append(f"{name}={_format(value)}")
     return ", ".join(found)
 
 
 def _defaults(kind: Any) -> Mapping[str, Any]:
     try:
-        made: Mapping[str, Any] = kind().get_params(deep=False)
-    except (TypeError, ValueError):  # it cannot be made of nothing
+        defaults: Mapping[str, Any] = kind().get_params(deep=False)
+    except (TypeError, ValueError):  # it has required arguments
         parameters = inspect.signature(kind.__init__).parameters
         return {name: parameter.default for name, parameter in parameters.items()}
-    return made
+    return defaults
 
 
-def _spoken(value: Any) -> str:
-    """A value as a text that is the same in each process."""
+def _format(value: Any) -> str:
+    """Return a value as a string that is the same in every process."""
     if value is None or isinstance(value, bool | int | float | str | np.generic):
         return repr(value.item() if isinstance(value, np.generic) else value)
     if isinstance(value, list | tuple):
-        said = f"[{', '.join(map(_spoken, value))}]"
-        return said if len(said) <= _SAID else f"{len(value)} values {_digest(said.encode())}"
+        text = f"[{', '.join(map(_format, value))}]"
+        if len(text) > _MAX_CHARACTERS:
+            return f"{len(value)} values {_digest(text.encode())}"
+        return text
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{_spoken(k)}: {_spoken(v)}' for k, v in value.items())}}}"
+        return f"{{{', '.join(f'{_format(k)}: {_format(v)}' for k, v in value.items())}}}"
     if isinstance(value, np.ndarray):
         return f"array {_digest(_bytes(value))}"
-    # Of estimators the kind: their own parameters come beside it. Others may print an address.
+    # The class alone: the parameters of an estimator are listed too, and a repr can hold an
+    # address.
     return getattr(value, "__name__", type(value).__name__)
 
 
@@ -142,8 +143,8 @@ def _scorer_name(scorer: Any) -> str:
     if function is not None:
         options = getattr(scorer, "_kwargs", None) or {}
         sign = "-" if getattr(scorer, "_sign", 1) < 0 else ""
-        asks = getattr(scorer, "_response_method", "predict")
-        of = "" if asks in ("predict", "default") else f" of {_spoken(asks)}"
+        method = getattr(scorer, "_response_method", "predict")
+        of = "" if method in ("predict", "default") else f" of {_format(method)}"
         return f"{sign}{getattr(function, '__name__', function)}{of} {options or ''}".strip()
     if type(scorer).__name__ == "_PassthroughScorer":
         return "the estimator's own"

@@ -1,4 +1,4 @@
-"""Choose the learner itself, its hyperparameters, and features if wanted."""
+"""Choose the learner itself, its hyperparameters, and optionally features."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ from typing import Any
 import numpy as np
 from optuna.trial import FrozenTrial
 
+from optuna_mofs._validation import check_int
 from optuna_mofs.features._representation import Representation
 from optuna_mofs.filters import DEFAULT_FILTERS
 from optuna_mofs.measures import Measure, get_measure
-from optuna_mofs.objectives._estimator_space import LEARNER, SeveralLearners, Space, checked_seed
-from optuna_mofs.objectives._objective import Measures, StudyObjective
+from optuna_mofs.objectives._estimator_space import LEARNER, EstimatorChoice, Space
+from optuna_mofs.objectives._objective import StudyObjective
+from optuna_mofs.objectives._settings import Measures, ObjectiveSettings
 
-#: Folds where a measure needs rows that the model was not fitted on.
-_FOLDS = 5
+#: Number of folds if a measure needs rows that the model was not fitted on.
+_N_FOLDS = 5
 
 
 class ModelTypeObjective(StudyObjective):
     """Choose a learner and tune its hyperparameters in one Optuna study.
 
     Rosales-Pérez et al. (2014), *Multi-objective model type selection*: the learner is a
-    categorical suggestion, ``learner``, and only the hyperparameters of the learner that is chosen
-    are suggested, as ``<learner>__<parameter>``. The study's description says which they are, so
-    that samplers know it from the first trial on.
+    categorical parameter, ``learner``, and only the hyperparameters of the chosen learner are
+    suggested, as ``<learner>__<parameter>``. The study's description lists them, so that samplers
+    can use the condition from the first trial on.
 
     Args:
         learners: (estimator, space) by name, for example ``{"svm": spaces.get_learner("svm")}``. A
@@ -32,23 +34,23 @@ class ModelTypeObjective(StudyObjective):
             returns parameter values, or None.
         X: Array, DataFrame or sparse matrix.
         y: Target: classes for classifiers, numbers for regressors.
-        representation: How features are chosen too, as in :class:`FeatureSelectionObjective`;
-            None keeps all.
-        measures: As in :class:`FeatureSelectionObjective`. By default the paper's, which are the
-            training error and the VC dimension; for regressors the error and the model size.
-        cv: Folds, as in :class:`FeatureSelectionObjective`. By default five, or, where no measure
-            looks at test rows (as the paper's do not), one fit to all rows.
+        representation: How features are selected as well, as in
+            :class:`FeatureSelectionObjective`; None keeps all.
+        measures: As in :class:`FeatureSelectionObjective`. By default those of the paper, training
+            error and VC dimension; for regressors the error and the model size.
+        cv: Folds, as in :class:`FeatureSelectionObjective`. By default five, or one fit to all
+            rows if no measure uses test rows (as in the paper).
         scoring: A scikit-learn scorer or its name; by default the learners' own score.
-        filters: Filters that guide the choice of features.
+        filters: Filters that guide the selection of features.
         groups: Group of each row, never split over training and test fold.
         sample_weight: Weight of each row, for fitting and scoring.
         feature_costs: Cost of each feature.
         feature_names: Names of the columns if X has none.
-        feature_groups: Columns that are one feature.
-        fixed_features: Names of features that are always in.
+        feature_groups: Columns that form one feature.
+        fixed_features: Names of features that are always selected.
         expected_n_features: Expected number of features at the start of a search.
         random_state: Seed of folds, filters and of every ``random_state`` that is None.
-        n_jobs: Folds fitted at once.
+        n_jobs: Number of folds fitted in parallel.
 
     Example:
         >>> import optuna
@@ -88,49 +90,30 @@ class ModelTypeObjective(StudyObjective):
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
-        random_state = checked_seed(random_state)
-        several = SeveralLearners(learners, random_state)
+        random_state = check_int("random_state", random_state, 0)
+        choice = EstimatorChoice(learners, random_state)
         if measures is None:
             measures = (
                 ("training_error", "vc_dimension")
-                if several.classification
+                if choice.classification
                 else ("error", "model_size")
             )
         if cv is None:
-            cv = _all_rows(np.shape(X)[0]) if _fits_only(measures) else _FOLDS
-        super().__init__(
-            several,
-            X,
-            y,
-            representation=representation,
-            measures=measures,
-            cv=cv,
-            scoring=scoring,
-            filters=filters,
-            groups=groups,
-            sample_weight=sample_weight,
-            feature_costs=feature_costs,
-            feature_names=feature_names,
-            feature_groups=feature_groups,
-            fixed_features=fixed_features,
-            expected_n_features=expected_n_features,
-            redraw_folds=False,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
+            cv = _all_rows(np.shape(X)[0]) if _needs_no_test_rows(measures) else _N_FOLDS
+        super().__init__(choice, X, y, ObjectiveSettings.collect(locals()))
 
     def learner_for(self, trial: FrozenTrial) -> str:
-        """Name of the learner that a trial chose."""
+        """Return the name of the learner that a trial chose."""
         name: str = self.params_for(trial)[LEARNER]
         return name
 
 
-def _all_rows(count: int) -> list[tuple[Any, Any]]:
-    return [(np.arange(count), np.arange(count))]
+def _all_rows(n_rows: int) -> list[tuple[Any, Any]]:
+    return [(np.arange(n_rows), np.arange(n_rows))]
 
 
-def _fits_only(measures: Measures) -> bool:
-    """Whether no measure looks at rows that a model was not fitted on."""
+def _needs_no_test_rows(measures: Measures) -> bool:
+    """Return whether no measure uses rows that the model was not fitted on."""
     if isinstance(measures, str | Measure) or callable(measures):
         measures = (measures,)
     return all(m.fold is None or m.name == "training_error" for m in map(get_measure, measures))

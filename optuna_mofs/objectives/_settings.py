@@ -1,53 +1,150 @@
-"""Checks before the first trial: the space, the measures, the weights."""
+"""The arguments that all objectives share, and their checks."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self
 
-from optuna_mofs.measures import Measure
+from sklearn.metrics import check_scoring
+
+from optuna_mofs._validation import check_int, check_n_jobs
+from optuna_mofs.data._dataset import is_fold_count
+from optuna_mofs.features._representation import Representation
+from optuna_mofs.filters import DEFAULT_FILTERS
+from optuna_mofs.measures import Fold, Measure, get_measure
 from optuna_mofs.measures._registry import CLASSIFIER_ONLY
 from optuna_mofs.objectives._evaluator import last_step
 
+#: One or more measures, as users specify them.
+Measures = Sequence[str | Measure | Callable[[Fold], float]]
 
-def check_measures(measures: Sequence[Measure], estimator: Any, classification: bool) -> None:
-    """Refuse measures that are none, share a name or do not fit the task."""
-    names = [m.name for m in measures]
-    if not names:
-        raise ValueError("measures is empty: name at least one, for example 'error'.")
-    if len(set(names)) != len(names):
-        raise ValueError(
-            f"Measures must have different names, but are {names}. "
-            "Name functions of your own: Measure('depth', fold=...)."
-        )
-    wrong = [n for n in names if n in CLASSIFIER_ONLY and not classification]
-    if wrong:
-        raise ValueError(
-            f"Measures {wrong} need a classifier, but the estimator is {type(estimator).__name__}."
-        )
+
+@dataclass(frozen=True, eq=False)
+class ObjectiveSettings:
+    """The arguments that all objectives share.
+
+    The checks here need no data; those of the rows are in
+    :class:`~optuna_mofs.data._dataset.Dataset`, those of the features in
+    :class:`~optuna_mofs.features.FeatureTable`.
+
+    Args:
+        representation: How a feature set is suggested; None keeps all features.
+        measures: What is optimized. By default the error and the fraction of features, or their
+            cost when ``feature_costs`` are given.
+        cv: Number of folds, a splitter, or an iterable of splits.
+        scoring: A scikit-learn scorer or its name; by default the estimator's own score.
+        filters: Filters that guide the search or rank the features, by name or as functions.
+        groups: Group of each row, never split over training and test fold.
+        sample_weight: Weight of each row, for fitting and scoring.
+        feature_costs: Cost of each feature, as a sequence or by name (1 for those not named).
+        feature_names: Names of the columns if X has none.
+        feature_groups: Columns that form one feature (name of the feature to column names).
+        fixed_features: Names of features that are always selected.
+        expected_n_features: Expected number of features at the start of a search.
+        redraw_folds: Whether to draw new folds for each trial.
+        random_state: Seed of folds, filters and estimators.
+        n_jobs: Number of folds fitted in parallel, and threads of the filters.
+    """
+
+    representation: str | Representation | None = "mask"
+    measures: Measures | None = None
+    cv: Any = 5
+    scoring: Any = None
+    filters: Sequence[Any] = DEFAULT_FILTERS
+    groups: Any = None
+    sample_weight: Any = None
+    feature_costs: Sequence[float] | Mapping[str, float] | None = None
+    feature_names: Sequence[str] | None = None
+    feature_groups: Mapping[str, Sequence[str]] | None = None
+    fixed_features: Sequence[str] = ()
+    expected_n_features: float | None = None
+    redraw_folds: bool = False
+    random_state: int = 0
+    n_jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        check_int("random_state", self.random_state, 0)
+        object.__setattr__(self, "random_state", int(self.random_state))
+        object.__setattr__(self, "n_jobs", check_n_jobs(self.n_jobs))
+        if isinstance(self.scoring, list | tuple | set | dict):
+            raise ValueError(f"scoring must be one scorer or its name, got {self.scoring!r}.")
+        if self.redraw_folds and not is_fold_count(self.cv):
+            raise ValueError(f"redraw_folds needs cv to be a number of folds, got {self.cv!r}.")
+
+    @classmethod
+    def collect(cls, arguments: Mapping[str, Any]) -> Self:
+        """Return the settings among the arguments of a constructor.
+
+        Args:
+            arguments: Arguments by name, for example ``locals()``; others are ignored.
+        """
+        names = [field.name for field in fields(cls)]
+        return cls(**{name: arguments[name] for name in names if name in arguments})
+
+    def get_scorer(self, estimators: Sequence[Any]) -> Callable[..., float]:
+        """Return the scorer.
+
+        Raises:
+            ValueError: If the scorer or an estimator does not accept the sample weights.
+        """
+        scorer: Callable[..., float] = check_scoring(estimators[0], self.scoring)
+        if self.sample_weight is not None:
+            for estimator in estimators:
+                check_weights(estimator, scorer)
+        return scorer
+
+    def get_measures(
+        self, scorer: Callable[..., float], estimator: Any, classification: bool
+    ) -> tuple[Measure, ...]:
+        """Return the measures.
+
+        Raises:
+            ValueError: If there are none, two have the same name, or one needs a classifier.
+        """
+        given = self.measures
+        if given is None:
+            given = ("error", "fraction" if self.feature_costs is None else "cost")
+        elif isinstance(given, str | Measure) or callable(given):
+            given = (given,)
+        measures = tuple(get_measure(m, scorer) for m in given)
+        names = [m.name for m in measures]
+        if not names:
+            raise ValueError("measures is empty: name at least one, for example 'error'.")
+        if len(set(names)) != len(names):
+            raise ValueError(
+                f"measures must have different names, got {names}. "
+                "Name your own functions: Measure('depth', fold=...)."
+            )
+        wrong = [name for name in names if name in CLASSIFIER_ONLY and not classification]
+        if wrong:
+            raise ValueError(
+                f"The measures {wrong} need a classifier, got {type(estimator).__name__}."
+            )
+        return measures
 
 
 def check_weights(estimator: Any, scorer: Any) -> None:
-    """Refuse sample weights that the estimator or the scorer would not take."""
+    """Raise if the estimator or the scorer does not accept sample weights."""
     final = last_step(estimator)[0]
-    if hasattr(final, "fit") and not _takes_weights(final.fit):
+    if hasattr(final, "fit") and not _accepts_weights(final.fit):
         raise ValueError(
-            f"sample_weight is given, but {type(final).__name__}.fit does not take it. "
+            f"sample_weight is given, but {type(final).__name__}.fit does not accept it. "
             "Leave it out, or use an estimator that does."
         )
     score = getattr(scorer, "_score_func", scorer)
-    if not _takes_weights(score):
+    if not _accepts_weights(score):
         raise ValueError(
             f"sample_weight is given, but scoring {getattr(score, '__name__', score)!r} does not "
-            "take it. Leave it out, or add an argument sample_weight=None to the scorer."
+            "accept it. Leave it out, or add an argument sample_weight=None to the scorer."
         )
 
 
-def _takes_weights(function: Callable[..., Any]) -> bool:
+def _accepts_weights(function: Callable[..., Any]) -> bool:
     try:
         parameters = inspect.signature(function).parameters
-    except ValueError:  # compiled, without a signature: the first trial will tell
+    except ValueError:  # compiled, without a signature: the first trial shows it
         return True
     return "sample_weight" in parameters or any(
         p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()

@@ -19,17 +19,17 @@ from optuna_mofs.study._feature_sets import selected_features, selected_mask
 
 @dataclass(frozen=True)
 class CompletedTrials:
-    """The finished trials of a study as losses, with what is needed to speak of them.
+    """The completed trials of a study as losses, with names and signs of the metrics.
 
     Attributes:
-        study: The study read.
-        trials: Its finished trials in order of their number.
-        losses: One row a trial, one column a chosen metric; all minimized.
-        feasible: Which trials keep all their constraints.
+        study: The study.
+        trials: Its completed trials by number.
+        losses: One row per trial, one column per selected metric; all minimized.
+        feasible: One boolean per trial: whether it satisfies all constraints.
         signs: 1 for a minimized metric, -1 for a maximized one.
-        metric_names: Names of the chosen metrics.
-        measure_names: The names under which the objective wrote values of single folds.
-        worst: The worst loss possible, as the description says; NaN where it does not.
+        metric_names: Names of the selected metrics.
+        measure_names: Names under which the objective stored the values per fold.
+        worst: The worst possible loss according to the description, NaN where it has none.
     """
 
     study: Study
@@ -55,7 +55,7 @@ class CompletedTrials:
         return metric_column(metric, self.metric_names)
 
     def per_metric(self, what: str, given: Any, default: Any) -> list[Any]:
-        """Spread an argument given by metric name, or as a sequence, over all metrics."""
+        """Return one value per metric of an argument given by metric name or as a sequence."""
         return per_metric(what, given, default, self.metric_names)
 
     def reference_losses(
@@ -63,31 +63,33 @@ class CompletedTrials:
     ) -> NDArray[np.float64]:
         """Return the reference point of the hypervolume, as losses.
 
-        A value comes from ``reference`` if that gives one, else from the description of the
-        study, else it is the worst finite value of any finished trial.
+        A value comes from ``reference`` if it is given there, else from the description of the
+        study, else it is the worst finite value of any completed trial.
         """
         given = self.per_metric("reference", reference, None)
         unset = np.array([value is None for value in given])
-        wanted = self.to_losses([np.nan if value is None else float(value) for value in given])
-        wanted[unset] = self.worst[unset]
-        for column in np.flatnonzero(unset & np.isnan(wanted)):
+        point = self.to_losses([np.nan if value is None else float(value) for value in given])
+        point[unset] = self.worst[unset]
+        for column in np.flatnonzero(unset & np.isnan(point)):
             losses = self.losses[:, column]
             losses = losses[np.isfinite(losses)]
             if len(losses) == 0:
                 raise ValueError(
-                    f"No reference for metric {self.metric_names[column]!r}: no finished trial "
-                    "has a finite value. Give one with reference={...}."
+                    f"No reference for metric {self.metric_names[column]!r}: no completed trial "
+                    "has a finite value. Pass one with reference={...}."
                 )
-            wanted[column] = losses.max()
-        return wanted
+            point[column] = losses.max()
+        return point
 
 
-def read_points(study: Study, *, targets: Sequence[str | int] | None = None) -> CompletedTrials:
-    """Read the finished trials of ``study``.
+def read_completed_trials(
+    study: Study, *, targets: Sequence[str | int] | None = None
+) -> CompletedTrials:
+    """Read the completed trials of ``study``.
 
     Args:
         study: Any Optuna study.
-        targets: Names or positions of the metrics to look at. Default: all.
+        targets: Names or positions of the metrics to read. Default: all.
     """
     names, signs = read_metrics(study)
     measures = _measures(study, len(signs))
@@ -96,7 +98,6 @@ def read_points(study: Study, *, targets: Sequence[str | int] | None = None) -> 
         or [np.nan] * len(signs)
     )
     trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    # A trial that exists is read as it is: its values are there, one a direction.
     values = np.array([trial.values for trial in trials], dtype=np.float64)
     values = values.reshape(len(trials), len(signs))
     everything = CompletedTrials(
@@ -107,10 +108,10 @@ def read_points(study: Study, *, targets: Sequence[str | int] | None = None) -> 
         signs=signs,
         metric_names=names,
         measure_names=tuple(measure.name for measure in measures) or names,
-        # An infinite worst value bounds no volume: as good as unknown.
+        # An infinite worst value bounds no volume, so it counts as unknown.
         worst=np.where(np.isfinite(worst), worst * signs + 0.0, np.nan),
     )
-    return everything if targets is None else _choose(everything, targets)
+    return everything if targets is None else _select(everything, targets)
 
 
 class Metrics(NamedTuple):
@@ -127,14 +128,15 @@ def read_metrics(study: Study) -> Metrics:
     return Metrics(tuple(_distinct(names or [f"value_{i}" for i in range(len(signs))])), signs)
 
 
-def _measures(study: Study, count: int) -> tuple[MeasureDescription, ...]:
+def _measures(study: Study, n_values: int) -> tuple[MeasureDescription, ...]:
     description = StudyDescription.read(study)
     measures = tuple(description.measures) if description is not None else ()
-    # Others are not of these values, for example in a study copied by hand.
-    return measures if len(measures) == count else ()
+    # Another number means that they do not belong to these values, for example in a study that
+    # was copied by hand.
+    return measures if len(measures) == n_values else ()
 
 
-def _choose(points: CompletedTrials, targets: Sequence[str | int]) -> CompletedTrials:
+def _select(points: CompletedTrials, targets: Sequence[str | int]) -> CompletedTrials:
     """Keep only some metrics."""
     if isinstance(targets, str) or not isinstance(targets, Sequence):
         raise ValueError(
@@ -157,31 +159,31 @@ def _choose(points: CompletedTrials, targets: Sequence[str | int]) -> CompletedT
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """Number the names that occur twice, so that a name means one metric."""
+    """Return the names, numbered where they occur twice, so that each means one metric."""
     return [
         name if list(names).count(name) == 1 else f"{name}_{i}" for i, name in enumerate(names)
     ]
 
 
 def is_feasible(trial: FrozenTrial) -> bool:
-    """Say whether a trial keeps its constraints; one without constraints does."""
+    """Return whether a trial satisfies its constraints; one without constraints does."""
     return all(value <= 0.0 for value in trial.constraints.values())
 
 
 def feature_count(study: Study, trial: FrozenTrial) -> int | None:
-    """Return how many features a trial used, or None where nothing says so."""
-    noted = trial.user_attrs.get("n_features")
-    if noted is not None:
-        return int(noted)
+    """Return the number of features of a trial, or None if it is unknown."""
+    stored = trial.user_attrs.get("n_features")
+    if stored is not None:
+        return int(stored)
     mask = selected_mask(study, trial)
     return None if mask is None else int(np.count_nonzero(mask))
 
 
 def feature_text(study: Study, trial: FrozenTrial) -> str | None:
-    """Return the names of a trial's features as one string, or None."""
-    noted = trial.user_attrs.get("features")
-    if noted is not None:
-        return noted if isinstance(noted, str) else ", ".join(str(name) for name in noted)
+    """Return the names of a trial's features as one string, or None if they are unknown."""
+    stored = trial.user_attrs.get("features")
+    if stored is not None:
+        return stored if isinstance(stored, str) else ", ".join(str(name) for name in stored)
     names = selected_features(study, trial)
     return None if names is None else ", ".join(names)
 
@@ -202,12 +204,12 @@ def metric_column(metric: str | int, names: Sequence[str]) -> int:
 
 
 def per_metric(what: str, given: Any, default: Any, names: Sequence[str]) -> list[Any]:
-    """Spread an argument given by metric name (or position), or as a sequence, over all metrics.
+    """Return one value per metric of an argument given by metric name or as a sequence.
 
     Args:
         what: The argument's name, for messages.
-        given: A mapping, a sequence with one entry a metric, or None.
-        default: What a metric gets that is not named.
+        given: A mapping from names or positions, a sequence with one entry per metric, or None.
+        default: Value of metrics that are not named.
         names: Names of the metrics.
 
     Example:
@@ -224,7 +226,7 @@ def per_metric(what: str, given: Any, default: Any, names: Sequence[str]) -> lis
     spread = [given] if np.ndim(given) == 0 else list(given)
     if len(spread) != len(names):
         raise ValueError(
-            f"{what} needs one value for each of {list(names)}, got {given!r}. "
-            "A mapping from metric names may name some of them."
+            f"{what} must have one value for each of {list(names)}, got {given!r}. "
+            "Use a mapping from metric names to set only some of them."
         )
     return spread

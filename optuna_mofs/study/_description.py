@@ -175,7 +175,7 @@ def _table_differences(old: FeatureTable | None, new: FeatureTable | None) -> li
             return [f"features are in a different order, from {first!r} on"]
         return [
             f"{len(old)} features in the study, {len(new)} now"
-            + (f", missing now: {_format_names(gone)}" if gone else "")
+            + (f", missing: {_format_names(gone)}" if gone else "")
             + (f", new: {_format_names(come)}" if come else "")
         ]
     found = []
@@ -204,7 +204,7 @@ def _space_differences(
 ) -> list[str]:
     found = []
     if set(old) - set(new):
-        found.append(f"parameters missing now: {_format_names(sorted(set(old) - set(new)))}")
+        found.append(f"missing parameters: {_format_names(sorted(set(old) - set(new)))}")
     if set(new) - set(old):
         found.append(f"new parameters: {_format_names(sorted(set(new) - set(old)))}")
     # Compared as JSON, in which a tuple among the choices becomes a list.

@@ -1,4 +1,4 @@
-"""Feature sets of a study: suggest one in an objective function, read those that trials chose."""
+"""Feature sets of a study: suggest one in an objective function, read those of trials."""
 
 from __future__ import annotations
 
@@ -15,21 +15,31 @@ from optuna.distributions import (
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial
 
-from optuna_mofs._optuna import frozen_attr, read_trial_attr, trials_of, write_trial_attr
+from optuna_mofs._optuna import (
+    enqueued_params,
+    frozen,
+    frozen_attr,
+    is_retry,
+    trials_of,
+    write_trial_attr,
+)
 from optuna_mofs._typing import Array
-from optuna_mofs.features._codec import unpack_attribute
+from optuna_mofs._validation import check_int
+from optuna_mofs.features._codec import UnknownMaskError, unpack_attribute
 from optuna_mofs.features._representation import MaskFeatures, Representation
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.study._description import StudyDescription
 
 #: Key of the trial attribute that holds the packed mask.
 MASK = "mask"
-#: Longest text of the ``features`` user attribute: what fits a dashboard cell.
-_SHOWN = 400
+#: Longest string of the ``features`` user attribute, which fits a cell of the dashboard.
+_MAX_CHARACTERS = 400
+#: More features than this are taken for a mistake.
+_MAX_FEATURES = 10_000_000
 
 
 def suggest(trial: Trial, name: str, distribution: BaseDistribution) -> Any:
-    """Suggest a value of any distribution by its public call."""
+    """Suggest a value of any distribution."""
     if isinstance(distribution, FloatDistribution):
         return trial.suggest_float(
             name,
@@ -52,19 +62,41 @@ def suggest(trial: Trial, name: str, distribution: BaseDistribution) -> Any:
 
 
 def suggest_mask(trial: Trial, representation: Representation) -> Array:
-    """Suggest a feature set and remember it on the trial.
+    """Suggest a feature set and store it on the trial.
+
+    In the packed form, an integer that a sampler without masks draws in this trial is the seed of
+    a random mask. One that was fixed before (enqueued, or a parameter of a waiting trial) must be
+    that of another trial of this study, or the trial would silently evaluate a random mask.
 
     Returns:
         The mask over the free features (for filter representations: of all data).
+
+    Raises:
+        UnknownMaskError: If a fixed integer is unknown in this study.
+        ValueError: If a parameter of the same name has been suggested for something else.
     """
+    study, before = trial.study, trial.distributions
+    for name, distribution in representation.distributions.items():
+        if before.get(name, distribution) != distribution:
+            raise ValueError(
+                f"The parameter {name!r} selects features, but the trial has suggested it with "
+                f"{before[name]}. Rename that parameter or the feature."
+            )
     params = {n: suggest(trial, n, d) for n, d in representation.distributions.items()}
-    study = trial.study
-    attr = read_trial_attr(study, trial, MASK)
-    mask = representation.choose(params, attr=attr, others=_masks_of_others(study))
-    meant = representation.attribute(params, mask)
-    # The sampler that chose the mask wrote the attribute; here are those that know no masks.
-    if meant is not None and (attr is None or attr[0] != meant[0]):
-        write_trial_attr(study, trial, MASK, meant)
+    stored = frozen(trial)
+    attr = frozen_attr(stored, MASK)
+    try:
+        mask = representation.choose(params, attr=attr, others=_masks_of_others(study))
+    except UnknownMaskError:
+        # An interrupted trial may have drawn its integer without having stored the mask.
+        fixed = {*enqueued_params(stored), *(() if is_retry(stored) else before)}
+        if fixed & params.keys() or not isinstance(representation, MaskFeatures):
+            raise
+        mask = representation.codec.from_seed(params)
+    stands_for = representation.attribute(params, mask)
+    # Samplers with masks have written the attribute; here it is written for all others.
+    if stands_for is not None and (attr is None or attr[0] != stands_for[0]):
+        write_trial_attr(study, trial, MASK, stands_for)
     return mask
 
 
@@ -76,17 +108,18 @@ def suggest_features(
 ) -> Array:
     """Suggest a feature set in your own objective function.
 
-    What it means is written into the study before the first suggestion, so that every sampler of
-    this package knows it from the first trial on.
+    The meaning of its parameters is written into the study before the first suggestion, so that
+    every sampler of this package can use it from the first trial on.
 
     Args:
         trial: The running trial.
-        features: A :class:`FeatureTable` (with filter ranks, costs, groups, fixed features: make
-            it once, see :func:`optuna_mofs.feature_table`), or names, or a number of features.
+        features: A :class:`FeatureTable` (with filter ranks, costs, groups, fixed features;
+            create it once with :func:`optuna_mofs.feature_table`), or names, or a number of
+            features.
         form: ``"bits"``, ``"packed"`` or ``"auto"``, see :class:`MaskFeatures`.
 
     Returns:
-        A boolean array over all features of the table, fixed ones always in.
+        A boolean array over all features of the table; fixed ones are always selected.
 
     Example:
         >>> import optuna
@@ -104,18 +137,17 @@ def suggest_features(
     new = StudyDescription(table, MaskFeatures(form=form).bind(table))
     if StudyDescription.read(study) is None:
         new.write(study)
-    # From the storage, even just after writing: all trials and workers go by the same.
-    described = StudyDescription.read(study)
-    assert described is not None
+    # Read it back even just after writing: all trials and workers must use the same.
+    described = StudyDescription.require(study)
     differences = described.feature_differences(new)
     if differences:
         raise ValueError(
             f"Study {study.study_name!r} has other features: {'; '.join(differences)}. "
-            "Suggest the features that it was made with, or use a new study_name."
+            "Suggest the features that it was created with, or use a new study_name."
         )
     assert described.representation is not None
     full = table.full_mask(suggest_mask(trial, described.representation))
-    note_features(trial, table, full)
+    write_features(trial, table, full)
     return full
 
 
@@ -123,23 +155,24 @@ def _as_table(features: FeatureTable | Sequence[str] | int) -> FeatureTable:
     if isinstance(features, FeatureTable):
         return features
     if isinstance(features, int | np.integer) and not isinstance(features, bool):
-        return FeatureTable(tuple(f"x{j}" for j in range(features)))
+        n_features = check_int("features", features, 1, _MAX_FEATURES)
+        return FeatureTable(tuple(f"x{j}" for j in range(n_features)))
     # A set has no order that a study could rely on.
     if isinstance(features, str | Set) or not isinstance(features, Iterable):
         raise ValueError(
-            f"features must be a FeatureTable, a list of names or a number, but is {features!r}."
+            f"features must be a FeatureTable, a list of names or a number, got {features!r}."
         )
     return FeatureTable(tuple(features))
 
 
-def note_features(trial: Trial, table: FeatureTable, full_mask: Array) -> None:
-    """Write the selected features where optuna-dashboard shows them."""
+def write_features(trial: Trial, table: FeatureTable, full_mask: Array) -> None:
+    """Write the selected features into user attributes, which optuna-dashboard shows."""
     trial.set_user_attr("n_features", int(np.count_nonzero(full_mask)))
     trial.set_user_attr("features", shorten(table.names_of(full_mask)))
 
 
-def shorten(names: Sequence[str], limit: int = _SHOWN) -> str:
-    """Names in one text of bounded length.
+def shorten(names: Sequence[str], limit: int = _MAX_CHARACTERS) -> str:
+    """Return names as one string of bounded length.
 
     Example:
         >>> shorten(["age", "city", "pay"], limit=12)
@@ -148,17 +181,17 @@ def shorten(names: Sequence[str], limit: int = _SHOWN) -> str:
     text = ", ".join(names)
     if len(text) <= limit:
         return text
-    shown = 0
+    n_shown = 0
     length = 0
-    while shown < len(names) and length + len(names[shown]) + 2 <= limit:
-        length += len(names[shown]) + 2
-        shown += 1
-    rest = f"{len(names) - shown} more"
-    return f"{', '.join(names[:shown])} and {rest}" if shown else rest
+    while n_shown < len(names) and length + len(names[n_shown]) + 2 <= limit:
+        length += len(names[n_shown]) + 2
+        n_shown += 1
+    rest = f"{len(names) - n_shown} more"
+    return f"{', '.join(names[:n_shown])} and {rest}" if n_shown else rest
 
 
 def selected_mask(study: Study, trial: FrozenTrial) -> Array | None:
-    """The mask over all features that a trial chose, or None where it is not known.
+    """Return the mask over all features that a trial selected, or None if it is unknown.
 
     Args:
         study: The trial's study.
@@ -174,35 +207,34 @@ def selected_mask(study: Study, trial: FrozenTrial) -> Array | None:
 def trial_mask(
     representation: Representation, trial: FrozenTrial, others: Iterable[list[Any]] = ()
 ) -> Array | None:
-    """The mask over the free features that a trial chose, or None where it lacks suggestions.
+    """Return the mask over the free features that a trial selected, or None if it is unknown.
 
     Args:
-        representation: Bound to the features.
+        representation: Bound to a table.
         trial: Any trial.
         others: Mask attributes of other trials of its study.
     """
     attr = frozen_attr(trial, MASK)
     if attr is not None and not representation.mask_parameters:
-        # Computed of filter ranks at the time: what was evaluated, whatever filters say today.
+        # Computed from the filter ranks of that time, and evaluated: filters may have changed.
         return unpack_attribute(attr, len(representation.table.free))
     if not all(name in trial.params for name in representation.distributions):
         return None
-    return representation.choose(trial.params, attr=attr, others=others)
+    try:
+        return representation.choose(trial.params, attr=attr, others=others)
+    except UnknownMaskError:
+        return None
 
 
 def selected_features(study: Study, trial: FrozenTrial) -> list[str] | None:
-    """Names of the features that a trial chose, or None where they are not known."""
+    """Return the names of the features that a trial selected, or None if they are unknown."""
     mask = selected_mask(study, trial)
-    if mask is None:
-        return None
-    described = StudyDescription.read(study)
-    assert described is not None
-    assert described.features is not None
-    return described.features.names_of(mask)
+    table = None if mask is None else StudyDescription.require(study).features
+    return None if mask is None or table is None else table.names_of(mask)
 
 
 def _masks_of_others(study: Study) -> Iterable[list[Any]]:
-    # A generator: only an integer without an attribute of its own looks at other trials.
+    # A generator: other trials are read only for an integer without an attribute of its own.
     for other in trials_of(study):
         attr = frozen_attr(other, MASK)
         if attr is not None:

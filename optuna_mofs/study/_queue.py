@@ -1,4 +1,4 @@
-"""Trials that wait: feature sets that a user enqueues, and trials that were interrupted."""
+"""Waiting trials: feature sets that a user enqueues, and interrupted trials to repeat."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ def enqueue_features(
     *,
     user_attrs: Mapping[str, Any] | None = None,
 ) -> None:
-    """Put a feature set by names, and hyperparameters, into the queue of a study.
+    """Enqueue a trial with a feature set, given by names, and hyperparameters.
+
+    Use it instead of ``study.enqueue_trial`` to transfer a feature set from another study.
 
     Args:
-        study: A study whose objective has been attached to it (or has run a trial).
-        features: Names of the features; fixed ones need not be named.
-        params: Hyperparameters to fix as well; the sampler chooses the others.
+        study: A study to which an objective has been attached (or that has run a trial).
+        features: Names of the features; fixed ones need not be included.
+        params: Hyperparameters to fix as well; the sampler suggests the others.
         user_attrs: User attributes of the trial.
 
     Example:
@@ -38,7 +40,7 @@ def enqueue_features(
         >>> def objective(trial):
         ...     return float(suggest_features(trial, 50).sum())
         >>> optuna.logging.set_verbosity(optuna.logging.ERROR)
-        >>> study = optuna.create_study()
+        >>> study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
         >>> study.optimize(objective, n_trials=1)
         >>> enqueue_features(study, ["x3", "x41"])
         >>> study.optimize(objective, n_trials=1)
@@ -48,14 +50,14 @@ def enqueue_features(
     described = StudyDescription.read(study)
     if described is None or described.features is None:
         raise ValueError(
-            f"Study {study.study_name!r} knows no features yet. "
+            f"Study {study.study_name!r} has no features yet. "
             "Call objective.attach(study) first, or run one trial."
         )
     if not isinstance(described.representation, MaskFeatures):
         used = None if described.representation is None else described.representation.kind
         raise ValueError(
-            "Only studies of the 'mask' representation can queue a feature set by names; study "
-            f"{study.study_name!r} uses {used!r}. Queue its parameters by study.enqueue_trial."
+            "Feature sets can be enqueued by name only with the representation 'mask', but study "
+            f"{study.study_name!r} uses {used!r}. Enqueue its parameters with study.enqueue_trial."
         )
     unknown = sorted(set(params or {}) - set(described.space or params or {}))
     if unknown:
@@ -79,26 +81,26 @@ def enqueue_features(
 def retry_interrupted(
     study: Study, *, older_than: float = 0.0, numbers: Container[int] | None = None
 ) -> list[int]:
-    """Put the configurations of trials that were cut off back into the queue.
+    """Enqueue the configurations of interrupted trials again.
 
-    A process that is killed leaves its trial RUNNING for ever. This marks such trials as failed
-    and queues the same configuration again, with everything the sampler wrote on it. Call it when
-    no worker runs on the study, or say which trials. (Optuna's heartbeat with
-    ``RetryHeartbeatStaleTrialCallback`` does the same by itself, on storages that have it.)
+    A process that is killed leaves its trial RUNNING forever. This function marks such trials as
+    failed and enqueues the same configuration again, with everything the sampler wrote on it. Call
+    it while no worker runs on the study, or pass the numbers of the trials. (Optuna's heartbeat
+    with ``RetryHeartbeatStaleTrialCallback`` does this automatically on storages that support it.)
 
     Args:
         study: The study.
-        older_than: Only trials that began at least this many seconds ago.
-        numbers: Only these trials, running or failed: Optuna makes a failed trial of one that is
-            stopped by Ctrl-C. Default: all that run.
+        older_than: Only trials that started at least this many seconds ago.
+        numbers: Only these trials, running or failed (Optuna marks a trial that is stopped by
+            Ctrl-C as failed). Default: all running trials.
 
     Returns:
-        Numbers of the trials that were cut off.
+        Numbers of the interrupted trials.
 
     Example:
         >>> import optuna
         >>> optuna.logging.set_verbosity(optuna.logging.ERROR)
-        >>> study = optuna.create_study()
+        >>> study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
         >>> _ = study.ask({"x": optuna.distributions.FloatDistribution(0, 1)})
         >>> retry_interrupted(study)
         [0]
@@ -107,7 +109,7 @@ def retry_interrupted(
     """
     now = datetime.datetime.now()
     states = (TrialState.RUNNING,) if numbers is None else (TrialState.RUNNING, TrialState.FAIL)
-    cut_off = [
+    interrupted = [
         trial
         for trial in trials_of(study, states=states)
         if (numbers is None or trial.number in numbers)
@@ -116,13 +118,13 @@ def retry_interrupted(
             or (now - trial.datetime_start).total_seconds() >= older_than
         )
     ]
-    for trial in cut_off:
-        _queue_again(study, trial)
-    return [trial.number for trial in cut_off]
+    for trial in interrupted:
+        _enqueue_again(study, trial)
+    return [trial.number for trial in interrupted]
 
 
-def _queue_again(study: Study, trial: FrozenTrial) -> None:
-    # Queue first: killed between the two steps, the configuration runs twice rather than never.
+def _enqueue_again(study: Study, trial: FrozenTrial) -> None:
+    # Enqueue first: if killed in between, the configuration runs twice rather than never.
     study.add_trial(
         create_trial(
             state=TrialState.WAITING,
@@ -132,6 +134,6 @@ def _queue_again(study: Study, trial: FrozenTrial) -> None:
             system_attrs=retry_attrs(trial),
         )
     )
-    # A worker that was only slow may have finished it by now.
+    # A worker that was only slow may have completed it in the meantime.
     with suppress(UpdateFinishedTrialError):
         study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)

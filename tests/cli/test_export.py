@@ -72,7 +72,7 @@ def test_other_rows_are_told_other_columns_refused(capsys: pytest.CaptureFixture
     assert "fitted on 80 rows" in captured.out
     people().drop(columns="dose").to_csv("less.csv", index=False)
     assert main(["export", "--output", "n.joblib", "--data", "less.csv"]) == 1
-    assert "no longer there: 'dose'" in capsys.readouterr().err
+    assert "missing: 'dose'" in capsys.readouterr().err
     assert not Path("n.joblib").exists()
 
 

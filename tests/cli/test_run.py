@@ -71,11 +71,11 @@ def test_other_data_is_refused_by_name(folder: Path, capsys: pytest.CaptureFixtu
         (["--learner", "knn"], "estimator: "),
         (["--folds", "4"], "folds: 3 folds"),
         (["--scoring", "f1_macro"], "scoring: "),
-        (["--drop", "name", "dose"], "no longer there: 'dose'"),
+        (["--drop", "name", "dose"], "missing: 'dose'"),
     ):
         assert main([*again, *change]) == 1
         error = capsys.readouterr().err
-        assert error.splitlines()[-1].startswith("optuna-mofs: Study 'people' does not fit")
+        assert error.splitlines()[-1].startswith("optuna-mofs: Study 'people' does not match")
         assert said in error
     people().assign(dose=1.0).to_csv(folder / "people.csv", index=False)
     assert main(again) == 1

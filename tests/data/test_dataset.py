@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, TimeSeriesSplit
 
 from optuna_mofs.data._dataset import Dataset, draw_splits, take_rows
-from optuna_mofs.data._target import plain_target
+from optuna_mofs.data._target import check_target
 
 X = np.arange(12.0).reshape(4, 3)
 Y = np.array([0, 1, 0, 1])
@@ -86,32 +86,32 @@ def test_numbers_become_floats():
 
 
 def test_test_targets_may_hold_one_class():
-    assert plain_target(["a", "a"], 2).tolist() == ["a", "a"]
+    assert check_target(["a", "a"], 2).tolist() == ["a", "a"]
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"X": X[:, 0]}, r"two dimensions .* has shape \(4,\)"),
+        ({"X": X[:, 0]}, r"two dimensions .* got shape \(4,\)"),
         ({"X": X[:, :0]}, "X has 0 columns"),
         ({"X": X[:0], "y": Y[:0]}, "X has 0 rows"),
-        ({"X": None}, "X must be a table .* but is None"),
-        ({"X": "wine.csv"}, "X must be a table .* but is 'wine.csv'"),
+        ({"X": None}, "X must be a table .* got None"),
+        ({"X": "wine.csv"}, "X must be a table .* got 'wine.csv'"),
         ({"y": Y[:3]}, "X has 4 rows but y has 3"),
-        ({"y": np.stack([Y, Y], axis=1)}, r"one dimension, but has shape \(4, 2\)"),
+        ({"y": np.stack([Y, Y], axis=1)}, r"one value per row, got shape \(4, 2\)"),
         ({"y": [0, 1, np.nan, 1]}, "1 missing values, the first in row 2"),
         ({"y": ["a", None, "b", None]}, "2 missing values, the first in row 1"),
         ({"y": [1, 1, 1, 1]}, "only one class: .*1"),
-        ({"y": np.array(["a", 7, "a", 7], dtype=object)}, r"y mixes texts .* \['a', 7\]"),
-        ({"y": [0.5, 1.5, 2.5, 3.5]}, r"y is 'continuous' \(it starts with \[0.5, 1.5, 2.5\]"),
-        ({"y": list("abab"), "classification": False}, "Numbers are needed for regression"),
+        ({"y": np.array(["a", 7, "a", 7], dtype=object)}, r"y mixes strings .* \['a', 7\]"),
+        ({"y": [0.5, 1.5, 2.5, 3.5]}, r"but is 'continuous': it starts with \[0.5, 1.5, 2.5\]"),
+        ({"y": list("abab"), "classification": False}, "y must hold numbers for regression"),
         ({"y": [1, np.inf, 2, 3], "classification": False}, "infinity, first in row 1"),
         ({"y": [1, np.nan, 2, 3], "classification": False}, "1 missing values"),
         ({"feature_names": ["a", "b"]}, "X has 3 columns but feature_names has 2"),
         ({"feature_names": ["a", "b", "a"]}, "'a' occurs twice"),
         ({"X": pd.DataFrame(X, columns=["a", "b", "b"])}, "'b' occurs twice"),
-        ({"X": pd.DataFrame(X, columns=["a", 1, "b"])}, r"part not \(1\)"),
-        ({"sample_weight": [1, 2]}, r"sample_weight .* 4 rows, but has shape \(2,\)"),
+        ({"X": pd.DataFrame(X, columns=["a", 1, "b"])}, r"others are not \(1\)"),
+        ({"sample_weight": [1, 2]}, r"sample_weight .* 4 rows, got shape \(2,\)"),
         ({"sample_weight": [1, 1, -1, 1]}, "row 2 has -1"),
         ({"sample_weight": [1, 1, 1, np.nan]}, "row 3 has nan"),
         ({"groups": [1, 2, 3]}, "groups .* 4 rows"),
@@ -181,15 +181,15 @@ def test_splits_may_be_listed_as_rows_or_as_booleans_or_generated():
 @pytest.mark.parametrize(
     ("cv", "message"),
     [
-        (1, "at least 2 folds, but is 1"),
-        (41, "No class has rows for 41 folds: the largest of 2 has 40 of 60 rows"),
-        (None, "but is None"),
-        (True, "but is True"),
-        ([], "gives no folds"),
+        (1, "at least 2 folds, got 1"),
+        (41, "No class has enough rows for 41 folds: the largest of 2 has 40 of 60 rows"),
+        (None, "got None"),
+        (True, "got True"),
+        ([], "yields no folds"),
         ([([0, 59], [60])], "rows 60 to 60, but X has rows 0 to 59"),
         ([([-1, 59], [0])], "rows -1 to 59"),
         ([([0, 30], [])], "test fold 0 .* has no rows"),
-        ([([0, 1], [2])], "Training fold 0 .* only one class: .*0"),
+        ([([0, 1], [2])], "training fold 0 .* only one class: .*0"),
         (TimeSeriesSplit(5), "only one class"),
         (GroupKFold(3), "groups"),
         ("five", "cv"),

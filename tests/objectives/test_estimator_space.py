@@ -1,10 +1,10 @@
-"""One learner or several, as suggestions of a trial."""
+"""One estimator or several, and the parameters that trials suggest for them."""
 
 from __future__ import annotations
 
 import optuna
 import pytest
-from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.trial import FixedTrial, create_trial
 from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
@@ -13,11 +13,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from optuna_mofs.objectives._estimator_space import (
     LEARNER,
-    OneLearner,
-    ProbeTrial,
-    ReplayTrial,
-    SeveralLearners,
-    replayed,
+    EstimatorChoice,
+    EstimatorSpace,
+    replay,
 )
 
 COST = FloatDistribution(0.1, 10, log=True)
@@ -31,18 +29,18 @@ GIVEN = {
 
 
 def test_only_the_parameters_of_the_chosen_learner_are_suggested():
-    several = SeveralLearners(GIVEN, 7)
+    several = EstimatorChoice(GIVEN, 7)
     trial = FixedTrial({LEARNER: "tree", "tree__max_depth": 4, "svm__C": 1.0})
     params = several.suggest(trial)
     assert params == {LEARNER: "tree", "max_depth": 4}
     assert set(trial.distributions) == {LEARNER, "tree__max_depth"}
-    model = several.configured(params)
+    model = several.configure(params)
     assert isinstance(model, DecisionTreeClassifier)
     assert (model.max_depth, model.random_state) == (4, 7)
 
 
-def test_finished_trials_are_read_again():
-    several = SeveralLearners(GIVEN, 0)
+def test_parameters_of_completed_trials_are_read_back():
+    several = EstimatorChoice(GIVEN, 0)
     trial = create_trial(
         params={LEARNER: "svm", "svm__C": 2.0},
         distributions={LEARNER: several.distributions[LEARNER], "svm__C": COST},
@@ -58,8 +56,8 @@ def test_finished_trials_are_read_again():
         several.params_of(lacking)
 
 
-def test_conditions_tell_what_is_active():
-    several = SeveralLearners(GIVEN, 0)
+def test_parameters_depend_on_the_learner():
+    several = EstimatorChoice(GIVEN, 0)
     assert several.active_if == {
         "svm__C": (LEARNER, ["svm"]),
         "tree__max_depth": (LEARNER, ["tree"]),
@@ -71,9 +69,9 @@ def test_a_space_may_be_a_function():
     def space(trial):
         return {"C": 2.0 ** trial.suggest_int("log2_C", -3, 3)}
 
-    several = SeveralLearners({"svm": (SVC(), space), "bayes": (GaussianNB(), None)}, 0)
+    several = EstimatorChoice({"svm": (SVC(), space), "bayes": (GaussianNB(), None)}, 0)
     params = several.suggest(FixedTrial({LEARNER: "svm", "log2_C": 2}))
-    assert several.configured(params).C == 4.0
+    assert several.configure(params).C == 4.0
 
 
 @pytest.mark.parametrize(
@@ -81,21 +79,24 @@ def test_a_space_may_be_a_function():
     [
         ({}, "dict such as"),
         ([("svm", SVC())], "dict such as"),
-        ({"": (SVC(), None)}, "texts as names"),
+        ({"": (SVC(), None)}, "non-empty strings"),
         ({"svm": SVC()}, "pair"),
         ({"svm": (3, None)}, "fit and get_params"),
-        ({"svm": (SVC(), None), "line": (LinearRegression(), None)}, "one kind.*regressor"),
+        (
+            {"svm": (SVC(), None), "line": (LinearRegression(), None)},
+            "all classifiers or all regressors.*regressor",
+        ),
     ],
 )
 def test_bad_learners_are_refused(learners, message):
     with pytest.raises(ValueError, match=message):
-        SeveralLearners(learners, 0)
+        EstimatorChoice(learners, 0)
 
 
-def test_one_learner_uses_the_names_of_its_parameters():
-    one = OneLearner(SVC(), {"C": COST}, 3)
+def test_a_single_estimator_keeps_the_names_of_its_parameters():
+    one = EstimatorSpace(SVC(), {"C": COST}, 3)
     assert one.suggest(FixedTrial({"C": 5.0})) == {"C": 5.0}
-    assert one.configured({"C": 5.0}).random_state == 3
+    assert one.configure({"C": 5.0}).random_state == 3
     assert one.active_if == {}
 
 
@@ -125,25 +126,29 @@ def test_choices_come_back_as_they_were_given(tmp_path, open_sqlite):
     # The storage itself made lists of the tuples.
     assert any(isinstance(t.params["layers"], list) for t in trials)
     for trial, expected in zip(trials, seen):
-        assert space(ReplayTrial(trial)) == expected
-        found = replayed(trial, "layers", CategoricalDistribution(choices))
-        assert found is None or found is choices[choices.index(found)]
-        assert replayed(trial, "rate", FloatDistribution(0, 1)) == expected["rate"]
+        found = space(replay(trial))
+        assert found == expected
+        assert found["layers"] is choices[choices.index(expected["layers"])]
 
 
-def test_a_parameter_that_the_trial_has_not_is_named():
-    study = optuna.create_study()
+def test_a_missing_parameter_is_named_in_the_error():
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     study.optimize(lambda trial: trial.suggest_float("a", 0, 1), n_trials=1)
-    replay = ReplayTrial(study.trials[0])
+    repeated = replay(study.trials[0])
     with pytest.raises(ValueError, match=r"Trial 0 has no parameter 'b': it has \['a'\]"):
-        replay.suggest_float("b", 0, 1)
-    assert replay.number == 0
+        repeated.suggest_float("b", 0, 1)
+    assert repeated.number == 0
 
 
-def test_a_probe_knows_every_suggestion():
-    probe = ProbeTrial()
-    assert probe.suggest_float("a", 0.5, 1, log=True) == 0.5
-    assert probe.suggest_int("b", 2, 8, step=2) == 2
-    assert probe.suggest_categorical("c", ["x", "y"]) == "x"
-    assert set(probe.distributions) == {"a", "b", "c"}
-    assert probe.params == {"a": 0.5, "b": 2, "c": "x"}
+def test_a_function_is_called_once_with_the_first_value_of_every_parameter():
+    calls = []
+
+    def space(trial):
+        trial.suggest_float("a", 0.5, 1, log=True)
+        trial.suggest_int("b", 2, 8, step=2)
+        trial.suggest_categorical("c", ["x", "y"])
+        calls.append(trial.params)
+        return {"C": trial.params["a"]}
+
+    assert EstimatorSpace(SVC(), space).parameter_names() == {"a", "b", "c"}
+    assert calls == [{"a": 0.5, "b": 2, "c": "x"}]

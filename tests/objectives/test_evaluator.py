@@ -18,8 +18,8 @@ from optuna_mofs.features import FeatureTable, FilterEnsembleFeatures, MaskFeatu
 from optuna_mofs.filters import rank_scores
 from optuna_mofs.measures import Measure, get_measure
 from optuna_mofs.objectives._evaluator import (
+    DuplicateIndex,
     Evaluator,
-    RepeatIndex,
     baseline,
     fit_options,
     last_step,
@@ -171,7 +171,7 @@ def ask(study, bound):
 
 def test_different_integers_of_one_mask_are_one_configuration():
     bound = MaskFeatures(form="packed").bind(TABLE)
-    index = RepeatIndex(bound)
+    index = DuplicateIndex(bound)
     study = optuna.create_study(sampler=RandomSampler(seed=0))
     first_of = {}
     for _ in range(60):
@@ -187,7 +187,7 @@ def test_different_integers_of_one_mask_are_one_configuration():
 
 def test_bits_and_hyperparameters_count():
     bound = MaskFeatures(form="bits").bind(TABLE)
-    index = RepeatIndex(bound)
+    index = DuplicateIndex(bound)
     study = optuna.create_study(sampler=RandomSampler(seed=0))
     fixed = dict.fromkeys(TABLE.names, True)
     found = []
@@ -205,7 +205,7 @@ def test_bits_and_hyperparameters_count():
 def test_weights_that_choose_the_same_set(ranks, expected):
     # Ranked once, the mask is all there is; ranked by fold, the weights may matter in a fold.
     bound = FilterEnsembleFeatures(ranks=ranks).bind(TABLE)
-    index = RepeatIndex(bound)
+    index = DuplicateIndex(bound)
     study = optuna.create_study()
     found = []
     for weight in (0.5, 0.75):
@@ -219,7 +219,7 @@ def test_weights_that_choose_the_same_set(ranks, expected):
 
 
 def test_only_complete_trials_count_and_late_ones_are_seen():
-    index = RepeatIndex(None)
+    index = DuplicateIndex(None)
     study = optuna.create_study()
     none = np.zeros(0, dtype=bool)
 
@@ -239,7 +239,7 @@ def test_only_complete_trials_count_and_late_ones_are_seen():
 
 @pytest.mark.filterwarnings("ignore:Choices for a categorical")
 def test_choices_that_cannot_be_hashed(tmp_path, open_sqlite):
-    index = RepeatIndex(None)
+    index = DuplicateIndex(None)
     study = optuna.create_study(
         storage=open_sqlite(tmp_path / "a.db"), sampler=RandomSampler(seed=0)
     )

@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardSca
 from sklearn.tree import DecisionTreeClassifier
 
 from optuna_mofs import FeatureSelectionObjective, ModelTypeObjective
-from optuna_mofs.objectives._fingerprint import conditions_of
+from optuna_mofs.objectives._fingerprint import comparable_conditions
 
 X, Y = load_wine(return_X_y=True)
 TREE = DecisionTreeClassifier(max_depth=2)
@@ -38,7 +38,7 @@ def _objective(**changes: Any) -> FeatureSelectionObjective:
         ({"y": np.roll(Y, 1)}, "target: "),
         ({"cv": 3}, "folds: 5 folds"),
         ({"random_state": 7}, "folds: "),
-        ({"redraw_folds": True}, "5 drawn anew for each trial now"),
+        ({"redraw_folds": True}, "5 drawn again for each trial now"),
         ({"scoring": "balanced_accuracy"}, "scoring: the estimator's own in the study"),
         ({"sample_weight": np.ones(178)}, "weights: none in the study"),
         (
@@ -49,7 +49,7 @@ def _objective(**changes: Any) -> FeatureSelectionObjective:
 )
 def test_values_that_cannot_be_compared_are_refused(changes: dict[str, Any], named: str) -> None:
     study = _objective().create_study()
-    with pytest.raises(ValueError, match="does not fit") as refused:
+    with pytest.raises(ValueError, match="does not match") as refused:
         _objective(**changes).attach(study)
     assert named in str(refused.value)
 
@@ -83,7 +83,7 @@ def test_values_that_cannot_be_compared_are_refused(changes: dict[str, Any], nam
 def test_another_model_is_refused(before: Any, after: Any, named: str) -> None:
     study = _objective(estimator=before).create_study()
     _objective(estimator=clone(before)).attach(study)
-    with pytest.raises(ValueError, match="does not fit") as refused:
+    with pytest.raises(ValueError, match="does not match") as refused:
         _objective(estimator=after).attach(study)
     assert named in str(refused.value)
 
@@ -102,7 +102,7 @@ def test_long_lists_are_told_apart_too() -> None:
         return make_pipeline(ColumnTransformer(columns), GaussianNB())
 
     texts = [
-        conditions_of(_objective().data, [first(count)], make_scorer(roc_auc_score), 5)
+        comparable_conditions(_objective().data, [first(count)], make_scorer(roc_auc_score), 5)
         for count in (400, 401)
     ]
     assert texts[0]["parameters"] != texts[1]["parameters"]
@@ -147,15 +147,17 @@ def test_scorers_are_told_apart_by_sign_and_by_what_they_ask_for() -> None:
         make_scorer(roc_auc_score, greater_is_better=False),
         make_scorer(roc_auc_score, response_method="predict_proba"),
     ]
-    names = [conditions_of(_objective().data, [GaussianNB()], s, 5)["scoring"] for s in scorers]
+    names = [
+        comparable_conditions(_objective().data, [GaussianNB()], s, 5)["scoring"] for s in scorers
+    ]
     assert names == ["roc_auc_score", "-roc_auc_score", "roc_auc_score of 'predict_proba'"]
 
 
 def test_scorers_are_told_apart_by_their_options() -> None:
     names = [
-        conditions_of(_objective().data, [GaussianNB()], make_scorer(fbeta_score, beta=beta), 5)[
-            "scoring"
-        ]
+        comparable_conditions(
+            _objective().data, [GaussianNB()], make_scorer(fbeta_score, beta=beta), 5
+        )["scoring"]
         for beta in (1, 2)
     ]
     assert names == ["fbeta_score {'beta': 1}", "fbeta_score {'beta': 2}"]

@@ -140,7 +140,7 @@ def test_reopened_studies_do_not_wait_for_filters(features, monkeypatch, tmp_pat
     assert fits == []
 
 
-def test_a_trial_added_by_hand_means_what_the_study_says():
+def test_the_integer_of_a_trial_added_without_its_mask_is_unknown():
     found = models_objective(features=MaskFeatures(form="packed"))
     study = models_run(found, 1)
     study.add_trial(
@@ -151,24 +151,26 @@ def test_a_trial_added_by_hand_means_what_the_study_says():
         )
     )
     trial = study.trials[-1]
-    np.testing.assert_array_equal(found.mask_for(trial), selected_mask(study, trial))
+    assert selected_mask(study, trial) is None
+    with pytest.raises(ValueError, match="The features of trial 1 are unknown"):
+        found.mask_for(trial)
 
 
 @pytest.mark.parametrize("wrong", [3, None, "best"])
 def test_only_a_trial_can_be_fitted(wrong):
-    with pytest.raises(TypeError, match=f"A trial is needed.*{type(wrong).__name__}"):
+    with pytest.raises(TypeError, match=f"Expected a trial.*{type(wrong).__name__}"):
         models_objective().refit(wrong)
 
 
 def test_trials_of_other_studies_are_refused():
     found = models_objective()
-    other = optuna.create_study()
+    other = optuna.create_study(sampler=RandomSampler(seed=0))
     other.optimize(lambda trial: trial.suggest_float("a", 0, 1), n_trials=1)
-    with pytest.raises(ValueError, match=r"Trial 0 says nothing of its features: .*\['a'\]"):
+    with pytest.raises(ValueError, match=r"The features of trial 0 are unknown: .*\['a'\]"):
         found.mask_for(other.trials[0])
     with pytest.raises(ValueError, match="Trial 0 has no parameter 'svc__C'"):
         found.params_for(other.trials[0])
-    with pytest.raises(ValueError, match="says nothing of its features"):
+    with pytest.raises(ValueError, match="The features of trial 0 are unknown"):
         found.refit(other.trials[0])
 
 

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import inspect
+from dataclasses import fields
+
+import numpy as np
 import optuna
 import pytest
 from optuna.distributions import FloatDistribution
@@ -10,15 +14,21 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from optuna_mofs import FeatureSelectionObjective, ModelTypeObjective
 from optuna_mofs.features import FeatureTable, FilterEnsembleFeatures, MaskFeatures
-from optuna_mofs.measures import Measure, get_measure
-from optuna_mofs.objectives._estimator_space import check_space
-from optuna_mofs.objectives._settings import check_measures, check_weights
+from optuna_mofs.measures import Measure
+from optuna_mofs.objectives._estimator_space import EstimatorChoice, EstimatorSpace
+from optuna_mofs.objectives._settings import ObjectiveSettings, check_weights
 
 TABLE = FeatureTable(("a", "C", "b"), filters=("auc",))
 PIPE = make_pipeline(StandardScaler(), SVC())
 UNIT = FloatDistribution(0, 1)
+SCORER = get_scorer("r2")
 PACKED = MaskFeatures(form="packed")
+
+
+def check_space(space, representation, table):
+    EstimatorSpace(PIPE, space).check(representation, table)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +42,7 @@ PACKED = MaskFeatures(form="packed")
         ({"svc__C": (0, 1)}, PACKED, TABLE, r"space\['svc__C'\] must be an Optuna distribution"),
         ([("svc__C", UNIT)], PACKED, TABLE, "space must be a dict"),
         (None, FilterEnsembleFeatures(), FeatureTable(("a",)), "there are none"),
-        (lambda trial: None, PACKED, TABLE, "must return a dict of parameter values, .* None"),
+        (lambda trial: None, PACKED, TABLE, "must return a dict of parameter values, got None"),
         (
             lambda trial: {"svc__c": trial.suggest_float("c", 0, 1)},
             PACKED,
@@ -43,7 +53,7 @@ PACKED = MaskFeatures(form="packed")
 )
 def test_bad_spaces_are_refused(space, features, table, message):
     with pytest.raises(ValueError, match=message):
-        check_space(PIPE, space, features, table)
+        check_space(space, features, table)
 
 
 @pytest.mark.parametrize(
@@ -56,32 +66,35 @@ def test_bad_spaces_are_refused(space, features, table, message):
     ],
 )
 def test_a_name_may_not_mean_two_things(space, features, clash):
-    with pytest.raises(ValueError, match=f"{clash}.* names a hyperparameter and a suggestion"):
-        check_space(SVC(), space, features, TABLE)
+    with pytest.raises(
+        ValueError,
+        match=f"{clash}.* is used for a hyperparameter and for",
+    ):
+        EstimatorSpace(SVC(), space).check(features, TABLE)
     # Another form, or no features, and there is no clash.
-    check_space(SVC(), space, None, TABLE)
+    EstimatorSpace(SVC(), space).check(None, TABLE)
 
 
 def test_good_spaces_pass():
-    check_space(PIPE, {"svc__C": UNIT}, PACKED, TABLE)
-    check_space(PIPE, None, PACKED, TABLE)
-    check_space(PIPE, {"svc__C": UNIT}, None, TABLE)
+    check_space({"svc__C": UNIT}, PACKED, TABLE)
+    check_space(None, PACKED, TABLE)
+    check_space({"svc__C": UNIT}, None, TABLE)
 
     def swaps(trial):
         # The step is replaced first, then its parameter is set.
         return {"svc": LogisticRegression(), "svc__l1_ratio": trial.suggest_float("r", 0, 1)}
 
-    check_space(PIPE, swaps, PACKED, TABLE)
+    check_space(swaps, PACKED, TABLE)
 
     def prunes(trial):
         raise optuna.TrialPruned
 
-    check_space(PIPE, prunes, PACKED, TABLE)
+    check_space(prunes, PACKED, TABLE)
 
     def looks_at_the_study(trial):
         return {"svc__C": 1.0 + len(trial.study.trials)}
 
-    check_space(PIPE, looks_at_the_study, PACKED, TABLE)
+    check_space(looks_at_the_study, PACKED, TABLE)
 
 
 def test_errors_of_the_function_itself_come_out():
@@ -89,7 +102,7 @@ def test_errors_of_the_function_itself_come_out():
         raise KeyError("typo")
 
     with pytest.raises(KeyError, match="typo"):
-        check_space(PIPE, broken, PACKED, TABLE)
+        check_space(broken, PACKED, TABLE)
 
 
 @pytest.mark.parametrize(
@@ -98,16 +111,26 @@ def test_errors_of_the_function_itself_come_out():
         ([], True, "measures is empty"),
         (["error", "error"], True, "different names"),
         ([lambda fold: 1, lambda fold: 2], True, "Measure"),
-        (["error", "fnr"], False, r"\['fnr'\] need a classifier, but the estimator is Ridge"),
+        (["error", "fnr"], False, r"\['fnr'\] need a classifier, got Ridge"),
     ],
 )
 def test_bad_measures_are_refused(measures, classification, message):
     with pytest.raises(ValueError, match=message):
-        check_measures([get_measure(m) for m in measures], Ridge(), classification)
+        ObjectiveSettings(measures=measures).get_measures(SCORER, Ridge(), classification)
 
 
 def test_own_measures_pass():
-    check_measures([get_measure("error"), Measure("own", fold=lambda fold: 1)], Ridge(), False)
+    own = Measure("own", fold=lambda fold: 1)
+    for given, names in [
+        (["error", own], ["error", "own"]),
+        (own, ["own"]),
+        ("error", ["error"]),
+        (None, ["error", "fraction"]),
+    ]:
+        found = ObjectiveSettings(measures=given).get_measures(SCORER, Ridge(), False)
+        assert [m.name for m in found] == names
+    priced = ObjectiveSettings(feature_costs=[1, 2]).get_measures(SCORER, Ridge(), False)
+    assert [m.name for m in priced] == ["error", "cost"]
 
 
 def plain_score(estimator, X, y):
@@ -117,9 +140,59 @@ def plain_score(estimator, X, y):
 def test_weights_that_nobody_takes_are_refused():
     check_weights(PIPE, check_scoring(PIPE))
     check_weights(Ridge(), get_scorer("r2"))
-    with pytest.raises(ValueError, match=r"KNeighborsClassifier.fit does not take it"):
+    with pytest.raises(ValueError, match=r"KNeighborsClassifier.fit does not accept it"):
         check_weights(make_pipeline(StandardScaler(), KNeighborsClassifier()), get_scorer("r2"))
-    with pytest.raises(ValueError, match="scoring 'max_error' does not take it"):
+    with pytest.raises(ValueError, match="scoring 'max_error' does not accept it"):
         check_weights(Ridge(), get_scorer("neg_max_error"))
     with pytest.raises(ValueError, match="'plain_score'"):
         check_weights(Ridge(), plain_score)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"random_state": -1}, "random_state must be an integer of at least 0, got -1"),
+        ({"random_state": None}, "random_state must be an integer of at least 0, got None"),
+        ({"n_jobs": 0}, "n_jobs must be an integer other than 0, or None, got 0"),
+        ({"n_jobs": 2.0}, "n_jobs must be an integer other than 0, or None, got 2.0"),
+        ({"scoring": ["accuracy"]}, "scoring must be one scorer or its name"),
+        ({"redraw_folds": True, "cv": [([0], [1])]}, "redraw_folds needs cv to be a number"),
+    ],
+)
+def test_bad_settings_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        ObjectiveSettings(**options)
+
+
+def test_integers_of_numpy_become_plain_integers():
+    found = ObjectiveSettings(random_state=np.int64(3), n_jobs=np.int64(2))
+    assert (type(found.random_state), found.random_state) == (int, 3)
+    assert (type(found.n_jobs), found.n_jobs) == (int, 2)
+
+
+def test_settings_are_collected_from_the_arguments_of_a_constructor():
+    found = ObjectiveSettings.collect({"self": None, "cv": 7, "X": 1, "scoring": "r2"})
+    assert (found.cv, found.scoring, found.representation) == (7, "r2", "mask")
+
+
+def test_every_setting_is_an_argument_of_both_objectives():
+    names = {field.name for field in fields(ObjectiveSettings)}
+    for kind, rest in [
+        (FeatureSelectionObjective, set()),
+        (ModelTypeObjective, {"redraw_folds"}),
+    ]:
+        parameters = inspect.signature(kind).parameters
+        assert names - set(parameters) == rest
+
+
+def test_parameters_of_learners_may_not_be_named_like_features():
+    def space(trial):
+        return {"C": trial.suggest_float("a", 0, 1)}
+
+    for learners, name in [
+        ({"svm": (SVC(), space)}, "'a'"),
+        ({"svm": (SVC(), {"C": UNIT})}, "'svm__C'"),
+    ]:
+        table = FeatureTable(("a", "svm__C"))
+        with pytest.raises(ValueError, match=f"The name {name} is used for a hyperparameter"):
+            EstimatorChoice(learners).check(MaskFeatures(), table)

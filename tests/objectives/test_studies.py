@@ -52,7 +52,7 @@ def test_the_name_of_a_study_that_could_not_be_made_is_free_again():
     made = objective().create_study(storage=storage, study_name="wine")
     assert made.study_name == "wine"
     # One that was there before is left alone.
-    with pytest.raises(ValueError, match="does not fit"):
+    with pytest.raises(ValueError, match="does not match"):
         objective(X[1:], Y[1:]).create_study(
             storage=storage, study_name="wine", load_if_exists=True
         )
@@ -127,7 +127,9 @@ def made(tmp_path_factory, open_sqlite):
 
 
 def reopen(storage, found, name="mask"):
-    return found.create_study(storage=storage, study_name=name, load_if_exists=True)
+    return found.create_study(
+        storage=storage, study_name=name, load_if_exists=True, sampler=RandomSampler(seed=1)
+    )
 
 
 def test_the_same_objective_goes_on(made):
@@ -144,9 +146,9 @@ def test_the_same_objective_goes_on(made):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"X": X[:, :12]}, "13 features in the study, 12 now, no longer there: 'x12'"),
-        ({"feature_names": [f"y{j}" for j in range(13)]}, "no longer there: 'x0'.*new: 'y0'"),
-        ({"feature_groups": {"g": ["x0", "x1"]}}, "12 now, no longer there: 'x0', 'x1', new: 'g'"),
+        ({"X": X[:, :12]}, "13 features in the study, 12 now, missing: 'x12'"),
+        ({"feature_names": [f"y{j}" for j in range(13)]}, "missing: 'x0'.*new: 'y0'"),
+        ({"feature_groups": {"g": ["x0", "x1"]}}, "12 now, missing: 'x0', 'x1', new: 'g'"),
         ({"fixed_features": ["x3"]}, r"fixed features \[\] in the study, \['x3'\] now"),
         (
             {"feature_costs": {"x2": 7}, "measures": ["error", "fraction"]},
@@ -163,7 +165,7 @@ def test_the_same_objective_goes_on(made):
             {"space": {**SPACE, "priors": FloatDistribution(0, 1)}},
             "new parameters: 'priors'",
         ),
-        ({"space": None}, "parameters no longer there: 'var_smoothing'"),
+        ({"space": None}, "missing parameters: 'var_smoothing'"),
         (
             {"measures": ["error", "n_features"]},
             "minimize 'fraction' in the study, minimize 'error', minimize 'n_features' now",
@@ -176,7 +178,7 @@ def test_the_same_objective_goes_on(made):
                     Measure("fraction", fold=lambda fold: 0.0, direction="maximize"),
                 ]
             },
-            r"directions \['minimize', 'minimize'\], but this objective gives .*'maximize'",
+            r"directions \['minimize', 'minimize'\], but this objective returns .*'maximize'",
         ),
     ],
 )

@@ -8,7 +8,7 @@ from optuna_mofs.study._completed_trials import (
     feature_count,
     feature_text,
     is_feasible,
-    read_points,
+    read_completed_trials,
 )
 from optuna_mofs.study._description import MeasureDescription, StudyDescription
 from optuna_mofs.study._feature_sets import suggest_features
@@ -23,10 +23,10 @@ def described(values, measures, directions=None):
 
 def test_maximized_metrics_are_flipped_once_and_back():
     study = make_study([[1.0, 2.0], [3.0, 0.0]], ["maximize", "minimize"])
-    points = read_points(study)
+    points = read_completed_trials(study)
     assert points.losses.tolist() == [[-1.0, 2.0], [-3.0, 0.0]]
     assert points.to_values(points.losses).tolist() == [[1.0, 2.0], [3.0, 0.0]]
-    assert not np.signbit(read_points(make_study([[0.0]], ["maximize"])).losses).any()
+    assert not np.signbit(read_completed_trials(make_study([[0.0]], ["maximize"])).losses).any()
 
 
 def test_only_finished_trials_are_read():
@@ -35,24 +35,24 @@ def test_only_finished_trials_are_read():
         study.add_trial(optuna.trial.create_trial(state=state))
     study.ask()
     study.enqueue_trial({})
-    assert [trial.number for trial in read_points(study).trials] == [0]
+    assert [trial.number for trial in read_completed_trials(study).trials] == [0]
 
 
 def test_names_come_from_the_study_then_the_description_then_positions():
     measures = (MeasureDescription("error"), MeasureDescription("fraction"))
     study = described([[1.0, 2.0]], measures)
-    assert read_points(study).metric_names == ("error", "fraction")
+    assert read_completed_trials(study).metric_names == ("error", "fraction")
     study.set_metric_names(["loss", "share"])
-    assert read_points(study).metric_names == ("loss", "share")
-    assert read_points(study).measure_names == ("error", "fraction")
-    assert read_points(make_study([[1.0, 2.0]])).metric_names == ("value_0", "value_1")
+    assert read_completed_trials(study).metric_names == ("loss", "share")
+    assert read_completed_trials(study).measure_names == ("error", "fraction")
+    assert read_completed_trials(make_study([[1.0, 2.0]])).metric_names == ("value_0", "value_1")
     twice = make_study([[1.0, 2.0, 3.0]], names=["a", "b", "a"])
-    assert read_points(twice).metric_names == ("a_0", "b", "a_2")
+    assert read_completed_trials(twice).metric_names == ("a_0", "b", "a_2")
 
 
 def test_a_description_of_another_number_of_values_is_not_used():
     study = described([[1.0, 2.0]], (MeasureDescription("error", worst=1.0),))
-    assert read_points(study).metric_names == ("value_0", "value_1")
+    assert read_completed_trials(study).metric_names == ("value_0", "value_1")
 
 
 def test_reference_given_then_described_then_worst_seen():
@@ -62,14 +62,16 @@ def test_reference_given_then_described_then_worst_seen():
         MeasureDescription("loss", "minimize", np.inf),
     )
     values = [[0.5, 3.0, 1.0], [0.7, 9.0, 2.0], [0.6, np.inf, 0.5]]
-    points = read_points(described(values, measures, ["maximize", "minimize", "minimize"]))
+    points = read_completed_trials(
+        described(values, measures, ["maximize", "minimize", "minimize"])
+    )
     assert points.reference_losses(None).tolist() == [0.0, 9.0, 2.0]
     assert points.reference_losses({"accuracy": 0.25}).tolist() == [-0.25, 9.0, 2.0]
     assert points.reference_losses([0.25, None, 7.0]).tolist() == [-0.25, 9.0, 7.0]
 
 
 def test_bad_references_are_refused():
-    points = read_points(make_study([[1.0, np.inf]], names=["error", "cost"]))
+    points = read_completed_trials(make_study([[1.0, np.inf]], names=["error", "cost"]))
     with pytest.raises(ValueError, match="No reference for metric 'cost'"):
         points.reference_losses(None)
     with pytest.raises(ValueError, match=r"No metric 'eror'; the metrics are \['error', 'cost'\]"):
@@ -82,7 +84,7 @@ def test_targets_choose_metrics():
     study = make_study(
         [[1.0, 2.0, 3.0]], ["minimize", "maximize", "minimize"], names=["a", "b", "c"]
     )
-    points = read_points(study, targets=["b", 0])
+    points = read_completed_trials(study, targets=["b", 0])
     assert points.metric_names == ("b", "a")
     assert points.losses.tolist() == [[-2.0, 1.0]]
     assert points.signs.tolist() == [-1.0, 1.0]
@@ -92,7 +94,7 @@ def test_targets_choose_metrics():
 def test_bad_targets_are_refused(targets):
     study = make_study([[1.0, 2.0]], names=["a", "b"])
     with pytest.raises(ValueError, match=r"metric"):
-        read_points(study, targets=targets)
+        read_completed_trials(study, targets=targets)
 
 
 def test_feasible_by_new_and_old_constraints():
@@ -114,6 +116,7 @@ def test_features_from_user_attributes_or_unknown():
 
 def test_features_from_the_mask_where_no_attribute_says_them():
     study = make_study([], ["minimize"])
+    study.sampler = optuna.samplers.RandomSampler(seed=0)
 
     def objective(trial):
         return float(suggest_features(trial, ["age", "city", "pay"], form="bits").sum())

@@ -99,9 +99,9 @@ def differences(new, old=None):
     [
         (
             FeatureTable(("age", "town")),
-            "3 features in the study, 2 now, no longer there: 'city', 'pay', new: 'town'",
+            "3 features in the study, 2 now, missing: 'city', 'pay', new: 'town'",
         ),
-        (replace(TABLE, names=("age", "pay", "city")), "another order, from 'city' on"),
+        (replace(TABLE, names=("age", "pay", "city")), "a different order, from 'city' on"),
         (
             replace(TABLE, columns=((0,), (1,), (3,))),
             r"'city' has columns (1, 2) in the study, (1,) now",
@@ -151,11 +151,11 @@ def test_differences_of_selecting_or_not():
 @pytest.mark.parametrize(
     ("space", "expected"),
     [
-        ({k: v for k, v in SPACE.items() if k != "C"}, "parameters no longer there: 'C'"),
+        ({k: v for k, v in SPACE.items() if k != "C"}, "missing parameters: 'C'"),
         ({**SPACE, "gamma": FloatDistribution(0, 1)}, "new parameters: 'gamma'"),
         ({**SPACE, "C": FloatDistribution(1e-3, 10, log=True)}, "parameter 'C' is FloatDistr"),
         ({**SPACE, "kernel": CategoricalDistribution(("rbf",))}, "parameter 'kernel' is"),
-        (None, "parameters no longer there: 'C', 'depth', 'kernel'"),
+        (None, "missing parameters: 'C', 'depth', 'kernel'"),
     ],
 )
 def test_differences_of_the_space(space, expected):

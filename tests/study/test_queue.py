@@ -5,6 +5,7 @@ import datetime
 import optuna
 import pytest
 from optuna.distributions import FloatDistribution, IntDistribution
+from optuna.samplers import RandomSampler
 from optuna.storages import RetryHeartbeatStaleTrialCallback
 from optuna.study import Study
 from optuna.trial import TrialState
@@ -20,7 +21,7 @@ def _states(study: Study) -> list[str]:
 
 
 def test_nothing_to_do() -> None:
-    study = optuna.create_study()
+    study = optuna.create_study(sampler=RandomSampler(seed=0))
     study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=2)
     study.enqueue_trial({"x": 0.5})
     assert retry_interrupted(study) == []
@@ -28,7 +29,7 @@ def test_nothing_to_do() -> None:
 
 
 def test_the_same_configuration_runs_again() -> None:
-    study = optuna.create_study()
+    study = optuna.create_study(sampler=RandomSampler(seed=0))
     cut_off = study.ask(SPACE)
     cut_off.set_user_attr("who", "me")
     assert retry_interrupted(study) == [0]
@@ -41,7 +42,7 @@ def test_the_same_configuration_runs_again() -> None:
 
 
 def test_only_old_ones() -> None:
-    study = optuna.create_study()
+    study = optuna.create_study(sampler=RandomSampler(seed=0))
     study.ask(SPACE)
     assert retry_interrupted(study, older_than=60) == []
     assert _states(study) == ["RUNNING"]
@@ -53,7 +54,7 @@ def test_only_old_ones() -> None:
 
 
 def test_only_those_that_are_named() -> None:
-    study = optuna.create_study()
+    study = optuna.create_study(sampler=RandomSampler(seed=0))
     for _ in range(3):
         study.ask(SPACE)
     study.tell(2, state=TrialState.FAIL)
@@ -62,7 +63,7 @@ def test_only_those_that_are_named() -> None:
 
 
 def test_killed_twice() -> None:
-    study = optuna.create_study()
+    study = optuna.create_study(sampler=RandomSampler(seed=0))
     first = study.ask(SPACE)
     assert retry_interrupted(study) == [0]
     study.ask(SPACE)
@@ -87,7 +88,7 @@ def test_cut_off_between_suggestions() -> None:
 
 
 def test_cut_off_before_the_first_suggestion() -> None:
-    study = optuna.create_study()
+    study = optuna.create_study(sampler=RandomSampler(seed=0))
     study.ask()
     assert retry_interrupted(study) == [0]
     study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=1)
@@ -95,7 +96,7 @@ def test_cut_off_before_the_first_suggestion() -> None:
 
 
 def test_a_queued_feature_set_is_not_lost() -> None:
-    study = optuna.create_study()
+    study = optuna.create_study(sampler=RandomSampler(seed=0))
 
     def objective(trial: optuna.Trial) -> float:
         return float(suggest_features(trial, 40).sum() + trial.suggest_float("x", 0, 1))
@@ -110,7 +111,7 @@ def test_a_queued_feature_set_is_not_lost() -> None:
 
 
 def test_a_trial_that_was_only_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    study = optuna.create_study()
+    study = optuna.create_study(sampler=RandomSampler(seed=0))
     trial = study.ask(SPACE)
     add = study.add_trial
 
@@ -124,7 +125,7 @@ def test_a_trial_that_was_only_slow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_trial_that_ends_while_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    study = optuna.create_study()
+    study = optuna.create_study(sampler=RandomSampler(seed=0))
     study.ask(SPACE)
 
     def ended(*args: object, **options: object) -> None:

@@ -1,15 +1,15 @@
-"""The lexicographic best that LexiFlowSampler finds, and what others find in as many trials.
+"""The lexicographic best trial of LexiFlowSampler, and of other methods in as many trials.
 
 The tasks (``benchmarks/lexiflow_tasks.py``) are those of Zhang et al. (2023), section 4: (a)
 XGBoost, loss then disparity; (b) XGBoost with filter selection: error, number of features,
 instability; (c) random forest with filter selection: validation error then features, and the test
-error; (d) a network: error then parameters. Two more forests are the probe: breast cancer data
-and made data, which need no folder. With ``--tables`` the forests are looked up in tables
-(``benchmarks/lexiflow_tables.py``), which costs little time.
+error; (d) a network: error then parameters. Two more forests, on breast cancer data and on
+synthetic data, are probes and need no folder. With ``--tables`` the forests are looked up in
+tables (``benchmarks/lexiflow_tables.py``), which takes little time.
 
-All methods see the same folds. Targets (equation 8) are computed over the trials of all methods
-and seeds together; each run is judged by its best trial under these common targets. No method is
-told the number of trials, so the first trials of a run are a run with a smaller budget.
+All methods use the same folds. Targets (equation 8) are computed over the trials of all methods
+and seeds together; each run is scored by its best trial under these common targets. No method
+uses the number of trials, so the first trials of a run are a run with a smaller budget.
 
     python -m benchmarks.lexiflow --data DIR --seeds 5 --trials 60,100 --keep runs.jsonl
     python -m benchmarks.lexiflow --data DIR --seeds 5 --tables FOLDER
@@ -49,7 +49,7 @@ OURS, FLAML, CFO = "LexiFlowSampler", "FLAML's LexiFlow", "FLAML's CFO, first ob
 #: Name of a method: sampler of (task, seed), or None for FLAML.
 METHODS: dict[str, Callable[[Task, int], Any] | None] = {
     OURS: lambda task, seed: LexiFlowSampler(task.preference, seed=seed),
-    "as published": lambda task, seed: LexiFlowSampler.as_published(task.preference, seed=seed),
+    "from the paper": lambda task, seed: LexiFlowSampler.from_paper(task.preference, seed=seed),
     FLAML: None,
     "TPESampler + pick": lambda task, seed: TPESampler(seed=seed),
     "NSGAIISampler + pick": lambda task, seed: NSGAIISampler(seed=seed, population_size=20),
@@ -59,7 +59,7 @@ METHODS: dict[str, Callable[[Task, int], Any] | None] = {
 
 
 class Timed:
-    """Counts the processor time that a sampler takes for itself."""
+    """Count the processor time that a sampler uses."""
 
     def __init__(self, sampler: Any) -> None:
         self.seconds = 0.0
@@ -79,14 +79,14 @@ class Timed:
 
 @dataclass(frozen=True)
 class Run:
-    """Values of all trials, milliseconds in the sampler by trial, test errors by budget."""
+    """Values of all trials, milliseconds per trial in the sampler, test errors by budget."""
 
     values: list[list[float]]
     milliseconds: float | None
     tests: dict[str, float]
 
     def first(self, trials: int) -> np.ndarray:
-        """The values of the first trials."""
+        """Return the values of the first trials."""
         return np.array(self.values[:trials])
 
 
@@ -100,7 +100,7 @@ def task_of(name: str, folder: Path | None, quick: bool) -> Task:
 
 
 def run(job: Job, folder: Path | None) -> Run:
-    """One method on one task, and the test error of its own lexicographic best."""
+    """Run one method on one task; include the test error of its own lexicographic best."""
     name, method, seed, budgets, quick = job
     task = task_of(name, folder, quick)
     n_trials = max(numbers(budgets))
@@ -134,7 +134,7 @@ def run(job: Job, folder: Path | None) -> Run:
 
 
 def numbers(text: str) -> list[int]:
-    """Comma separated numbers."""
+    """Parse comma-separated numbers."""
     return [int(part) for part in text.split(",")]
 
 
@@ -147,7 +147,7 @@ def order_of(task: Task) -> LexicographicOrder:
 
 
 def report(task: Task, runs: dict[str, list[Run]], trials: int) -> tuple[str, dict[str, float]]:
-    """A table of one task, a line a method, judged by targets common to all; and mean places."""
+    """Return a table of one task, scored by common targets, and the mean rank of each method."""
     names = task.objective.metric_names
     order = order_of(task)
     points = {method: [r.first(trials) for r in rs] for method, rs in runs.items()}
@@ -156,7 +156,7 @@ def report(task: Task, runs: dict[str, list[Run]], trials: int) -> tuple[str, di
         method: np.array([p[order.ranking(p, targets)[0]] for p in ps])
         for method, ps in points.items()
     }
-    places = mean_places(order, targets, picks)
+    ranks = mean_ranks(order, targets, picks)
     rows = []
     for method, found in picks.items():
         reached = found[:, 0] <= targets[0] + 1e-12
@@ -169,7 +169,7 @@ def report(task: Task, runs: dict[str, list[Run]], trials: int) -> tuple[str, di
         ]
         middle = found[order.ranking(found, targets)[(len(found) - 1) // 2]]
         row.append(" / ".join(f"{v:.4g}" for v in middle))
-        row.append(f"{places[method]:.2f}")
+        row.append(f"{ranks[method]:.2f}")
         errors = [r.tests[str(trials)] for r in runs[method] if r.tests]
         row += [f"{statistics.mean(errors):.4f}"] if errors else []
         spent = [r.milliseconds for r in runs[method] if r.milliseconds is not None]
@@ -178,28 +178,28 @@ def report(task: Task, runs: dict[str, list[Run]], trials: int) -> tuple[str, di
     header = ["method", "reach the target", *names, "middle run", "mean rank"]
     header += ["test error"] if task.test is not None else []
     shown = ", ".join(f"{n} {t:.4g}" for n, t in zip(names, targets))
-    table = markdown_table([*header, "ms a trial in the sampler"], rows)
-    return f"Common targets: {shown}\n\n{table}", places
+    table = markdown_table([*header, "ms per trial in the sampler"], rows)
+    return f"Common targets: {shown}\n\n{table}", ranks
 
 
-def mean_places(
+def mean_ranks(
     order: LexicographicOrder, targets: np.ndarray, picks: dict[str, np.ndarray]
 ) -> dict[str, float]:
-    """Mean rank of each method over all choices of one run each: of pairs, so no luck of seeds."""
+    """Return the mean rank of each method over all combinations of one run per method."""
     keys = {m: order.lifted(found, targets).tolist() for m, found in picks.items()}
-    places = {}
+    ranks = {}
     for method, mine in keys.items():
         lost = [
             float(np.mean([(b < a) + 0.5 * (b == a) for a, b in itertools.product(mine, theirs)]))
             for other, theirs in keys.items()
             if other != method
         ]
-        places[method] = 1.0 + sum(lost)
-    return places
+        ranks[method] = 1.0 + sum(lost)
+    return ranks
 
 
 def overhead(trials: int) -> str:
-    """Milliseconds in the sampler by trial, late in a long study."""
+    """Return a table of milliseconds per trial in the sampler, late in a long study."""
     rows = []
     for problem in ("mixed", "packed"):
         sampler = LexiFlowSampler(seed=0)
@@ -213,18 +213,20 @@ def overhead(trials: int) -> str:
         marks = [m for m in (100, 300) if m < trials] + [trials]
         rows.append([problem, *(statistics.median(spent[m : m + 50]) for m in marks)])
     header = ["problem", *(f"ms at trial {m}" for m in marks)]
-    return f"### Milliseconds a trial in LexiFlowSampler\n\n{markdown_table(header, rows)}"
+    return f"### Milliseconds per trial in LexiFlowSampler\n\n{markdown_table(header, rows)}"
 
 
 def main() -> None:
     options = parser(__doc__ or "")
-    options.add_argument("--tasks", help="only these, semicolon separated parts of names")
-    options.add_argument("--methods", help="only these, semicolon separated parts of names")
+    options.add_argument("--tasks", help="only these; parts of names, separated by semicolons")
+    options.add_argument("--methods", help="only these; parts of names, separated by semicolons")
     options.add_argument(
-        "--trials", default="100", help="budgets, comma separated (default: %(default)s)"
+        "--trials", default="100", help="budgets, separated by commas (default: %(default)s)"
     )
-    options.add_argument("--keep", type=Path, help="file of finished runs, not run again")
-    options.add_argument("--tables", type=Path, help="look forests up in tables kept in here")
+    options.add_argument(
+        "--keep", type=Path, help="file of completed runs, which are not run again"
+    )
+    options.add_argument("--tables", type=Path, help="look forests up in tables in this folder")
     args = options.parse_args()
     if args.tables:
         TASKS.clear()
@@ -238,16 +240,16 @@ def main() -> None:
         tasks = [name for name in tasks if name.endswith(("breast_cancer", "like madelon"))]
     methods = _chosen(list(METHODS), args.methods)
     if importlib.util.find_spec("flaml") is None:
-        print("flaml is not installed and left out (pip install flaml).", file=sys.stderr)
+        print("flaml is not installed and is left out (pip install flaml).", file=sys.stderr)
         methods = [m for m in methods if METHODS[m] is not None]
     jobs: list[Job] = [
-        # The probe has half as many trials again.
+        # The probes have half as many trials again.
         (name, method, seed, _text(trials, 2 if name[1] == ":" else 3), args.quick)
         for seed in range(seeds)
         for name in tasks
         for method in methods
     ]
-    runs = finished(args.keep)
+    runs = completed_runs(args.keep)
     for job in jobs:
         if job in runs:
             continue
@@ -264,8 +266,8 @@ def main() -> None:
                 if job[0] == name:
                     mine[job[1]].append(runs[job])
                     n_trials = numbers(job[3])[at]
-            table, places = report(task_of(name, args.data, args.quick), mine, n_trials)
-            ranks.append(list(places.values()))
+            table, found = report(task_of(name, args.data, args.quick), mine, n_trials)
+            ranks.append(list(found.values()))
             print(f"\n### {name}, {n_trials} trials, {seeds} seeds\n\n{table}")
         means = [[m, f"{r:.2f}"] for m, r in zip(methods, np.mean(ranks, axis=0))]
         title = f"Mean rank over tasks, {trials[at]} trials"
@@ -274,8 +276,8 @@ def main() -> None:
         print(f"\n{overhead(50 if args.quick else 1000)}")
 
 
-def finished(file: Path | None) -> dict[Job, Run]:
-    """Runs of a file, by job."""
+def completed_runs(file: Path | None) -> dict[Job, Run]:
+    """Return the runs of a file, by job."""
     if file is None or not file.exists():
         return {}
     lines = map(json.loads, file.read_text().splitlines())

@@ -1,8 +1,8 @@
-"""Forests with filter selection whose every cell is computed beforehand: task (c) for little time.
+"""Task (c) in little time: forests with filter selection, looked up in precomputed tables.
 
-The space of the paper's Table 4 and the number of features are cut into cells, all of them are
+The space of the paper's Table 4 and the number of features are cut into cells. All of them are
 cross-validated once (a forest of n trees is the first n of a larger one), and an evaluation looks
-up the nearest cell. So a run costs what its sampler costs, and long comparisons are cheap.
+up the nearest cell. A run takes only as long as its sampler, so long comparisons are cheap.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class TableObjective:
     Args:
         errors: Filters × sizes × max_features × leaves × trees.
         sizes: Numbers of features, ascending.
-        ranks: Of the features by each filter, 1 for the best.
+        ranks: Relative rank of each feature by each filter, 1 for the best.
     """
 
     metric_names = ("error", "n_features")
@@ -55,7 +55,7 @@ class TableObjective:
         }
 
     def create_study(self, *, sampler: Any) -> optuna.Study:
-        """An empty study that knows the space."""
+        """Return an empty study with the description of the space."""
         study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
         measures = (
             MeasureDescription("error", worst=1.0),
@@ -88,7 +88,7 @@ def _nearest(values: Any, value: float) -> int:
 
 
 def compute(X: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
-    """All cells: two-fold errors of forests on the best features by each filter."""
+    """Return all cells: two-fold errors of forests on the best features by each filter."""
     ranks = filter_ranks(X, y)
     p = X.shape[1]
     sizes = np.unique(np.round(np.geomspace(1, p, SIZES)).astype(int))
@@ -105,13 +105,13 @@ def compute(X: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
                 random_state=0,
             ).fit(X[train][:, columns], y[train])
             votes = [tree.predict_proba(X[test][:, columns])[:, 1] for tree in forest.estimators_]
-            said = np.cumsum(votes, axis=0) / np.arange(1, TREES + 1)[:, None] > 0.5
-            errors[cell] += np.sum(said != (y[test] == forest.classes_[1]), axis=1)
+            predicted = np.cumsum(votes, axis=0) / np.arange(1, TREES + 1)[:, None] > 0.5
+            errors[cell] += np.sum(predicted != (y[test] == forest.classes_[1]), axis=1)
     return {"errors": errors / len(y), "sizes": sizes, "ranks": ranks}
 
 
 def filter_ranks(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Relative ranks of the features by ANOVA F and by the area under the curve."""
+    """Return relative ranks of the features by ANOVA F and by the area under the curve."""
     positive = y == np.unique(y)[1]
     order = rankdata(X, axis=0)
     area = np.abs(order[positive].mean(axis=0) - order[~positive].mean(axis=0))
@@ -153,7 +153,7 @@ def stored(folder: Path | None, *, name: str) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(data["X"][rows][:, columns], dtype=float), data["y"][rows]
 
 
-#: Settings of the sampler were tried out on all of these.
+#: All of these were used to choose the sampler's settings.
 STORED = (
     "madelon",
     "bioresponse",
@@ -173,7 +173,7 @@ DATA: dict[str, Callable[[Path | None], tuple[np.ndarray, np.ndarray]]] = {
 
 
 def table_task(folder: Path | None, quick: bool, *, name: str, kept: Path) -> Task:
-    """The task of a table, which is computed if the folder does not have it."""
+    """Return the task of a table, which is computed if the folder does not have it."""
     file = kept / f"{name.replace(' ', '_')}.npz"
     if not file.exists():
         X, y = DATA[name](folder)
@@ -185,5 +185,5 @@ def table_task(folder: Path | None, quick: bool, *, name: str, kept: Path) -> Ta
 
 
 def table_tasks(kept: Path) -> dict[str, Callable[[Path | None, bool], Task]]:
-    """By name; those of scikit-learn's data need no folder of data."""
+    """Return tasks by name; those of scikit-learn's data need no data folder."""
     return {f"table: {name}": partial(table_task, name=name, kept=kept) for name in DATA}

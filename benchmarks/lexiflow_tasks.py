@@ -1,7 +1,7 @@
 """The tasks of ``benchmarks.lexiflow``: those of Zhang et al. (2023), section 4, made small.
 
 The search spaces are those of the paper's Tables 3 to 5 with fewer trees and epochs, and rows and
-features are drawn where there are many, so that one evaluation takes some 30 ms on one core.
+features are subsampled where there are many, so that one evaluation takes about 30 ms on one core.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FILTERS = ("anova_f", "information_gain", "auc")
 
 @dataclass(frozen=True)
 class Task:
-    """An objective, what is wanted of it, and data it did not see."""
+    """An objective, a preference over its measures, and test data."""
 
     objective: Any
     tolerances: dict[str, float]
@@ -39,7 +39,7 @@ class Task:
 
     @property
     def preference(self) -> LexicographicPreference:
-        """The preference over the objective's measures in their order."""
+        """Preference over the objective's measures in their order."""
         return LexicographicPreference(tolerances=self.tolerances, goals=self.goals)
 
 
@@ -119,7 +119,7 @@ def _fair(X: Any, y: Any, sensitive: Any, quick: bool) -> Task:
 
 
 def prostata(folder: Path | None, quick: bool) -> Task:
-    """(b) Few and stable genes; 800 of them are drawn."""
+    """(b) Few and stable genes, among 800 random ones."""
     data = load(folder, "prostata_ge")
     p = data["X"].shape[1]
     columns = np.sort(np.random.default_rng(0).permutation(p)[: 700 if quick else 800])
@@ -159,7 +159,7 @@ def _forest_task(X: Any, y: Any, *, rows: int, trees: int, test: bool = True) ->
 
 
 def filtered_forest(folder: Path | None, quick: bool, *, name: str) -> Task:
-    """(c) Rows that are not drawn are the test data; at most 200 features are."""
+    """(c) The remaining rows are the test data; at most 200 random features."""
     data = load(folder, name)
     p = data["X"].shape[1]
     columns = np.sort(np.random.default_rng(0).permutation(p)[:200])
@@ -176,7 +176,7 @@ def breast_cancer(folder: Path | None, quick: bool) -> Task:
 
 
 def like_madelon(folder: Path | None, quick: bool) -> Task:
-    """Probe: made data, a few relevant features among many."""
+    """Probe: synthetic data, a few relevant features among many."""
     from sklearn.datasets import make_classification
 
     X, y = make_classification(
@@ -195,7 +195,7 @@ def like_madelon(folder: Path | None, quick: bool) -> Task:
 
 
 class Network(MLPClassifier):
-    """A network of one to three layers of the same width, as Table 3 has them."""
+    """A network of one to three layers of the same width, as in Table 3."""
 
     def __init__(
         self,
@@ -218,7 +218,7 @@ class Network(MLPClassifier):
         )
 
     def fit(self, X: Any, y: Any) -> Network:
-        """Fit with the sizes of now."""
+        """Fit with the current sizes."""
         self.hidden_layer_sizes = (self.units,) * self.layers
         self.max_iter = self.epochs
         super().fit(X, y)
@@ -258,7 +258,7 @@ def _named(name: str) -> Callable[[Path | None, bool], Task]:
     return lambda folder, quick: filtered_forest(folder, quick, name=name)
 
 
-#: By name; those of the probe need no folder.
+#: Tasks by name; the probes need no folder.
 TASKS: dict[str, Callable[[Path | None, bool], Task]] = {
     "a: german_credit": german_credit,
     "a: compas": compas,

@@ -1,8 +1,8 @@
-"""One answer instead of a front, for a pipeline that nobody watches.
+"""One trial instead of a front, for an automatic pipeline.
 
-The error comes first, but what is within 0.01 of the best is as good as the best; then features,
-of which five are few enough; then the stability of the selection from fold to fold. The search
-stops when the answer has been the same for 60 trials.
+The error comes first, but values within 0.01 of the best count as equal; then the number of
+features, of which five are few enough; then the stability of the selection across folds. The
+study stops when the best trial has been the same for 60 trials.
 """
 
 import optuna
@@ -31,18 +31,18 @@ objective = FeatureSelectionObjective(
     representation=FilterEnsembleFeatures(ranks="fold"),
     measures=["error", "n_features", "instability"],
 )
-wanted = LexicographicPreference(
+preference = LexicographicPreference(
     ["error", "n_features", "instability"], tolerances={"error": 0.01}, goals={"n_features": 5}
 )
-study = objective.create_study(sampler=LexiFlowSampler(wanted, seed=0))
+study = objective.create_study(sampler=LexiFlowSampler(preference, seed=0))
 study.optimize(
     objective,
     n_trials=150,
-    callbacks=[LexicographicStoppingCallback(wanted, patience=60, goals=False)],
+    callbacks=[LexicographicStoppingCallback(preference, patience=60, goals=False)],
 )
 
-best = wanted.best(study)
-print("targets:", {name: round(value, 4) for name, value in wanted.targets(study).items()})
+best = preference.best(study)
+print("targets:", {name: round(value, 4) for name, value in preference.targets(study).items()})
 print(
     f"trial {best.number} of {len(study.trials)}:", dict(zip(objective.metric_names, best.values))
 )

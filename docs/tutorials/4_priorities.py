@@ -2,12 +2,13 @@
 Priorities instead of a front
 =============================
 
-In a pipeline nobody looks at a front. Say beforehand what matters first, and get one answer.
+An automatic pipeline needs one model instead of a front. State your priorities before the search
+and get one trial.
 """
 
 # %%
-# Error first, but one point of it may be given up for fewer features; below ten features we do not
-# care any more, then the prediction should be fast.
+# The error comes first, but one percentage point of it may be given up for fewer features. Ten
+# features are few enough; then the model should be small.
 
 from sklearn.datasets import make_classification
 
@@ -33,8 +34,9 @@ preference = LexicographicPreference(
 )
 
 # %%
-# LexiFlow follows one configuration from better to better in this order. ``LexicographicStoppingCallback`` ends
-# the search when all goals are met or nothing has changed for a while.
+# LexiFlow moves from one configuration to a better one in this order.
+# ``LexicographicStoppingCallback`` stops the study when the best trial meets all goals or has been
+# the same for 60 trials.
 
 study = objective.create_study(sampler=LexiFlowSampler(preference, seed=0))
 study.optimize(
@@ -46,14 +48,14 @@ print("best:", dict(zip(study.metric_names, best.values)))
 print("targets:", preference.targets(study))
 
 # %%
-# How the targets tightened:
+# The targets over time:
 
 from optuna_mofs.visualization import plot_lexicographic_targets
 
 plot_lexicographic_targets(study, preference)
 
 # %%
-# The same preference picks from any study, whichever sampler made it, and from a front:
+# The same preference selects a trial of any study, whichever sampler it used, and of a front:
 # ``pareto_front(study).lexicographic(...)``.
 
 model = objective.refit(best)

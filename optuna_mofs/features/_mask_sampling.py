@@ -65,31 +65,6 @@ def subset_of_size(rng: np.random.Generator, size: int, p: int) -> Array:
     return mask
 
 
-def ensemble_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
-    """Return a mask by filter-ensemble initialization (section 4.3.2): a size, then eq. 2."""
-    p = len(table.free)
-    size = geometric_size(rng, table.initial_size, p)
-    assert table.free_ranks is not None
-    probability = ensemble_probability(weights @ table.free_ranks, size, p)
-    mask: Array = rng.random(p) < cost_adjusted(probability, table.free_costs)
-    return mask
-
-
-def mask_from_seed(table: FeatureTable, seed: int) -> Array:
-    """Return the mask of an integer parameter that no sampler of this package has set.
-
-    Example:
-        >>> table = FeatureTable(names=tuple("abcdef"))
-        >>> bool((mask_from_seed(table, 7) == mask_from_seed(table, 7)).all())
-        True
-    """
-    rng = np.random.default_rng(seed)
-    p = len(table.free)
-    if table.ranks is None:
-        return subset_of_size(rng, geometric_size(rng, table.initial_size, p), p)
-    return ensemble_mask(rng, table, simplex_weights(rng, len(table.filters)))
-
-
 #: Function of (generator, feature table, filter weights) that returns a mask.
 MaskSampler = Callable[[np.random.Generator, FeatureTable, Array], Array]
 
@@ -113,10 +88,17 @@ def sample_geometric_mask(rng: np.random.Generator, table: FeatureTable, weights
 
 
 def sample_ensemble_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
-    """Return a mask of truncated geometric size with bits by the filters (variants 5 and 6)."""
-    if table.ranks is None:
+    """Return a mask by filter-ensemble initialization (section 4.3.2, variants 5 and 6).
+
+    Draw a truncated geometric size, then bits by eq. 2; without filters a random subset.
+    """
+    if table.free_ranks is None:
         return sample_geometric_mask(rng, table, weights)
-    return ensemble_mask(rng, table, weights)
+    p = len(table.free)
+    size = geometric_size(rng, table.initial_size, p)
+    probability = ensemble_probability(weights @ table.free_ranks, size, p)
+    mask: Array = rng.random(p) < cost_adjusted(probability, table.free_costs)
+    return mask
 
 
 def sample_prefix_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
@@ -168,3 +150,17 @@ def get_mask_sampler(sampler: str | MaskSampler) -> MaskSampler:
     if callable(sampler):
         return sampler
     return MASK_SAMPLERS[check_choice("mask sampler", sampler, MASK_SAMPLERS)]
+
+
+def mask_from_seed(table: FeatureTable, seed: int) -> Array:
+    """Return the mask of an integer parameter that no sampler of this package has set.
+
+    Example:
+        >>> table = FeatureTable(names=tuple("abcdef"))
+        >>> bool((mask_from_seed(table, 7) == mask_from_seed(table, 7)).all())
+        True
+    """
+    rng = np.random.default_rng(seed)
+    if table.ranks is None:
+        return sample_geometric_mask(rng, table, np.zeros(0))
+    return sample_ensemble_mask(rng, table, simplex_weights(rng, len(table.filters)))

@@ -9,10 +9,16 @@ from scipy import stats
 from optuna_mofs.features import FeatureTable
 from optuna_mofs.features._mask_sampling import (
     cost_adjusted,
-    ensemble_mask,
     ensemble_probability,
     geometric_size,
+    get_mask_sampler,
     mask_from_seed,
+    sample_bernoulli_mask,
+    sample_ensemble_mask,
+    sample_geometric_mask,
+    sample_prefix_mask,
+    sample_uniform_mask,
+    sample_wide_mask,
     simplex_weights,
     subset_of_size,
 )
@@ -27,7 +33,7 @@ def test_sizes_follow_the_truncated_geometric_distribution(mean, p):
     stop = 1 / (1 + mean)
     pmf = stop * (1 - stop) ** np.arange(p + 1)
     expected = draws * pmf / pmf.sum()
-    # Cells with few expected draws go together, as the test needs.
+    # The test needs cells with enough expected draws.
     tail = np.flatnonzero(expected < 10)
     first = tail[0] if len(tail) else p + 1
     counts = np.append(counts[:first], counts[first:].sum())
@@ -76,7 +82,7 @@ def test_probabilities_of_equation_2(score, share):
 
 @pytest.mark.parametrize("p", [2, 30, 500])
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 1.0])
-def test_filters_that_say_nothing_keep_the_size(p, share):
+def test_equal_scores_keep_the_size(p, share):
     size = share * p
     found = ensemble_probability(np.full(p, 0.5), size, p)
     np.testing.assert_allclose(found, (size + 1) / (p + 2))
@@ -90,17 +96,17 @@ def test_the_expected_size_is_exact_in_the_middle_and_near_it_where_filters_disa
     disagreeing = rng.permuted(np.tile(even, (5, 1)), axis=1).mean(axis=0)
     for size in (5, 20, 100):
         assert ensemble_probability(disagreeing, size, p).sum() == pytest.approx(size, rel=0.5)
-    # What the docstring says of a single filter.
+    # The numbers in the docstring.
     assert ensemble_probability(even, 1, p).sum() == pytest.approx(10, abs=0.5)
     assert ensemble_probability(even, 20, p).sum() == pytest.approx(52, abs=0.5)
 
 
-def test_extreme_scores_are_certain_only_where_equation_2_says_so():
+def test_extreme_scores_are_certain_by_equation_2():
     found = ensemble_probability(np.array([0.0, 1.0]), 0, 2)
     assert found.tolist() == [0.0, 1.0]
 
 
-def test_dear_features_are_less_likely_and_equal_costs_change_nothing():
+def test_expensive_features_are_less_likely_and_equal_costs_change_nothing():
     probability = np.full(3, 0.4)
     found = cost_adjusted(probability, np.array([1.0, 2.0, 3.0]))
     assert found[0] > found[1] > found[2]
@@ -148,7 +154,7 @@ def test_bare_integers_draw_geometric_sizes_without_ranks():
     assert np.mean(sizes) == pytest.approx(4, rel=0.1)
 
 
-def test_bare_integers_prefer_what_filters_prefer():
+def test_bare_integers_follow_the_filters():
     p = 60
     ranks = rank_scores(np.tile(np.arange(p), (2, 1)))
     table = FeatureTable(
@@ -158,7 +164,7 @@ def test_bare_integers_prefer_what_filters_prefer():
     assert often[-10:].mean() > 5 * often[:30].mean()
 
 
-def test_bare_integers_avoid_dear_features():
+def test_bare_integers_avoid_expensive_features():
     p = 30
     options = {"filters": ("a",), "ranks": np.full((1, p), 0.5), "expected_n_features": 6}
     names = tuple(f"x{j}" for j in range(p))
@@ -178,5 +184,74 @@ def test_only_free_features_are_drawn():
         ranks=ranks,
         expected_n_features=2,
     )
-    mask = ensemble_mask(np.random.default_rng(0), table, np.ones(1))
+    mask = sample_ensemble_mask(np.random.default_rng(0), table, np.ones(1))
     assert mask.shape == (18,)
+
+
+P = 200
+RANKS = np.array([np.arange(P)[::-1] / (P - 1), np.arange(P) / (P - 1)])
+TABLE = FeatureTable(
+    names=tuple(f"f{j}" for j in range(P)),
+    filters=("up", "down"),
+    ranks=RANKS,
+    expected_n_features=8.0,
+)
+BARE = FeatureTable(names=tuple(f"f{j}" for j in range(P)), expected_n_features=8.0)
+UP = np.array([1.0, 0.0])
+SAMPLERS = [
+    sample_bernoulli_mask,
+    sample_uniform_mask,
+    sample_geometric_mask,
+    sample_ensemble_mask,
+    sample_prefix_mask,
+    sample_wide_mask,
+]
+
+
+def _sizes(sampler, table=TABLE, n=600):  # type: ignore[no-untyped-def]
+    rng = np.random.default_rng(0)
+    return np.array([sampler(rng, table, UP).sum() for _ in range(n)])
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("table", [TABLE, BARE])
+def test_samplers_return_masks(sampler, table) -> None:  # type: ignore[no-untyped-def]
+    mask = sampler(np.random.default_rng(1), table, UP)
+    assert mask.dtype == bool
+    assert mask.shape == (P,)
+
+
+def test_sizes_follow_the_distribution_in_their_name() -> None:
+    assert abs(_sizes(sample_bernoulli_mask).mean() - P / 2) < 2
+    assert _sizes(sample_bernoulli_mask).std() < 10
+    assert abs(_sizes(sample_uniform_mask).mean() - P / 2) < 8
+    assert _sizes(sample_uniform_mask).std() > 50
+    assert 7 < _sizes(sample_geometric_mask).mean() < 9
+    # Eq. 2 overshoots when one filter decides alone, and is near the size when two disagree.
+    even = np.array([0.5, 0.5])
+    rng = np.random.default_rng(0)
+    assert 6 < np.mean([sample_ensemble_mask(rng, TABLE, even).sum() for _ in range(600)]) < 11
+    assert 12 < _sizes(sample_ensemble_mask).mean() < 25
+    assert _sizes(sample_prefix_mask).min() == 1
+    wide = _sizes(sample_wide_mask)
+    assert wide.min() == 1
+    assert wide.max() > 0.9 * P
+    assert 0.4 < np.mean(wide <= np.sqrt(P)) < 0.65
+
+
+def test_filters_decide_which_features_are_drawn() -> None:
+    rng = np.random.default_rng(0)
+    share = np.mean([sample_ensemble_mask(rng, TABLE, UP) for _ in range(500)], axis=0)
+    assert share[:20].mean() > 5 * share[-20:].mean()
+    for sampler in (sample_prefix_mask, sample_wide_mask):
+        for _ in range(20):
+            mask = sampler(rng, TABLE, UP)
+            assert mask[: mask.sum()].all()
+
+
+def test_samplers_by_name() -> None:
+    assert get_mask_sampler("wide") is sample_wide_mask
+    assert get_mask_sampler(sample_wide_mask) is sample_wide_mask
+    message = r"mask sampler must be one of 'bernoulli', .* got 'wid'"
+    with pytest.raises(ValueError, match=message):
+        get_mask_sampler("wid")

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 from optuna_mofs.history._search_space import SearchSpace
-from optuna_mofs.samplers._mask_operators import differential_mask
 from optuna_mofs.samplers._row_operators import (
     AdaptiveNote,
     RowVariation,
@@ -199,15 +198,6 @@ def test_polynomial_mutation_is_small_and_rare():
     assert changed.mean() == pytest.approx(0.1, abs=0.02)
     assert np.abs(made[:, 2] - 0.5).max() < 0.5
     assert np.median(np.abs(made[:, 2] - 0.5)[changed[:, 2]]) < 0.06
-
-
-@settings(max_examples=30)
-@given(seed=seeds)
-def test_masks_take_bits_only_where_the_two_disagree(seed):
-    rng = np.random.default_rng(seed)
-    base, first, second = rng.random((3, 40)) < 0.5
-    child = differential_mask(rng, base, first, second, scale=1.0, crossover_prob=1.0)
-    np.testing.assert_array_equal(child, np.where(first != second, first, base))
 
 
 ROWS_SPACE = SearchSpace(

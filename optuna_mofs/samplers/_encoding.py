@@ -72,10 +72,11 @@ class SurrogateEncoder:
         has_sets = self._filters is not None or self._masks is not None
         #: Number of columns, those of a feature set counted as one.
         self.width = self._row_encoding.width + has_sets
-        embedding = self._masks if self._filters is None else self._filters.embedding
-        is_embedded = isinstance(embedding, FeatureSetEmbedding)
         #: The last so many columns embed a feature set.
-        self.n_shared_columns = len(embedding.features) if is_embedded else 0
+        self.n_shared_columns = 0
+        embedding = self._masks if self._filters is None else self._filters.embedding
+        if isinstance(embedding, FeatureSetEmbedding):
+            self.n_shared_columns = len(embedding.features)
 
     def of_trials(self) -> Array:
         """Return one row per completed trial."""
@@ -122,7 +123,7 @@ class RowEncoding:
     """
 
     def __init__(self, space: SearchSpace, rows: Array, hidden: Collection[str] = ()) -> None:
-        shown = np.array([name not in hidden for name in space.names], dtype=bool)
+        shown = ~np.isin(space.names, list(hidden))
         self._numbers = np.flatnonzero(~space.categorical & shown)
         pairs = []
         for j in np.flatnonzero(space.categorical & shown):

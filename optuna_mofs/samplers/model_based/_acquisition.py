@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,11 +40,14 @@ class Acquisition:
 
     Args:
         values: Acquisition values of encoded candidates, the lower the better.
-        note: Function of the best candidate, encoded, that returns what is written on the trial.
+        note: What is written on the trial.
+        bounds: Bounds of all objectives, scaled; if given, those of the best candidate are
+            written on the trial too.
     """
 
     values: Values
-    note: Callable[[EncodedBatch], ModelBasedNote]
+    note: ModelBasedNote
+    bounds: Values | None = None
 
 
 class ObjectiveSurrogates:
@@ -52,14 +55,20 @@ class ObjectiveSurrogates:
 
     Args:
         data: The training data.
-        models: Fitted surrogates by position of the objective.
+        fit: Function of (targets, length scales if known) that returns a fitted surrogate.
     """
 
-    def __init__(self, data: TrainingData, models: Mapping[int, Surrogate]) -> None:
+    def __init__(
+        self, data: TrainingData, fit: Callable[[Array, Array | None], Surrogate]
+    ) -> None:
         self._data = data
-        self._models = models
-        # Needed for the front, for the ideal point and for the start of the search.
-        self._of_trials = {j: model.predict(data.trials.X) for j, model in models.items()}
+        self._models: dict[int, Surrogate] = {}
+        # Predictions at the trials give the front, the ideal point and the start of the search.
+        self._of_trials: dict[int, tuple[Array, Array]] = {}
+        for j in data.modeled:
+            scales = data.length_scales(j) if data.uses_gaussian_process else None
+            self._models[j] = fit(data.values[:, j], scales)
+            self._of_trials[j] = self._models[j].predict(data.trials.X)
 
     def lower_bounds(self, batch: EncodedBatch, kappa: float) -> Array:
         """Return ``mean - kappa * sd`` of each objective; known objectives have their value."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,43 +19,21 @@ _MAX_PER_SIZE = 100
 _BLOCK = 50
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A configuration that no trial has.
-
-    Args:
-        row: Its row, as in the history.
-        mask: Its mask, if the study has masks.
-        operator: Name of the operator that made it.
-        parents: Numbers of the trials it was made from.
-        encoded: The same as a batch of one.
-    """
-
-    row: Array
-    mask: Array | None
-    operator: str
-    parents: tuple[int, ...]
-    encoded: EncodedBatch
-
-    def proposal(self, note: TrialNote) -> Proposal:
-        """Return it as a proposal."""
-        note = replace(note, operator=self.operator, parents=self.parents)
-        return Proposal(self.row, self.mask, note)
-
-
 def best_candidate(
-    data: TrainingData,
     rng: np.random.Generator,
+    data: TrainingData,
     acquisition: Values,
+    note: TrialNote,
     infill_search: InfillSearch,
     mask_search: MaskSearch,
-) -> Candidate | None:
-    """Return the best new configuration, or None if all candidates are known.
+) -> tuple[Proposal, EncodedBatch] | None:
+    """Return the best new configuration and its encoding, or None if all candidates are known.
 
     Args:
-        data: The training data.
         rng: Generator.
+        data: The training data.
         acquisition: Acquisition values, the lower the better.
+        note: Note of the proposal; operator and parents are added.
         infill_search: Search without masks.
         mask_search: Search with masks.
     """
@@ -76,13 +54,15 @@ def best_candidate(
     if k is None:
         return None
     row, mask, source = found.rows[k], found.masks_of(k), int(found.source[k])
-    return Candidate(
-        data.warping.inverse(row),
-        mask,
-        str(found.operators[k]),
-        (int(data.history.numbers[order[source]]),) if source >= 0 else (),
-        data.encode(row[None], None if mask is None else mask[None], np.zeros(1, dtype=np.int64)),
+    note = replace(
+        note,
+        operator=str(found.operators[k]),
+        parents=(int(data.history.numbers[order[source]]),) if source >= 0 else (),
     )
+    encoded = data.encode(
+        row[None], None if mask is None else mask[None], np.zeros(1, dtype=np.int64)
+    )
+    return Proposal(data.warping.inverse(row), mask, note), encoded
 
 
 def _best_new(data: TrainingData, found: Candidates) -> int | None:
@@ -92,12 +72,13 @@ def _best_new(data: TrainingData, found: Candidates) -> int | None:
     """
     ranked = np.argsort(found.scores, kind="stable")
     sizes = data.warping.sizes(found.rows)
-    if found.masks is not None and found.index is not None:
-        sizes = found.masks.sum(axis=1)[found.index]
+    if found.masks is not None:
+        sizes = found.masks.sum(axis=1)[found.mask_index]
     if sizes is not None:
         # One region can fill the list: a single feature that is as good as all.
         ranked = ranked[_earlier_occurrences(sizes[ranked]) < _MAX_PER_SIZE]
     best_exhausted: int | None = None
+    k: int
     for block in np.split(ranked, range(_BLOCK, len(ranked), _BLOCK)):
         rows = data.warping.inverse(found.rows[block])
         exhausted = data.tried_sets.exhausted(rows, found.masks_of(block))

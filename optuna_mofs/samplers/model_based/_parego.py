@@ -19,6 +19,7 @@ from optuna_mofs.samplers.model_based._acquisition import (
 )
 from optuna_mofs.samplers.model_based._sampler import (
     DEFAULT_SETTINGS,
+    SURROGATE_STREAM,
     ModelBasedSampler,
     ModelBasedSettings,
 )
@@ -36,8 +37,8 @@ _IDEAL_MARGIN = 0.2
 _DOMINATED = 100.0
 
 
-def weight_vector(number: int, count: int, offset: Array) -> Array:
-    """Return the objectives' weights of a trial, on the simplex.
+def weight_vectors(numbers: Array, count: int, offset: Array) -> Array:
+    """Return the objectives' weights of some trials, on the simplex.
 
     The weights follow an additive sequence (Kronecker with the generalized golden ratio), any
     stretch of which is spread evenly over the simplex. Trials that run in parallel have similar
@@ -45,26 +46,29 @@ def weight_vector(number: int, count: int, offset: Array) -> Array:
     if the workers do not see each other.
 
     Args:
-        number: Trial number.
+        numbers: Trial numbers.
         count: Number of objectives.
         offset: Start of the sequence, ``count - 1`` numbers in [0, 1).
 
+    Returns:
+        Trials × objectives.
+
     Example:
-        >>> weight_vector(0, 2, np.array([0.25])).tolist()
-        [0.75, 0.25]
+        >>> weight_vectors(np.arange(2), 2, np.array([0.25])).round(2).tolist()
+        [[0.75, 0.25], [0.13, 0.87]]
     """
-    weights = np.ones(count)
+    weights = np.ones((len(numbers), count))
     if count > 1:
-        point = (offset + number * recurrence_steps(count - 1)) % 1.0
+        points = (offset + numbers[:, None] * recurrence_steps(count - 1)) % 1.0
         # Stick breaking: uniform on the simplex, and distant points stay distant.
-        left = np.cumprod(point ** (1 / np.arange(count - 1, 0, -1)))
-        weights[1:] = left
-        weights[:-1] -= left
+        left = np.cumprod(points ** (1 / np.arange(count - 1, 0, -1)), axis=1)
+        weights[:, 1:] = left
+        weights[:, :-1] -= left
     return weights
 
 
-def gap_weights(front: Array, ideal: Array, position: float) -> Array | None:
-    """Return weights that lead to a position on a front of two objectives.
+def gap_weights(front: Array, ideal: Array, positions: Array) -> Array | None:
+    """Return weights that lead to positions on a front of two objectives.
 
     On a strongly curved front, such as that of two error rates, uniform weights lead to its middle
     nearly always. Here the mass of a gap between neighbors is the square root of its area, the
@@ -75,15 +79,15 @@ def gap_weights(front: Array, ideal: Array, position: float) -> Array | None:
     Args:
         front: Non-dominated values, points × 2.
         ideal: Point from which the norm is measured.
-        position: Part of the mass of the front, in [0, 1).
+        positions: Parts of the mass of the front, in [0, 1).
 
     Returns:
-        The weights, or None if the front is a single point.
+        Positions × 2, or None if the front is a single point.
 
     Example:
         >>> front = np.array([[0.0, 1.0], [0.1, 0.1], [1.0, 0.0]])
-        >>> gap_weights(front, np.full(2, -0.1), 0.75).round(2).tolist()
-        [0.14, 0.86]
+        >>> gap_weights(front, np.full(2, -0.1), np.array([0.25, 0.75])).round(2).tolist()
+        [[0.86, 0.14], [0.14, 0.86]]
     """
     front = front[np.argsort(front[:, 0], kind="stable")]
     first, last = front[0], front[-1]
@@ -96,37 +100,34 @@ def gap_weights(front: Array, ideal: Array, position: float) -> Array | None:
     ends = np.cumsum(mass)
     if not ends[-1] > 0:
         return None
-    gap = min(int(np.searchsorted(ends, position * ends[-1])), len(ends) - 1)
-    inside = 1 - (ends[gap] - position * ends[-1]) / max(mass[gap], 1e-12)
-    target = front[gap] + inside * sides[gap]
-    weights = 1 / np.maximum(target - ideal, _MIN_DISTANCE)
-    normed: Array = weights / weights.sum()
+    gap = np.minimum(np.searchsorted(ends, positions * ends[-1]), len(ends) - 1)
+    inside = 1 - (ends[gap] - positions * ends[-1]) / np.maximum(mass[gap], 1e-12)
+    targets = front[gap] + inside[:, None] * sides[gap]
+    weights = 1 / np.maximum(targets - ideal, _MIN_DISTANCE)
+    normed: Array = weights / weights.sum(axis=1, keepdims=True)
     return normed
 
 
-def distinct_weights(number: int, draw: Callable[[int], Array], running: Array) -> Array:
-    """Return the weights of a trial, far from those of the running trials.
+def most_distinct(weights: Array, running: Array) -> Array:
+    """Return the weights that are furthest from those of the running trials.
 
-    Several vectors are drawn and the one furthest from its nearest neighbor is taken, as Horn et
-    al. (2015) do for the points of a batch. With many objectives, the sequence alone leaves
-    neighbors too close.
+    Horn et al. (2015) choose the points of a batch in this way. With many objectives, the sequence
+    of weights alone leaves neighbors too close.
 
     Args:
-        number: Trial number.
-        draw: Weights of a number.
-        running: Weights of running trials, trials × objectives.
+        weights: Vectors × objectives; without running trials, the first is taken.
+        running: Weights of the running trials, trials × objectives.
 
     Example:
-        >>> def draw(number):
-        ...     return weight_vector(number, 2, np.array([0.25]))
-        >>> distinct_weights(0, draw, np.array([[0.75, 0.25]])).round(2).tolist()
-        [0.04, 0.96]
+        >>> weights = np.array([[0.7, 0.3], [0.1, 0.9], [0.4, 0.6]])
+        >>> most_distinct(weights, np.array([[0.75, 0.25]])).tolist()
+        [0.1, 0.9]
     """
-    if not len(running):
-        return draw(number)
-    drawn = np.array([draw(number + k) for k in range(_N_WEIGHT_DRAWS)])
-    distance = np.abs(drawn[:, None] - running).sum(axis=2).min(axis=1)
-    furthest: Array = drawn[int(distance.argmax())]
+    best = 0
+    if len(running):
+        distance = np.abs(weights[:, None] - running).sum(axis=2).min(axis=1)
+        best = int(distance.argmax())
+    furthest: Array = weights[best]
     return furthest
 
 
@@ -248,7 +249,7 @@ class ParEGOSampler(ModelBasedSampler):
                 return augmented_tchebycheff(bounds, weights, rho)
         else:
             targets = data.rescaled(augmented_tchebycheff(data.values, weights, rho))
-            model = self._fit_surrogate(data, targets, self._surrogate_rng(ctx))
+            model = self._fit_surrogate(data, ctx.trial_rng(SURROGATE_STREAM), targets)
 
             def values(batch: EncodedBatch) -> Array:
                 mean, sd = model.predict(batch.X)
@@ -259,7 +260,7 @@ class ParEGOSampler(ModelBasedSampler):
                     return self.acquisition(mean, sd, float(targets.min()))
                 return -expected_improvement(mean, sd, float(targets.min()))
 
-        return Acquisition(values, lambda _: _note(weights, kappa))
+        return Acquisition(values, _note(weights, kappa))
 
     def _norm_of_bounds(
         self, ctx: ProposalContext, data: TrainingData, kappa: float
@@ -279,7 +280,7 @@ class ParEGOSampler(ModelBasedSampler):
             norm = augmented_tchebycheff(bounds - ideal, weights, self.settings.rho)
             return np.where(penalty < 0, norm, _DOMINATED + penalty)
 
-        return Acquisition(values, lambda _: _note(weights, kappa))
+        return Acquisition(values, _note(weights, kappa))
 
     @staticmethod
     def _weights(
@@ -287,17 +288,13 @@ class ParEGOSampler(ModelBasedSampler):
     ) -> Array:
         """Return the weights: by the gaps of the front if one of two objectives is given."""
         offset = np.random.default_rng(ctx.seed).random(m - 1)
-
-        def draw(number: int) -> Array:
-            uniform = weight_vector(number, m, offset)
-            if front is None or ideal is None or m != 2:
-                return uniform
-            found = gap_weights(front, ideal, float(uniform[1]))
-            return uniform if found is None else found
-
+        weights = weight_vectors(ctx.trial_number + np.arange(_N_WEIGHT_DRAWS), m, offset)
+        if front is not None and ideal is not None and m == 2:
+            by_gap = gap_weights(front, ideal, weights[:, 1])
+            weights = weights if by_gap is None else by_gap
         notes = ctx.history.running_notes(ModelBasedNote)
         running = [note.objective_weights for note in notes if note.objective_weights]
-        return distinct_weights(ctx.trial_number, draw, np.array(running))
+        return most_distinct(weights, np.array(running))
 
 
 def _note(weights: Array, kappa: float | None) -> ModelBasedNote:

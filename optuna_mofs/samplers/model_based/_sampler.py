@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import moocore
@@ -29,11 +30,10 @@ from optuna_mofs.samplers.model_based._acquisition import (
     LargerSetAcquisition,
     ModelBasedNote,
     ObjectiveSurrogates,
-    Values,
     dominance_tolerance,
     is_larger_set_step,
 )
-from optuna_mofs.samplers.model_based._candidates import Candidate, best_candidate
+from optuna_mofs.samplers.model_based._candidates import best_candidate
 from optuna_mofs.samplers.model_based._search import InfillSearch, MaskSearch
 from optuna_mofs.samplers.model_based._surrogates import Surrogate, get_surrogate
 from optuna_mofs.samplers.model_based._training_data import TrainingData
@@ -44,7 +44,7 @@ from optuna_mofs.study._trial_note import TrialNote
 #: of the authors' code on mixed spaces.
 _KAPPA, _KAPPA_OF_SETS, _KAPPA_SCALARIZED = 0.25, 1.0, 2.0
 #: Streams of the generators of surrogates (per trial) and of the initial design (per study).
-_SURROGATE_STREAM, _DESIGN_STREAM = 2**20, 2**21
+SURROGATE_STREAM, _DESIGN_STREAM = 2**20, 2**21
 #: Mask samplers of the initial design, in turn.
 _MASK_SAMPLERS = ("ensemble", "prefix", "geometric", "wide")
 
@@ -141,23 +141,25 @@ class ModelBasedSampler(HistorySampler):
         n_startup = self._n_startup_trials(ctx.history)
         if len(ctx.history) < n_startup or not ctx.history.distributions:
             return _initial_proposal(ctx, n_startup)
-        data = ctx.trial_cache("training data", lambda: TrainingData(ctx, self.surrogate))
+        data = ctx.trial_cache("training data", partial(TrainingData, ctx, self.surrogate))
         if data.is_exhausted:
             return _random_proposal(ctx)
         proposal = self._explore_larger_sets(ctx, data, ctx.trial_number - n_startup)
         if proposal is not None:
             return proposal
-        acquisition = ctx.trial_cache("acquisition", lambda: self.fit_acquisition(ctx, data))
-        found = self._best_candidate(ctx, data, acquisition.values)
+        fit = partial(self.fit_acquisition, ctx, data)
+        acquisition = ctx.trial_cache("acquisition", fit)
+        searches = self.settings.infill_search, self.settings.mask_search
+        found = best_candidate(ctx.rng, data, acquisition.values, acquisition.note, *searches)
         if found is None:
             return _random_proposal(ctx)
-        return found.proposal(acquisition.note(found.encoded))
-
-    def _best_candidate(
-        self, ctx: ProposalContext, data: TrainingData, acquisition: Values
-    ) -> Candidate | None:
-        searches = self.settings.infill_search, self.settings.mask_search
-        return best_candidate(data, ctx.rng, acquisition, *searches)
+        proposal, encoded = found
+        if acquisition.bounds is not None:
+            bounds = data.scale.inverse(acquisition.bounds(encoded)[0])
+            note = replace(acquisition.note, bounds=tuple(bounds.tolist()))
+            note = replace(note, operator=proposal.note.operator, parents=proposal.note.parents)
+            proposal = replace(proposal, note=note)
+        return proposal
 
     def _explore_larger_sets(
         self, ctx: ProposalContext, data: TrainingData, step: int
@@ -169,36 +171,23 @@ class ModelBasedSampler(HistorySampler):
             return None
         surrogates, kappa = self._objective_surrogates(ctx, data), self._kappa(ctx, data)
         larger = LargerSetAcquisition(data, surrogates, kappa, sequence(ctx.trial_number, 0.5))
-        found = self._best_candidate(ctx, data, larger)
-        if found is None or not larger.is_promising(step, found.encoded):
-            return None
-        return found.proposal(ModelBasedNote(size_range=larger.size_range))
-
-    @staticmethod
-    def _surrogate_rng(ctx: ProposalContext) -> np.random.Generator:
-        return ctx.trial_rng(_SURROGATE_STREAM)
+        note = ModelBasedNote(kappa=kappa, size_range=larger.size_range)
+        searches = self.settings.infill_search, self.settings.mask_search
+        found = best_candidate(ctx.rng, data, larger, note, *searches)
+        return found[0] if found and larger.is_promising(step, found[1]) else None
 
     def _objective_surrogates(
         self, ctx: ProposalContext, data: TrainingData
     ) -> ObjectiveSurrogates:
         """Return the surrogates of all objectives that are not known exactly."""
-
-        def fit() -> ObjectiveSurrogates:
-            rng = self._surrogate_rng(ctx)
-            scales = data.length_scales() if data.uses_gaussian_process else {}
-            models = {
-                j: self._fit_surrogate(data, data.values[:, j], rng, scales.get(j))
-                for j in data.modeled
-            }
-            return ObjectiveSurrogates(data, models)
-
-        return ctx.trial_cache("surrogates", fit)
+        fit = partial(self._fit_surrogate, data, ctx.trial_rng(SURROGATE_STREAM))
+        return ctx.trial_cache("surrogates", partial(ObjectiveSurrogates, data, fit))
 
     def _fit_surrogate(
         self,
         data: TrainingData,
-        targets: Array,
         rng: np.random.Generator,
+        targets: Array,
         scales: Array | None = None,
     ) -> Surrogate:
         model: Surrogate

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_int
-from optuna_mofs.features._mask_sampling import get_mask_sampler, simplex_weights
+from optuna_mofs.features._mask_sampling import (
+    sample_ensemble_mask,
+    sample_prefix_mask,
+    sample_wide_mask,
+    simplex_weights,
+)
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._search_space import ConditionalParameters, SearchSpace
 from optuna_mofs.samplers._mask_operators import (
@@ -22,11 +28,10 @@ from optuna_mofs.samplers._row_operators import reflect
 #: Bits drawn for all candidates together; more features mean fewer candidates.
 _MAX_BITS = 2_000_000
 #: Mask samplers of new masks, in turn.
-_MASK_SAMPLERS = ("prefix", "ensemble", "wide")
+_MASK_SAMPLERS = (sample_prefix_mask, sample_ensemble_mask, sample_wide_mask)
 
 
-@dataclass(frozen=True)
-class Candidates:
+class Candidates(NamedTuple):
     """Candidate rows, each with one of a list of masks where there are masks.
 
     Args:
@@ -35,7 +40,7 @@ class Candidates:
         source: Position among the best trials of the one that each was made from, or -1.
         operators: Name of the operator that made each.
         masks: Distinct masks.
-        index: Position of the mask of each candidate.
+        mask_index: Position of the mask of each candidate.
     """
 
     rows: Array
@@ -43,28 +48,25 @@ class Candidates:
     source: Array
     operators: Array
     masks: Array | None = None
-    index: Array | None = None
+    mask_index: Array | None = None
 
     def masks_of(self, positions: Array | int) -> Array | None:
         """Return the masks of some candidates, or the mask of one."""
-        if self.masks is None or self.index is None:
+        if self.masks is None or self.mask_index is None:
             return None
-        found: Array = self.masks[self.index[positions]]
+        found: Array = self.masks[self.mask_index[positions]]
         return found
 
     @classmethod
     def joined(cls, parts: list[Candidates]) -> Candidates:
         """Return the candidates of all parts."""
-        flat = {
-            name: np.concatenate([getattr(part, name) for part in parts])
-            for name in ("rows", "scores", "source", "operators")
-        }
-        lists = [part.masks for part in parts if part.masks is not None]
-        if not lists:
-            return cls(**flat)
-        before = np.cumsum([0, *map(len, lists[:-1])])
-        index = [part.index + k for part, k in zip(parts, before)]
-        return cls(**flat, masks=np.concatenate(lists), index=np.concatenate(index))
+        *columns, masks, index = zip(*parts)
+        rows, scores, source, operators = map(np.concatenate, columns)
+        if parts[0].masks is None:
+            return cls(rows, scores, source, operators)
+        n_before = np.cumsum([0, *map(len, masks[:-1])])
+        shifted = np.concatenate(index) + np.repeat(n_before, list(map(len, index)))
+        return cls(rows, scores, source, operators, np.concatenate(masks), shifted)
 
 
 #: Function of rows that returns their acquisition values.
@@ -334,7 +336,7 @@ class MaskSearch:
                 other = parents[rng.integers(len(parents))]
                 made[k], name = uniform_mask_crossover(rng, mask, other), "crossover"
             else:
-                sample = get_mask_sampler(_MASK_SAMPLERS[k % len(_MASK_SAMPLERS)])
+                sample = _MASK_SAMPLERS[k % len(_MASK_SAMPLERS)]
                 made[k], name = sample(rng, table, weights), "resample"
             names.append(name)
         return made, origin, names

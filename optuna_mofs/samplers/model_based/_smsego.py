@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import moocore
@@ -19,7 +20,7 @@ from optuna_mofs.samplers.model_based._sampler import (
     ModelBasedSampler,
     ModelBasedSettings,
 )
-from optuna_mofs.samplers.model_based._training_data import EncodedBatch, TrainingData
+from optuna_mofs.samplers.model_based._training_data import TrainingData
 
 #: Random points that estimate the gain with more than three objectives.
 _N_DRAWS = 2000
@@ -205,17 +206,14 @@ class SMSEGOSampler(ModelBasedSampler):
         if data.values.shape[1] == 1:
             return Acquisition(
                 lambda batch: surrogates.lower_bounds(batch, kappa)[:, 0],
-                lambda _: ModelBasedNote(kappa=kappa),
+                ModelBasedNote(kappa=kappa),
             )
         front, epsilon = self._front(ctx, data, surrogates)
         reference = data.reference()
 
-        def values(batch: EncodedBatch) -> Array:
-            bounds = surrogates.lower_bounds(batch, kappa)
-            return -penalized_gain(bounds, front, reference, epsilon)
-
-        def note(batch: EncodedBatch) -> ModelBasedNote:
-            bounds = data.scale.inverse(surrogates.lower_bounds(batch, kappa)[0])
-            return ModelBasedNote(kappa=kappa, bounds=tuple(bounds.tolist()))
-
-        return Acquisition(values, note)
+        bounds = partial(surrogates.lower_bounds, kappa=kappa)
+        return Acquisition(
+            lambda batch: -penalized_gain(bounds(batch), front, reference, epsilon),
+            ModelBasedNote(kappa=kappa),
+            bounds,
+        )

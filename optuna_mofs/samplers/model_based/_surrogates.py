@@ -17,9 +17,6 @@ from optuna_mofs._typing import Array
 from optuna_mofs._validation import did_you_mean
 from optuna_mofs.samplers._gaussian_process import OrdinaryKriging
 
-#: With at most this many columns (one per choice of a category, one per feature set) ``"auto"``
-#: is a Gaussian process.
-MAX_GAUSSIAN_PROCESS_COLUMNS = 20
 #: Ensembles that predict the mean of their members.
 _AVERAGING = (RandomForestRegressor, ExtraTreesRegressor, BaggingRegressor)
 
@@ -171,21 +168,13 @@ class SklearnSurrogate:
         return predictions.mean(axis=0), predictions.std(axis=0)
 
 
-def uses_gaussian_process(surrogate: Any, n_columns: int) -> bool:
-    """Return whether a ``surrogate`` argument means a Gaussian process on so many columns."""
-    return isinstance(surrogate, str) and (
-        surrogate == "gaussian_process"
-        or (surrogate == "auto" and n_columns <= MAX_GAUSSIAN_PROCESS_COLUMNS)
-    )
-
-
 def get_surrogate(surrogate: Any) -> SurrogateFactory:
     """Return a function that makes unfitted surrogates.
 
     Args:
-        surrogate: ``"forest"``, ``"gaussian_process"``, ``"auto"`` (a forest here, see
-            :func:`uses_gaussian_process`), a scikit-learn regressor, or a function without
-            arguments that returns a :class:`Surrogate`.
+        surrogate: ``"forest"``, ``"gaussian_process"``, ``"auto"`` (a forest; on few columns
+            :class:`TrainingData` decides for a Gaussian process), a scikit-learn regressor, or a
+            function without arguments that returns a :class:`Surrogate`.
     """
     if isinstance(surrogate, str) and surrogate in _NAMED:
         return _NAMED[surrogate]

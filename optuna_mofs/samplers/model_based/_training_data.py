@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,13 +23,14 @@ from optuna_mofs.samplers._encoding import (
     filter_sets,
 )
 from optuna_mofs.samplers._gaussian_process import RefitSchedule, fit_column_scales
-from optuna_mofs.samplers.model_based._surrogates import uses_gaussian_process
 
+#: With at most this many columns (one per choice of a category, one per feature set) the
+#: surrogate ``"auto"`` is a Gaussian process.
+_MAX_GAUSSIAN_PROCESS_COLUMNS = 20
 #: Bounds of the reference point on the scale of the better half of the trials.
 _REFERENCE_BOUNDS = (1.1, 3.0)
-#: Length scales are estimated for every proposal up to this number of trials, then whenever the
-#: number of trials has grown by a factor.
-_N_ALWAYS, _GROWTH = 50, 1.1
+#: Length scales are estimated for every proposal up to 50 trials, then with every tenth more.
+_REFIT_SCHEDULE = partial(RefitSchedule, n_always=50, growth=1.1)
 #: Different numbers of features at which a known objective must have been observed.
 _MIN_SIZES = 3
 
@@ -76,7 +78,11 @@ class TrainingData:
         self.tried_sets = TriedFeatureSets(history, filters, ctx.study_cache)
         encoder = partial(SurrogateEncoder, history, filters, self.warping, ctx.study_cache)
         self._encoder = encoder(by_distance=True)
-        self.uses_gaussian_process = uses_gaussian_process(surrogate, self._encoder.width)
+        #: Whether ``surrogate`` means a Gaussian process on this number of columns.
+        self.uses_gaussian_process = isinstance(surrogate, str) and (
+            surrogate == "gaussian_process"
+            or (surrogate == "auto" and self._encoder.width <= _MAX_GAUSSIAN_PROCESS_COLUMNS)
+        )
         if not self.uses_gaussian_process:
             self._encoder = encoder(by_distance=False)
         #: The last so many columns embed a feature set and share one length scale.
@@ -145,23 +151,20 @@ class TrainingData:
             return self._batch(X, self.warping.sizes(rows))
         return self._batch(X, masks.sum(axis=1)[index])
 
-    def length_scales(self) -> dict[int, Array]:
-        """Return length scales of each objective that needs a model.
+    def length_scales(self, objective: int) -> Array:
+        """Return the length scales of an objective.
 
         They are estimated from the first trials (see :class:`RefitSchedule`) on the scale of
         these trials, so that a resumed study gets the same ones.
         """
-        schedule = self._study_cache(
-            "length scales", lambda: RefitSchedule(n_always=_N_ALWAYS, growth=_GROWTH)
+        schedule: RefitSchedule = self._study_cache("length scales", _REFIT_SCHEDULE)
+        return schedule.fitted(
+            objective,
+            self.history.numbers,
+            partial(self._fit_scales, objective),
+            # A category that is inactive in some trials adds a column.
+            depends_on=(self.space.distributions, self.trials.X.shape[1]),
         )
-        # A category that is inactive in some trials adds a column.
-        depends_on = self.space.distributions, self.trials.X.shape[1]
-        return {
-            j: schedule.fitted(
-                j, self.history.numbers, partial(self._fit_scales, j), depends_on=depends_on
-            )
-            for j in self.modeled
-        }
 
     def _fit_scales(self, objective: int, n_trials: int) -> Array:
         values = self.history.values[:n_trials]
@@ -228,16 +231,13 @@ class TriedFeatureSets:
         self, history: History, filters: FilterSets | None, study_cache: StudyCache
     ) -> None:
         self._filters = filters
-        known: dict[int, bytes] = study_cache("feature sets", dict)
-
-        def keys(positions: list[int]) -> list[bytes]:
-            if filters is not None:
-                return _keys(filters(history.rows[positions]))
-            if history.table is None:
-                return [b""] * len(positions)
-            return _keys(history.masks(positions))
-
-        self._counts = Counter(history.per_trial(known, keys))
+        packed: Iterable[Array] = history.packed
+        if filters is not None:
+            known: dict[int, Array] = study_cache("packed feature sets", dict)
+            packed = history.per_trial(
+                known, lambda new: np.packbits(filters(history.rows[new]), axis=1)
+            )
+        self._counts = Counter(map(bytes, packed))
 
     def exhausted(self, rows: Array, masks: Array | None = None) -> Array:
         """Return whether the feature set of each configuration has had enough trials.
@@ -252,13 +252,10 @@ class TriedFeatureSets:
             has_set, sets = np.ones(len(rows), dtype=bool), masks
         else:
             return np.zeros(len(rows), dtype=bool)
-        counts = np.array([self._counts[key] for key in _keys(sets)])
+        keys = map(bytes, np.packbits(sets, axis=1))
+        counts = np.array(list(map(self._counts.__getitem__, keys)))
         exhausted: Array = has_set & (counts >= np.sqrt(np.maximum(1, sets.sum(axis=1))))
         return exhausted
-
-
-def _keys(sets: Array) -> list[bytes]:
-    return [packed.tobytes() for packed in np.packbits(sets, axis=1)]
 
 
 @dataclass(frozen=True)

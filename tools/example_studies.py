@@ -157,10 +157,8 @@ def _run(
 
 def _values_only(study: Study) -> Study:
     """Return a study with only metrics and values, which is all that comparisons use."""
-    copy = optuna.create_study(
-        study_name=study.study_name, directions=[d.name.lower() for d in study.directions]
-    )
-    copy.set_metric_names(study.metric_names)
+    copy = optuna.create_study(study_name=study.study_name, directions=study.directions)
+    copy.set_metric_names(study.metric_names or [])
     for trial in study.get_trials(deepcopy=False):
         if trial.values is not None:
             values = np.round(trial.values, 6).tolist()

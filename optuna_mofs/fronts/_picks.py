@@ -85,7 +85,7 @@ def one_standard_error_index(
     """Return the index of the sparsest point within one standard error of the best.
 
     The rule of Breiman, Friedman, Olshen and Stone (1984, *Classification and Regression Trees*,
-    section 3.4.3): prefer a smaller model if its error cannot be told apart from the smallest.
+    section 3.4.3): prefer a smaller model if its error is not clearly larger than the smallest.
 
     Args:
         errors: Mean error of each point. Points with a NaN error or size are left out.

@@ -251,45 +251,6 @@ POINTS = arrays(
 )
 
 
-def _ranks_by_peeling(values: np.ndarray) -> np.ndarray:
-    ranks = np.full(len(values), -1)
-    level = 0
-    while (ranks < 0).any():
-        left = np.flatnonzero(ranks < 0)
-        for i in left:
-            dominated = any(
-                (values[j] <= values[i]).all() and (values[j] < values[i]).any() for j in left
-            )
-            if not dominated:
-                ranks[i] = -2 - level
-        ranks[ranks == -2 - level] = level
-        level += 1
-    return ranks
-
-
-@settings(max_examples=60)
-@given(POINTS)
-def test_ranks_are_those_of_peeling(values: np.ndarray) -> None:
-    np.testing.assert_array_equal(
-        pareto_rank(values, np.zeros(len(values))), _ranks_by_peeling(values)
-    )
-
-
-@settings(max_examples=40)
-@given(POINTS, st.data())
-def test_infeasible_points_come_last_by_violation(values: np.ndarray, data: st.DataObject) -> None:
-    violations = np.array(
-        data.draw(
-            st.lists(st.sampled_from([0, 0, 1.0, 2.5]), min_size=len(values), max_size=len(values))
-        )
-    )
-    ranks = pareto_rank(values, violations)
-    for i in range(len(values)):
-        for j in range(len(values)):
-            if violations[i] < violations[j]:
-                assert ranks[i] < ranks[j]
-
-
 def test_crowding_by_hand() -> None:
     values = np.array([[0.0, 4.0], [1.0, 2.0], [4.0, 0.0], [9.0, 9.0]])
     ranks = np.array([0, 0, 0, 1])

@@ -123,7 +123,7 @@ class LexicographicPreference:
             ValueError: If no completed trial is feasible.
         """
         trials = _with_feasible(read_completed_trials(study))
-        return trials.trials[self._ranking(trials)[0]]
+        return trials.trials[int(self._ranking(trials)[0])]
 
     def rank(self, study: Study) -> list[FrozenTrial]:
         """Return all completed trials, best first; infeasible ones come last."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from optuna.samplers import BaseSampler
@@ -12,7 +13,7 @@ from tests.samplers.conformance import OptunaConformance
 
 
 class TestOptunas(OptunaConformance):
-    make = GHGASampler
+    make = partial(GHGASampler, seed=0)
 
 
 class TestOurs(SamplerConformance):

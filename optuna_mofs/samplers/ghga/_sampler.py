@@ -410,4 +410,5 @@ class GHGASampler(HistorySampler):
             self.tolerance,
             guide,
             min(self.settings.retrain_every, self._tenth() or self.settings.retrain_every),
+            ctx.seed,
         )

@@ -9,17 +9,19 @@ import numpy as np
 
 from optuna_mofs._typing import Array
 from optuna_mofs.features._table import FeatureTable
-from optuna_mofs.history._history import History
+from optuna_mofs.history._history import LARGEST, History
 from optuna_mofs.samplers.ghga._archive import Archive, Dominance
 from optuna_mofs.samplers.ghga._chains import ChainLog, GHGANote
 from optuna_mofs.samplers.ghga._guides import Guide, Prediction
 
-#: Loss of a trial that violates a constraint.
-_INFEASIBLE_LOSS = 1e200
+#: Loss of a trial that violates a constraint, above that of all feasible trials.
+_INFEASIBLE_LOSS = 2 * LARGEST
 #: A set is small if it has at most this many times the features of the best one.
 _SMALL_SET_FACTOR = 3
 #: A small set with a larger penalty, in features, cannot become an optimum.
 _MAX_PENALTY = 0.5
+#: Stream of the generators of the guide.
+_GUIDE_STREAM = 2**22 + 1
 #: Largest exponent of the penalty. Above it sets are ordered by the loss itself.
 _MAX_EXPONENT = 900.0
 
@@ -44,6 +46,7 @@ class ArchiveState:
         tolerance: See :func:`dynamic_cost`.
         guide: The guide; None if there is none.
         retrain_every: Completed trials after which the guide is fitted again.
+        seed: Seed of the guide.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class ArchiveState:
         tolerance: float,
         guide: Guide | None = None,
         retrain_every: int = 50,
+        seed: int = 0,
     ) -> None:
         self.archive = Archive(len(table.free))
         self.chains = ChainLog()
@@ -63,6 +67,7 @@ class ArchiveState:
         self._tolerance = tolerance
         self._guide = guide
         self._retrain_every = retrain_every
+        self._seed = seed
         self._history = History()
         self._trials: dict[int, _Trial] = {}
         self._sizes = np.zeros(0)
@@ -206,7 +211,8 @@ class ArchiveState:
                 rows = np.arange(count)
             masks = self.archive.masks(positions[rows])
             losses = np.array([trial.loss for trial in trials])[rows]
-            fitted = key, self._guide(masks, losses, np.random.default_rng(count))
+            rng = np.random.default_rng([self._seed, _GUIDE_STREAM, count])
+            fitted = key, self._guide(masks, losses, rng)
             self._predictions[include_supersets] = fitted
         return fitted[1]
 
@@ -219,15 +225,19 @@ def dynamic_cost(sizes: Array, losses: Array, tolerance: float) -> Array:
 
     Args:
         sizes: Number, or cost, of features.
-        losses: Minimized values; the negative of the paper's modeling efficiency.
+        losses: Minimized values; the negative of the paper's modeling efficiency. Infeasible sets
+            have a loss above :data:`~optuna_mofs.history._history.LARGEST`.
         tolerance: What may be lost for a smaller set (ε).
 
     Example:
         >>> dynamic_cost(np.array([5, 3, 2]), np.array([0.10, 0.11, 0.12]), 0.01).tolist()
         [5.0, 4.0, 5.0]
     """
-    steps = np.round((losses - losses.min()) / tolerance, 9)
-    cost: Array = sizes + np.exp2(np.minimum(steps, _MAX_EXPONENT)) - 1
+    with np.errstate(over="ignore"):
+        steps = np.round((losses - losses.min()) / tolerance, 9)
+    # Infeasible sets cost more than any feasible one.
+    limit = np.where(losses > LARGEST, _MAX_EXPONENT + 1, _MAX_EXPONENT)
+    cost: Array = sizes + np.exp2(np.minimum(steps, limit)) - 1
     return cost
 
 

@@ -145,6 +145,23 @@ def test_a_guide_of_the_user() -> None:
             assert without.tobytes() in sets[: trial.number]
 
 
+def test_the_guide_draws_from_the_seed_of_the_study() -> None:
+    drawn: list[float] = []
+
+    def guide(masks: np.ndarray, losses: np.ndarray, rng: np.random.Generator):
+        drawn.append(rng.random())
+        return lambda candidates, rng: rng.random(len(candidates))
+
+    found = []
+    for seed in (0, 0, 1):
+        drawn.clear()
+        run(40, guide=guide, seed=seed)
+        found.append(list(drawn))
+    assert found[0]
+    assert found[0] == found[1]
+    assert not set(found[0]) & set(found[2])
+
+
 def test_workers_share_an_elimination_in_the_order_of_the_guide() -> None:
     study = run(28, guide="frequency", paper=True, seed=0)
     asked = [study.ask() for _ in range(4)]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 import optuna
 import pytest
@@ -30,21 +32,28 @@ SETS = {
 
 
 def read(
-    sets: dict[tuple[int, ...], float], guide: Guide | None = None, retrain_every: int = 50
+    sets: dict[tuple[int, ...], float],
+    guide: Guide | None = None,
+    *,
+    retrain_every: int = 50,
+    infeasible: Collection[tuple[int, ...]] = (),
+    seed: int = 0,
 ) -> ArchiveState:
     study = optuna.create_study()
     table = FeatureTable(("a", "b", "c", "d"))
 
     def objective(trial: optuna.Trial) -> float:
         mask = suggest_features(trial, table, form="bits")
-        return sets[tuple(np.flatnonzero(mask).tolist())]
+        inside = tuple(np.flatnonzero(mask).tolist())
+        trial.set_constraint("feasible", float(inside in infeasible))
+        return sets[inside]
 
     for inside in sets:
         study.enqueue_trial({name: j in inside for j, name in enumerate(table.names)})
     study.optimize(objective, n_trials=len(sets))
     history = History(StudyDescription.read(study))
     history.update(study)
-    state = ArchiveState(table, 0, 0.1, guide, retrain_every)
+    state = ArchiveState(table, 0, 0.1, guide, retrain_every, seed)
     state.update(history)
     return state
 
@@ -83,6 +92,31 @@ def test_the_guide_is_fitted_to_sets_without_the_optima() -> None:
     assert seen == [([1, 1, 2], [0.8, 0.9, 0.7])]  # once: nothing is new
     read(SETS, guide, retrain_every=2).prediction(before=5, include_supersets=True)
     assert seen[1][0] == [4, 3, 2, 1]  # twice two of the five trials before
+
+
+def test_feasible_sets_come_first() -> None:
+    # An infinite loss is worse than all finite ones, and better than an infeasible set.
+    for losses in ((0.1, np.inf, 0.2, 900.0), (np.inf, np.inf, -np.inf, 5.0)):
+        sets = dict(zip(((0, 1), (0, 1, 2), (0,), (3,)), losses))
+        state = read(sets, infeasible=[(0,), (3,)])
+        assert state.best_first(np.arange(4))[:2].tolist() == [0, 1]
+        assert (state.cost[:2].max() < state.cost[2:]).all()
+        # Subsets dominate only if they are feasible.
+        assert state.reproductive(0.5, 5).tolist() == [0]
+    state = read({(0, 1): 1.0, (0,): 2.0}, infeasible=[(0, 1), (0,)])
+    assert state.cost.tolist() == [2, 1]
+
+
+def test_the_guide_depends_on_the_seed() -> None:
+    drawn = []
+
+    def guide(masks, losses, rng):
+        drawn.append(rng.random())
+        return lambda candidates, rng: np.zeros(len(candidates))
+
+    for seed in (0, 0, 1):
+        read(SETS, guide, seed=seed).prediction(include_supersets=True)
+    assert drawn[0] == drawn[1] != drawn[2]
 
 
 def test_the_best_step_is_known_once_all_are() -> None:

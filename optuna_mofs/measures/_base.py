@@ -1,4 +1,4 @@
-"""What a measure is, and what it may look at."""
+"""Measures, and the folds and configurations that they evaluate."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from optuna_mofs._typing import Array
+from optuna_mofs._validation import check_choice
 from optuna_mofs.features._table import FeatureTable
 
 
@@ -18,7 +19,7 @@ from optuna_mofs.features._table import FeatureTable
 class Fold:
     """One fitted model of the cross-validation, with the data it was fitted on and tested on.
 
-    ``X_train`` and ``X_test`` hold the selected columns only. Without any selected column the
+    ``X_train`` and ``X_test`` have the selected columns only. If no column is selected, the
     estimator is scikit-learn's dummy (the majority class, or the mean).
     """
 
@@ -30,16 +31,16 @@ class Fold:
     scorer: Callable[..., float]
     train_weight: Array | None = None
     test_weight: Array | None = None
-    #: The rows of the test fold, to look up things beside X (a sensitive column, say).
+    #: Row numbers of the test fold, to look up data that is not in X, such as a sensitive column.
     test_rows: Array | None = None
 
     @cached_property
     def prediction(self) -> Array:
-        """Predictions on the test fold."""
+        """Return the predictions on the test fold."""
         return np.asarray(self.estimator.predict(self.X_test))
 
     def score(self, *, train: bool = False) -> float:
-        """The objective's score on the test fold, or on the training fold."""
+        """Return the objective's score on the test fold, or on the training fold."""
         X, y, weight = (
             (self.X_train, self.y_train, self.train_weight)
             if train
@@ -51,12 +52,12 @@ class Fold:
 
 @dataclass(eq=False)
 class Evaluation:
-    """A configuration as a whole: the feature set, before or beside any fitted model.
+    """One configuration: its feature set and its unfitted estimator.
 
     Args:
         table: The features.
-        mask: Over all features, as :meth:`FeatureSelectionObjective.refit` would use it.
-        fold_masks: The mask of each fold (they differ only for filters ranked by fold).
+        mask: Mask over all features that :meth:`FeatureSelectionObjective.refit` would use.
+        fold_masks: Mask of each fold (they differ only if filters rank features per fold).
         estimator: The unfitted estimator with the trial's hyperparameters.
         full_X: All rows with all columns.
         y: The target.
@@ -71,23 +72,24 @@ class Evaluation:
 
     @cached_property
     def X(self) -> Any:  # noqa: N802
-        """All rows with the selected columns; copied only when a measure asks for them."""
+        """Return all rows with the selected columns, which are copied when first needed."""
         return _safe_indexing(self.full_X, self.table.columns_of(self.mask), axis=1)
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A number computed of a configuration.
+    """A number computed from a configuration.
 
-    Give exactly one of ``fold`` and ``whole``.
+    Pass exactly one of ``fold`` and ``whole``.
 
     Args:
         name: Its name on axes and in tables.
         fold: Function of a :class:`Fold`; the measure is the mean over folds.
         whole: Function of the :class:`Evaluation`.
         direction: ``"minimize"`` or ``"maximize"``.
-        worst: Worst sensible value, the default reference point of the hypervolume; None if there
-            is none. It may be a function of the feature table.
+        worst: Worst possible or plausible value, the default reference point of the hypervolume;
+            None if there is none. It can be a function of the feature table.
+        classification_only: Whether it needs a classifier.
 
     Example:
         >>> depth = Measure("depth", fold=lambda fold: fold.estimator.get_depth())
@@ -100,22 +102,21 @@ class Measure:
     whole: Callable[[Evaluation], float] | None = None
     direction: Literal["minimize", "maximize"] = "minimize"
     worst: float | Callable[[FeatureTable], float] | None = None
+    classification_only: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise ValueError(f"A measure needs a name, but has {self.name!r}.")
+            raise ValueError(
+                f"The name of a measure must be a non-empty string, got {self.name!r}."
+            )
         if (self.fold is None) == (self.whole is None):
             raise ValueError(f"Measure {self.name!r} needs exactly one of fold= and whole=.")
         if not callable(self.fold or self.whole):
             raise ValueError(
-                f"Measure {self.name!r} needs a function, but has {self.fold or self.whole!r}."
+                f"Measure {self.name!r} needs a function, got {self.fold or self.whole!r}."
             )
-        if self.direction not in ("minimize", "maximize"):
-            raise ValueError(
-                f"Measure {self.name!r}: direction must be 'minimize' or 'maximize', "
-                f"but is {self.direction!r}."
-            )
+        check_choice("direction", self.direction, ("minimize", "maximize"))
 
     def worst_of(self, table: FeatureTable) -> float | None:
-        """The worst sensible value for these features."""
-        return self.worst(table) if callable(self.worst) else self.worst
+        """Return the worst value for these features."""
+        return float(self.worst(table)) if callable(self.worst) else self.worst

@@ -18,27 +18,29 @@ from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 
 from optuna_mofs._typing import Array
+from optuna_mofs._validation import check_int
 from optuna_mofs.measures._base import Evaluation, Measure
+from optuna_mofs.measures._registry import register_measure
 
 #: Constants of equation 3, so that the bound is 1 at tau = 0.5.
 _A, _B, _K = 0.16, 1.2, 0.14928
-#: Rows of each half, and repetitions of each size, of a quick estimate: ten fits, as in the paper.
+#: Rows per half, and repetitions per size, of a quick estimate: ten fits, as in the paper.
 SIZES = (10, 20, 40, 80, 160)
 REPEATS = 2
-#: Sizes of an exact estimate, in units of a quick one: the formula errs up near 1 and down above,
-#: so that a dimension is only comparable with others if all are measured over the same range.
+#: Sizes of an exact estimate, in multiples of a quick one. The formula overestimates for ratios
+#: near 1 and underestimates for larger ones, so comparable dimensions need the same range.
 _RELATIVE_SIZES = (0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
-#: The least dimension that is told from none at all.
-_LEAST = 0.1
-#: Configurations whose dimension is remembered.
-_KEPT = 20_000
-#: scikit-learn's learners that fit several targets at once, each as if it were alone; by name, so
-#: that they are not imported for it.
-_MANY_TARGETS = frozenset({"KNeighborsClassifier", "RidgeClassifier"})
+#: The smallest dimension that can be distinguished from 0.
+_MIN_DIMENSION = 0.1
+#: Number of configurations whose dimension is cached.
+_MAX_CACHED = 20_000
+#: scikit-learn's learners that fit several targets independently at once; by name, so that they
+#: need not be imported.
+_MULTI_TARGET = frozenset({"KNeighborsClassifier", "RidgeClassifier"})
 
 
 def deviation_bound(tau: Any) -> Array:
-    """Equation 3: the largest deviation of error rates expected at ``tau = n / h``.
+    """Return the largest expected deviation of error rates at ``tau = n / h`` (equation 3).
 
     Example:
         >>> deviation_bound([0.2, 0.5, 10.0]).round(3).tolist()
@@ -46,20 +48,20 @@ def deviation_bound(tau: Any) -> Array:
     """
     tau = np.maximum(np.asarray(tau, dtype=float), 0.5)
     logs = np.log(2 * tau) + 1
-    away = tau - _K
-    bound: Array = _A * logs / away * (1 + np.sqrt(1 + _B * away / logs))
+    shifted = tau - _K
+    bound: Array = _A * logs / shifted * (1 + np.sqrt(1 + _B * shifted / logs))
     return np.minimum(bound, 1.0)
 
 
 def fitted_dimension(sizes: Any, deviations: Any) -> float:
-    """Equation 5: the dimension whose bound is nearest to the measured deviations.
+    """Return the dimension whose bound is nearest to the measured deviations (equation 5).
 
-    It lies between 0.1 and twice the largest size, beyond which no dimension can be told from
-    another; of equally near ones it is the smallest.
+    It is between 0.1 and twice the largest size, above which dimensions cannot be distinguished;
+    of equally near ones, the smallest is returned.
 
     Args:
-        sizes: Rows of each half.
-        deviations: Mean deviation measured at each size.
+        sizes: Number of rows per half.
+        deviations: Mean deviation measured for each size.
 
     Example:
         >>> sizes = np.array([10, 20, 40])
@@ -67,11 +69,11 @@ def fitted_dimension(sizes: Any, deviations: Any) -> float:
         6.0
     """
     sizes, deviations = np.asarray(sizes, dtype=float), np.asarray(deviations, dtype=float)
-    low, high = _LEAST, 2 * float(sizes.max())
+    low, high = _MIN_DIMENSION, 2 * float(sizes.max())
     for _ in range(3):
         tried = np.geomspace(low, high, 200)
         misfit = ((deviation_bound(sizes / tried[:, None]) - deviations) ** 2).sum(axis=1)
-        # Rounding must not make one of several perfect fits the best.
+        # The tolerance makes the smallest of several perfect fits win, whatever the rounding.
         best = int(np.argmax(misfit <= misfit.min() + 1e-12))
         low, high = tried[max(0, best - 1)], tried[min(len(tried) - 1, best + 1)]
     return float(tried[best])
@@ -88,30 +90,30 @@ def vc_dimension(
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> float:
-    """The effective VC dimension of a classifier.
+    """Return the effective VC dimension of a classifier.
 
-    Random rows get random labels; the labels of one half are flipped and the classifier is fitted
-    to both halves together. How far its error rates on the two halves, by their own labels, can be
-    driven apart shows how much it is able to memorize, and equation 3 turns that into a dimension.
+    Random rows get random labels, the labels of one half are flipped, and the classifier is fitted
+    to both halves together. The deviation of its error rates on the two halves, by the original
+    labels, shows how much it can memorize; equation 3 converts it into a dimension.
 
     Args:
         estimator: Any scikit-learn classifier or pipeline; it is not changed.
         n_features: Number of columns.
-        X: Rows to draw from, with replacement only where there are too few; by default rows are
-            standard normal, which makes the dimension one of the configuration alone.
-        sizes: Rows of each half, at least two sizes; the result is at most twice the largest. By
-            default 10 to 160 for a first estimate, then 0.7 to 5 times that estimate.
-        repeats: Repetitions of each size.
-        balanced: Whether the classifier gets as many of one label as of the other. Then a strongly
-            penalized one, which says the same of all rows, does not score by luck, and few
-            repetitions tell more; the result is a little lower.
+        X: Rows to draw from, with replacement only if there are too few; by default rows are
+            standard normal, so that the dimension depends on the configuration alone.
+        sizes: Number of rows per half, at least two sizes; the result is at most twice the largest
+            one. By default 10 to 160 for a first estimate, then 0.7 to 5 times that estimate.
+        repeats: Number of repetitions per size.
+        balanced: Whether both labels are equally frequent. Then a strongly penalized classifier,
+            which predicts the same label for all rows, has no deviation by chance, and fewer
+            repetitions are needed; the result is slightly lower.
         random_state: Seed of rows and labels.
-        n_jobs: Fits at a time.
+        n_jobs: Number of parallel fits.
 
     Example:
         >>> from sklearn.linear_model import LogisticRegression
         >>> linear = LogisticRegression(C=1e3)
-        >>> 5 < vc_dimension(linear, 5) < 7  # 5 weights and an offset
+        >>> 5 < vc_dimension(linear, 5) < 7  # 5 weights and an intercept
         True
     """
     if sizes is None:
@@ -121,10 +123,10 @@ def vc_dimension(
             "random_state": random_state,
             "n_jobs": n_jobs,
         }
-        about = vc_dimension(estimator, n_features, sizes=SIZES, repeats=repeats, **options)
-        if about > 1.9 * max(SIZES):
-            return about  # it memorizes whatever it is given
-        sizes = sorted({max(2, round(about * part)) for part in _RELATIVE_SIZES} | {2, 3})[-6:]
+        estimate = vc_dimension(estimator, n_features, sizes=SIZES, repeats=repeats, **options)
+        if estimate > 1.9 * max(SIZES):
+            return estimate  # it memorizes all rows
+        sizes = sorted({max(2, round(estimate * part)) for part in _RELATIVE_SIZES} | {2, 3})[-6:]
         return vc_dimension(estimator, n_features, sizes=sizes, repeats=repeats, **options)
     _check(estimator, n_features, sizes, repeats)
     jobs = [
@@ -133,7 +135,7 @@ def vc_dimension(
             estimator, n_features, X, sizes, repeats, random_state, balanced
         )
     ]
-    measured = Parallel(n_jobs=n_jobs)(jobs) if n_jobs not in (None, 1) else _here(jobs)
+    measured = Parallel(n_jobs=n_jobs)(jobs) if n_jobs not in (None, 1) else _run(jobs)
     per_size = np.array(measured).reshape(len(sizes), -1).mean(axis=1)
     return fitted_dimension(sizes, per_size)
 
@@ -147,19 +149,19 @@ def vc_dimension_measure(
     n_jobs: int | None = None,
     name: str = "vc_dimension",
 ) -> Measure:
-    """The effective VC dimension of the configured classifier as a measure.
+    """Return the measure of the effective VC dimension of the configured classifier.
 
-    Rows are standard normal, with as many columns as are selected, so that a configuration has one
-    dimension whatever the data are; it is measured once and remembered by the process.
+    Rows are standard normal with as many columns as are selected, so that the dimension of a
+    configuration does not depend on the data. It is measured once and cached in the process.
 
     Args:
         sizes: See :func:`vc_dimension`.
-        repeats: Repetitions of each size.
+        repeats: Number of repetitions per size.
         random_state: Seed.
-        per_octave: Round every positive number among the hyperparameters to one of so many steps
-            from each power of two to the next, for the measurement only: settings that hardly
-            differ are then measured once. None measures each as it is.
-        n_jobs: Fits at a time.
+        per_octave: Number of steps between successive powers of two to which positive
+            hyperparameters are rounded, for the measurement only, so that nearly equal settings
+            are measured once. None: no rounding.
+        n_jobs: Number of parallel fits.
         name: Name of the measure.
 
     Example:
@@ -167,12 +169,12 @@ def vc_dimension_measure(
         320.0
     """
     whole = _VCDimension(tuple(sizes), repeats, random_state, per_octave, n_jobs)
-    return Measure(name, whole=whole, worst=2.0 * max(sizes))
+    return Measure(name, whole=whole, worst=2.0 * max(sizes), classification_only=True)
 
 
 @dataclass(frozen=True)
 class _VCDimension:
-    # A class and not a closure, so that objectives can be pickled.
+    # A class instead of a closure, so that objectives can be pickled.
     sizes: tuple[int, ...]
     repeats: int
     random_state: int
@@ -181,11 +183,11 @@ class _VCDimension:
 
     def __call__(self, evaluation: Evaluation) -> float:
         columns = len(evaluation.table.columns_of(evaluation.mask))
-        if columns == 0:  # the majority class can memorize nothing
-            return _LEAST
+        if columns == 0:  # the majority class cannot memorize anything
+            return _MIN_DIMENSION
         estimator = _rounded(evaluation.estimator, self.per_octave)
         key = hash((estimator, columns, self.sizes, self.repeats, self.random_state))
-        return _remembered(
+        return _cached(
             key,
             lambda: vc_dimension(
                 estimator,
@@ -214,15 +216,15 @@ def _step(value: float, per_octave: int) -> float:
     return float(2 ** (round(np.log2(value) * per_octave) / per_octave))
 
 
-_DIMENSIONS: OrderedDict[str, float] = OrderedDict()
+_CACHE: OrderedDict[str, float] = OrderedDict()
 
 
-def _remembered(key: str, measure: Callable[[], float]) -> float:
-    if key not in _DIMENSIONS:
-        _DIMENSIONS[key] = measure()
-        while len(_DIMENSIONS) > _KEPT:
-            _DIMENSIONS.popitem(last=False)
-    return _DIMENSIONS[key]
+def _cached(key: str, measure: Callable[[], float]) -> float:
+    if key not in _CACHE:
+        _CACHE[key] = measure()
+        while len(_CACHE) > _MAX_CACHED:
+            _CACHE.popitem(last=False)
+    return _CACHE[key]
 
 
 def _experiments(
@@ -234,45 +236,45 @@ def _experiments(
     random_state: int,
     balanced: bool = False,
 ) -> list[tuple[Array, Array]]:
-    """Rows, and labels with a column for each target that is fitted to them."""
-    together = repeats if _fits_many(estimator) else 1
-    made = []
+    """Return rows, and labels with one column per target that is fitted to them."""
+    n_targets = repeats if _fits_several_targets(estimator) else 1
+    experiments = []
     for n in sizes:
-        for k in range(repeats // together):
+        for k in range(repeats // n_targets):
             rng = np.random.default_rng([random_state, n, k])
             if X is None:
                 Z = rng.standard_normal((2 * n, n_features))
             else:
                 rows = np.asarray(X)
                 Z = rows[rng.choice(len(rows), 2 * n, replace=len(rows) < 2 * n)]
-            labels = rng.integers(2, size=(2 * n, together))
+            labels = rng.integers(2, size=(2 * n, n_targets))
             if balanced:
-                labels = rng.permuted(np.tile(np.arange(2 * n)[:, None] % 2, together), axis=0)
-                labels[:n] = 1 - labels[:n]  # so that it is balanced once they are flipped
-            made.append((Z, labels))
-    return made
+                labels = rng.permuted(np.tile(np.arange(2 * n)[:, None] % 2, n_targets), axis=0)
+                labels[:n] = 1 - labels[:n]  # so that the flipped labels are balanced
+            experiments.append((Z, labels))
+    return experiments
 
 
 def _deviation(estimator: Any, Z: Array, labels: Array) -> float:
-    """Equation 1, by steps 3 to 5 of the procedure; the mean over the columns of ``labels``."""
+    """Return equation 1 by steps 3 to 5 of the procedure, averaged over columns of labels."""
     n = len(Z) // 2
     fitted = labels.copy()
     fitted[:n] = 1 - fitted[:n]
     target = fitted if labels.shape[1] > 1 else fitted[:, 0]
-    if len(np.unique(target)) < 2:  # a few labels may be all the same: nothing to separate
-        said = fitted
+    if len(np.unique(target)) < 2:  # a few labels can all be equal
+        predicted = fitted
     else:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # random labels make many an optimizer complain
-            model = _for_rows(estimator, len(Z)).fit(Z, target)
-            said = np.asarray(model.predict(Z)).reshape(fitted.shape)
-    wrong = said != labels
-    apart: Array = np.abs(wrong[:n].mean(axis=0) - wrong[n:].mean(axis=0))
-    return float(apart.mean())
+            warnings.simplefilter("ignore")  # optimizers often do not converge on random labels
+            model = _with_few_neighbors(estimator, len(Z)).fit(Z, target)
+            predicted = np.asarray(model.predict(Z)).reshape(fitted.shape)
+    wrong = predicted != labels
+    deviation: Array = np.abs(wrong[:n].mean(axis=0) - wrong[n:].mean(axis=0))
+    return float(deviation.mean())
 
 
-def _for_rows(estimator: Any, rows: int) -> Any:
-    """A fresh copy that fits so few rows: more neighbors than rows are all of them."""
+def _with_few_neighbors(estimator: Any, rows: int) -> Any:
+    """Return a copy with at most as many neighbors as there are rows."""
     too_many = {
         name: rows
         for name, value in estimator.get_params().items()
@@ -281,28 +283,29 @@ def _for_rows(estimator: Any, rows: int) -> Any:
     return clone(estimator).set_params(**too_many)
 
 
-def _here(jobs: list[Any]) -> list[float]:
+def _run(jobs: list[Any]) -> list[float]:
     return [function(*args) for function, args, _ in jobs]
 
 
-def _fits_many(estimator: Any) -> bool:
+def _fits_several_targets(estimator: Any) -> bool:
     while isinstance(estimator, Pipeline):
         estimator = estimator.steps[-1][1]
     kind = type(estimator)
-    return kind.__module__.startswith("sklearn.") and kind.__name__ in _MANY_TARGETS
+    return kind.__module__.startswith("sklearn.") and kind.__name__ in _MULTI_TARGET
 
 
 def _check(estimator: Any, n_features: int, sizes: Sequence[int], repeats: int) -> None:
     if not is_classifier(estimator):
         raise ValueError(
-            f"The VC dimension is one of classifiers, but the estimator is {estimator!r}. "
+            f"The VC dimension needs a classifier, got {estimator!r}. "
             "Use 'model_size' or 'parameter_count' for regressors."
         )
-    if n_features < 1:
-        raise ValueError(f"n_features must be at least 1, but is {n_features!r}.")
+    check_int("n_features", n_features, 1)
+    check_int("repeats", repeats, 1)
     if len(sizes) < 2 or min(sizes) < 2:
         raise ValueError(
-            f"sizes must be two or more numbers of at least 2 rows, but are {sizes!r}."
+            f"sizes must have at least two numbers of at least 2 rows, got {sizes!r}."
         )
-    if repeats < 1:
-        raise ValueError(f"repeats must be at least 1, but is {repeats!r}.")
+
+
+register_measure(vc_dimension_measure())

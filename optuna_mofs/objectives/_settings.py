@@ -14,7 +14,6 @@ from optuna_mofs.data._dataset import is_fold_count
 from optuna_mofs.features._representation import Representation
 from optuna_mofs.filters import DEFAULT_FILTERS
 from optuna_mofs.measures import Fold, Measure, get_measure
-from optuna_mofs.measures._registry import CLASSIFIER_ONLY
 from optuna_mofs.objectives._evaluator import last_step
 
 #: One or more measures, as users specify them.
@@ -117,7 +116,7 @@ class ObjectiveSettings:
                 f"measures must have different names, got {names}. "
                 "Name your own functions: Measure('depth', fold=...)."
             )
-        wrong = [name for name in names if name in CLASSIFIER_ONLY and not classification]
+        wrong = [m.name for m in measures if m.classification_only and not classification]
         if wrong:
             raise ValueError(
                 f"The measures {wrong} need a classifier, got {type(estimator).__name__}."

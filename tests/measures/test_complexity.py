@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from optuna_mofs.features import FeatureTable
 from optuna_mofs.measures import Evaluation, Fold, get_measure, prediction_time
-from optuna_mofs.measures._complexity import learned_numbers, selection_instability
+from optuna_mofs.measures._complexity import n_fitted_parameters, selection_instability
 
 
 def evaluation(mask, *, costs=None, fold_masks=None, columns=None, X=None):
@@ -114,20 +114,22 @@ def fold(model):
     return Fold(model.fit(X, y), X, y, X, y, scorer=None)
 
 
-def test_learned_numbers():
-    assert learned_numbers(LogisticRegression().fit(X, y)) == 4
+def test_n_fitted_parameters():
+    assert n_fitted_parameters(LogisticRegression().fit(X, y)) == 4
     network = MLPClassifier((5,), max_iter=500, tol=0.1).fit(X, y)
-    assert learned_numbers(network) == (3 * 5 + 5) + (5 + 1)
+    assert n_fitted_parameters(network) == (3 * 5 + 5) + (5 + 1)
     tree = DecisionTreeClassifier(max_depth=2).fit(X, y)
-    assert learned_numbers(tree) == tree.tree_.node_count
+    assert n_fitted_parameters(tree) == tree.tree_.node_count
     forest = RandomForestClassifier(4).fit(X, y)
-    assert learned_numbers(forest) == sum(t.tree_.node_count for t in forest.estimators_)
+    assert n_fitted_parameters(forest) == sum(t.tree_.node_count for t in forest.estimators_)
     machine = SVC().fit(X, y)
-    assert learned_numbers(machine) == len(machine.support_) * (3 + 1)
-    assert learned_numbers(make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)) == 4
-    assert learned_numbers(DummyClassifier().fit(X, y)) == 1
-    assert learned_numbers(GaussianNB().fit(X, y)) is None
-    assert learned_numbers(KNeighborsClassifier().fit(X, y)) is None
+    assert n_fitted_parameters(machine) == len(machine.support_) * (3 + 1)
+    assert (
+        n_fitted_parameters(make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)) == 4
+    )
+    assert n_fitted_parameters(DummyClassifier().fit(X, y)) == 1
+    assert n_fitted_parameters(GaussianNB().fit(X, y)) is None
+    assert n_fitted_parameters(KNeighborsClassifier().fit(X, y)) is None
 
 
 def test_parameter_count_says_when_it_cannot_count():

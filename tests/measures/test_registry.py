@@ -4,7 +4,8 @@ import functools
 
 import pytest
 
-from optuna_mofs.measures import Measure, get_measure, measure_names
+from optuna_mofs.measures import Measure, get_measure, measure_names, register_measure
+from optuna_mofs.measures import _registry as registry
 
 
 def test_every_name_gives_a_measure_of_that_name():
@@ -39,6 +40,22 @@ def test_long_names(alias, name):
     assert get_measure(alias).name == name
 
 
+def test_one_entry_adds_a_measure(monkeypatch):
+    monkeypatch.setattr(registry, "_MEASURES", dict(registry._MEASURES))
+    own = Measure("depth", fold=lambda fold: 3.0)
+    register_measure(own)
+    assert get_measure("depth") is own
+    assert "depth" in measure_names()
+    register_measure(lambda scorer: Measure("scored", fold=lambda fold: 1.0, worst=scorer))
+    assert get_measure("scored", 2.0).worst == 2.0
+
+
+def test_measures_that_need_a_classifier():
+    found = {name for name in measure_names() if get_measure(name).classification_only}
+    expected = {"auc_loss", "brier_loss", "fnr", "fpr", "geometric_mean_loss", "log_loss"}
+    assert found == expected | {"vc_dimension"}
+
+
 def test_own_measures_and_functions():
     own = Measure("depth", fold=lambda fold: 3.0, direction="maximize", worst=0.0)
     assert get_measure(own) is own
@@ -54,15 +71,15 @@ def test_own_measures_and_functions():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: get_measure("eror"), "Unknown measure 'eror'. Did you mean 'error'"),
-        (lambda: get_measure(3), "not 3"),
+        (lambda: get_measure("eror"), "got 'eror'. Did you mean 'error'"),
+        (lambda: get_measure(3), "got 3"),
         (lambda: Measure("a"), "exactly one of fold= and whole="),
-        (lambda: Measure("a", fold=1), "'a' needs a function, but has 1"),
+        (lambda: Measure("a", fold=1), "'a' needs a function, got 1"),
         (lambda: Measure("a", fold=len, whole=len), "exactly one"),
         (lambda: Measure("a", fold=len, direction="down"), "'down'"),
-        (lambda: Measure("", fold=len), "needs a name"),
+        (lambda: Measure("", fold=len), "non-empty string"),
     ],
 )
-def test_bad_measures_are_refused(make, message):
+def test_bad_measures_raise(make, message):
     with pytest.raises(ValueError, match=message):
         make()

@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.measures import Evaluation
-from optuna_mofs.measures import _vc_dimension as capacity
+from optuna_mofs.measures import _vc_dimension as module
 from optuna_mofs.measures._vc_dimension import (
     SIZES,
     deviation_bound,
@@ -75,11 +75,11 @@ def test_it_is_seeded_and_does_not_change_the_estimator():
 @pytest.mark.parametrize("many", [KNeighborsClassifier(7), RidgeClassifier(1e-6)])
 def test_learners_that_fit_many_targets_at_once_agree_with_one_at_a_time(many):
     piped = make_pipeline(StandardScaler(), many)
-    ((Z, labels),) = capacity._experiments(piped, 5, None, (20,), 6, 0)
+    ((Z, labels),) = module._experiments(piped, 5, None, (20,), 6, 0)
     assert labels.shape == (40, 6)
-    alone = [capacity._deviation(piped, Z, labels[:, [k]]) for k in range(6)]
-    assert capacity._deviation(piped, Z, labels) == pytest.approx(np.mean(alone))
-    trees = capacity._experiments(DecisionTreeClassifier(), 5, None, (20,), 6, 0)
+    alone = [module._deviation(piped, Z, labels[:, [k]]) for k in range(6)]
+    assert module._deviation(piped, Z, labels) == pytest.approx(np.mean(alone))
+    trees = module._experiments(DecisionTreeClassifier(), 5, None, (20,), 6, 0)
     assert [labels.shape for _, labels in trees] == [(40, 1)] * 6
 
 
@@ -104,7 +104,7 @@ def test_the_measure_counts_the_selected_columns_and_measures_a_configuration_on
     measure = vc_dimension_measure(repeats=1)
     calls = []
     monkeypatch.setattr(
-        capacity, "vc_dimension", lambda e, d, **_: calls.append(d) or float(len(calls))
+        module, "vc_dimension", lambda e, d, **_: calls.append(d) or float(len(calls))
     )
     one = measure.whole(evaluation(SVC(C=123.0)))
     assert measure.whole(evaluation(SVC(C=123.0))) == one
@@ -116,7 +116,7 @@ def test_the_measure_counts_the_selected_columns_and_measures_a_configuration_on
     assert rounded(evaluation(SVC(C=120.0))) == rounded(evaluation(SVC(C=130.0)))
 
 
-def test_it_can_be_pickled_and_knows_its_worst_value():
+def test_it_can_be_pickled_and_has_a_worst_value():
     measure = pickle.loads(pickle.dumps(vc_dimension_measure(sizes=(5, 50))))
     assert (measure.name, measure.worst, measure.direction) == ("vc_dimension", 100.0, "minimize")
 
@@ -124,12 +124,12 @@ def test_it_can_be_pickled_and_knows_its_worst_value():
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        ((LinearRegression(), 3), {}, "classifiers.*LinearRegression"),
+        ((LinearRegression(), 3), {}, "classifier, got LinearRegression"),
         ((LINEAR, 0), {}, "n_features.*0"),
         ((LINEAR, 3), {"sizes": (10,)}, "sizes"),
         ((LINEAR, 3), {"repeats": 0}, "repeats.*0"),
     ],
 )
-def test_bad_arguments_are_refused(arguments, options, message):
+def test_bad_arguments_raise(arguments, options, message):
     with pytest.raises(ValueError, match=message):
         vc_dimension(*arguments, **{"sizes": (5, 10), **options})

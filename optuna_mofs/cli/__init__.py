@@ -1,4 +1,4 @@
-"""The ``optuna-mofs`` command. One module a subcommand; only the public API is used."""
+"""The ``optuna-mofs`` command: one module per subcommand."""
 
 from optuna_mofs.cli._main import main
 

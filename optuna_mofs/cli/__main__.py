@@ -1,4 +1,4 @@
-"""Lets ``python -m optuna_mofs.cli`` do what ``optuna-mofs`` does."""
+"""Run the ``optuna-mofs`` command as ``python -m optuna_mofs.cli``."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""``optuna-mofs compare``: hypervolume, ranks and tests of several studies."""
+"""``optuna-mofs compare``: compare studies by hypervolume, ranks and statistical tests."""
 
 from __future__ import annotations
 
@@ -10,11 +10,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from optuna_mofs.cli import _output as page
-from optuna_mofs.cli._errors import CommandError
-from optuna_mofs.cli._options import STORAGE, add_study_options, assigning, number, positive
-from optuna_mofs.cli._output import add_output_options, chosen_format, counted, table, write_text
-from optuna_mofs.cli._table import guess
+from optuna_mofs.cli import _output as out
+from optuna_mofs.cli._errors import CommandError, name_hint
+from optuna_mofs.cli._options import (
+    STORAGE,
+    add_study_options,
+    assignments,
+    number,
+    positive_int,
+)
+from optuna_mofs.cli._output import (
+    add_output_options,
+    format_count,
+    format_table,
+    output_format,
+    write_text,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,11 +34,11 @@ if TYPE_CHECKING:
     from optuna_mofs.statistics import RankComparison
 
 _DESCRIPTION = """\
-Compare studies by the hypervolume of their fronts, all measured by one reference point. A name
-may hold a *: 'svm-*' is the group 'svm' of the runs svm-0, svm-1, ... Runs are compared with the
-runs of the same * in the other groups (the same seed, the same data), so that Friedman's test,
-and Nemenyi's after it, can tell whether the groups differ. Two groups and two runs are the least
-for a test; five runs are the least for one that can find something.
+Compare studies by the hypervolume of their fronts, with one reference point for all. A name may
+contain a *: 'svm-*' is the group 'svm' with the runs svm-0, svm-1, ... Runs with the same * (the
+same seed, the same data) are compared across groups: the Friedman test checks whether the groups
+differ, and the Nemenyi test which ones. The tests need at least two groups of two runs; with
+fewer than five runs they hardly ever find a difference.
 
 examples:
   optuna-mofs compare wine-svm wine-knn
@@ -36,7 +47,7 @@ examples:
   optuna-mofs compare 'svm-*' 'knn-*' --storage sqlite:///a.db --storage sqlite:///b.db \\
       --output comparison.html
 
-a way to make such studies:
+to create such studies:
   for seed in 0 1 2 3 4; do for sampler in nsga2 random; do
     optuna-mofs run --data wine.csv --target quality --sampler $sampler --seed $seed \\
         --study $sampler-$seed --quiet
@@ -56,51 +67,51 @@ def add_to(subparsers: Any) -> None:
         "studies",
         nargs="+",
         metavar="[GROUP=]STUDY",
-        help="names of studies; * stands for what differs from run to run",
+        help="names of studies; * stands for the part that differs between runs",
     )
     add_study_options(parser, several=True)
     parser.add_argument(
-        "--trials", type=positive, metavar="N", help="only the first N finished trials of each"
+        "--trials", type=positive_int, metavar="N", help="use the first N completed trials of each"
     )
     parser.add_argument(
         "--reference",
         nargs="+",
-        action=assigning(number),
+        action=assignments(number),
         metavar="METRIC=VALUE",
-        help="worst values that count (default: the worst possible, or the worst found)",
+        help="reference point (default: the worst possible values, or the worst observed)",
     )
     parser.add_argument(
         "--alpha",
         type=number,
         default=0.05,
         metavar="LEVEL",
-        help="of significance (default: %(default)s)",
+        help="significance level (default: %(default)s)",
     )
     add_output_options(parser, formats=("table", "csv", "json", "html"))
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Compare and print."""
+    """Compare studies and print the result."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     if not 0 < arguments.alpha < 1:
-        raise CommandError(f"--alpha must be between 0 and 1, but is {arguments.alpha:g}.")
-    kind = chosen_format(arguments)
+        raise CommandError(f"--alpha must be between 0 and 1, got {arguments.alpha:g}.")
+    kind = output_format(arguments)
     studies = _all_studies(arguments.storage or [STORAGE])
-    groups, left_out = grouped(arguments.studies, studies)
-    if left_out:
+    groups, excluded = group_studies(arguments.studies, studies)
+    if excluded:
         print(
-            f"optuna-mofs: note: left out, because a group lacks the run: {', '.join(left_out)}",
+            f"optuna-mofs: note: excluded, because a group lacks the run: {', '.join(excluded)}",
             file=sys.stderr,
         )
     try:
-        runs = compared_runs(groups, arguments.trials, arguments.reference)
-        ranks = _tested(runs, arguments.alpha)
+        runs = run_table(groups, arguments.trials, arguments.reference)
+        ranks = _compare_ranks(runs, arguments.alpha)
     except ValueError as error:
         raise CommandError(str(error)) from error
-    _warn_of_lengths(runs)
+    _note_different_lengths(runs)
     if kind == "html":
         text = _page(groups, runs, ranks, arguments)
     else:
@@ -108,18 +119,18 @@ def run(arguments: argparse.Namespace) -> None:
     write_text(text, arguments.output)
 
 
-def compared_runs(
-    groups: dict[str, dict[str, Study]], trials: int | None, reference: Any
+def run_table(
+    groups: dict[str, dict[str, Study]], n_trials: int | None, reference: Any
 ) -> pd.DataFrame:
-    """One row a study: group, run, study, trials, hypervolume, rank among the groups.
+    """Return one row per study: group, run, study, trials, hypervolume, rank among the groups.
 
     Args:
         groups: Studies by group and run; all groups have the same runs.
-        trials: First finished trials that count, or None for all.
-        reference: Of the hypervolume.
+        n_trials: Number of completed trials that count, or None for all.
+        reference: Reference point of the hypervolume.
 
     Raises:
-        ValueError: If studies of a run have different metrics, or nothing was finished.
+        ValueError: If the studies of a run have different metrics, or no trial has completed.
     """
     import pandas as pd
 
@@ -129,9 +140,9 @@ def compared_runs(
     rows = []
     for run in next(iter(groups.values())):
         row = {name: members[run] for name, members in groups.items()}
-        bound = shared_reference(list(row.values()), reference)
+        point = shared_reference(list(row.values()), reference)
         for name, study in row.items():
-            volumes = hypervolume_history(study, bound).iloc[:trials]
+            volumes = hypervolume_history(study, point).iloc[:n_trials]
             last = float(volumes.iloc[-1]) if len(volumes) else 0.0
             rows.append([name, run, study.study_name, len(volumes), last])
     frame = pd.DataFrame(rows, columns=["group", "run", "study", "trials", "hypervolume"])
@@ -142,7 +153,7 @@ def compared_runs(
 def _all_studies(urls: list[str]) -> dict[str, Study]:
     import optuna
 
-    from optuna_mofs.cli._storage import open_storage, shown, storage_errors
+    from optuna_mofs.cli._storage import display_url, open_storage, storage_errors
 
     found: dict[str, Study] = {}
     for url in urls:
@@ -151,15 +162,15 @@ def _all_studies(urls: list[str]) -> dict[str, Study]:
             for name in optuna.get_all_study_names(storage):
                 if name in found:
                     raise CommandError(
-                        f"Study {name!r} is in two storages, the second is {shown(url)}. "
-                        "Names must tell studies apart."
+                        f"Study {name!r} is in two storages, the second is {display_url(url)}. "
+                        "Names must be unique."
                     )
                 found[name] = optuna.load_study(study_name=name, storage=storage)
     return found
 
 
-def _tested(runs: pd.DataFrame, alpha: float) -> RankComparison | None:
-    """Friedman's and Nemenyi's tests, or None if there are not enough groups or runs."""
+def _compare_ranks(runs: pd.DataFrame, alpha: float) -> RankComparison | None:
+    """Run the Friedman and Nemenyi tests; return None if there are too few groups or runs."""
     from optuna_mofs.statistics import compare_ranks
 
     scores = _wide(runs)
@@ -169,23 +180,23 @@ def _tested(runs: pd.DataFrame, alpha: float) -> RankComparison | None:
 
 
 def _wide(runs: pd.DataFrame) -> pd.DataFrame:
-    """One row a run, one column a group."""
+    """Return one row per run and one column per group."""
     wide = runs.pivot(index="run", columns="group", values="hypervolume")
     return wide.loc[runs["run"].unique(), runs["group"].unique()]
 
 
-def _warn_of_lengths(runs: pd.DataFrame) -> None:
-    least, most = int(runs["trials"].min()), int(runs["trials"].max())
-    if least < most:
+def _note_different_lengths(runs: pd.DataFrame) -> None:
+    low, high = int(runs["trials"].min()), int(runs["trials"].max())
+    if low < high:
         print(
-            f"optuna-mofs: note: the studies have {least} to {most} finished trials; "
-            f"--trials {max(least, 1)} compares them at the same budget",
+            f"optuna-mofs: note: the studies have {low} to {high} completed trials; "
+            f"--trials {max(low, 1)} compares them with the same budget",
             file=sys.stderr,
         )
 
 
 def _summary(runs: pd.DataFrame) -> pd.DataFrame:
-    """One row a group, the best mean rank first."""
+    """Return one row per group, the best mean rank first."""
     by_group = runs.groupby("group", sort=False)
     summary = by_group.agg(
         runs=("run", "size"),
@@ -196,7 +207,7 @@ def _summary(runs: pd.DataFrame) -> pd.DataFrame:
     return summary.sort_values(["rank", "mean"], ascending=[True, False])
 
 
-def _cells(runs: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+def _group_cells(runs: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     header = ["group", "runs", "hypervolume", "sd", "mean rank"]
     rows = [
         [
@@ -227,24 +238,24 @@ def _pair_cells(ranks: RankComparison) -> tuple[list[str], list[list[str]]]:
     return ["", *ranks.names], rows
 
 
-def _verdict(ranks: RankComparison | None) -> str:
+def _test_summary(ranks: RankComparison | None) -> str:
     if ranks is None:
-        return "No test: it needs at least two groups of two runs (give names with a *)."
-    found = "the groups differ" if ranks.is_significant else "no difference is shown"
+        return "No test: it needs at least two groups of two runs (use names with a *)."
+    result = "the groups differ" if ranks.is_significant else "no significant difference"
     return (
-        f"Friedman: chi-square {ranks.statistic:.3g}, p = {ranks.p_value:.3g}, {found} at "
+        f"Friedman: chi-square {ranks.statistic:.3g}, p = {ranks.p_value:.3g}, {result} at "
         f"{ranks.alpha:g}. Critical difference of mean ranks (Nemenyi): "
         f"{ranks.critical_difference:.2f}."
     )
 
 
 def _text(runs: pd.DataFrame, ranks: RankComparison | None) -> str:
-    parts = [table(*_cells(runs))]
+    parts = [format_table(*_group_cells(runs))]
     if runs["run"].nunique() > 1:
-        parts.append("Hypervolume of each run:\n" + table(*_run_cells(runs)))
-    parts.append(_verdict(ranks))
+        parts.append("Hypervolume per run:\n" + format_table(*_run_cells(runs)))
+    parts.append(_test_summary(ranks))
     if ranks is not None and len(ranks.names) > 2:
-        parts.append("Nemenyi, p of each pair:\n" + table(*_pair_cells(ranks)))
+        parts.append("Nemenyi test, p-value per pair:\n" + format_table(*_pair_cells(ranks)))
     return "\n\n".join(parts)
 
 
@@ -254,7 +265,7 @@ def _csv(runs: pd.DataFrame, ranks: RankComparison | None) -> str:
 
 def _json(runs: pd.DataFrame, ranks: RankComparison | None) -> str:
     summary = _summary(runs)
-    made: dict[str, Any] = {
+    found: dict[str, Any] = {
         "groups": [
             {
                 "group": name,
@@ -270,8 +281,8 @@ def _json(runs: pd.DataFrame, ranks: RankComparison | None) -> str:
         "nemenyi": None,
     }
     if ranks is not None:
-        made["friedman"] = {"chi_square": ranks.statistic, "p": ranks.p_value}
-        made["nemenyi"] = {
+        found["friedman"] = {"chi_square": ranks.statistic, "p": ranks.p_value}
+        found["nemenyi"] = {
             "alpha": ranks.alpha,
             "critical_difference": ranks.critical_difference,
             "p": {
@@ -279,7 +290,7 @@ def _json(runs: pd.DataFrame, ranks: RankComparison | None) -> str:
                 for name, row in zip(ranks.names, ranks.pairwise)
             },
         }
-    return json.dumps(made, indent=2, ensure_ascii=False)
+    return json.dumps(found, indent=2, ensure_ascii=False)
 
 
 def _page(
@@ -296,31 +307,33 @@ def _page(
         figures.append(plot_critical_difference(ranks))
     best = _summary(runs).index[0]
     parts = [
-        page.tiles(
+        out.html_tiles(
             {
                 "groups": str(len(groups)),
-                "runs of each": str(runs["run"].nunique()),
+                "runs per group": str(runs["run"].nunique()),
                 "best mean rank": str(best),
             }
         ),
-        page.section("Groups", page.page_table(*_cells(runs), text=[0]), note=_verdict(ranks)),
-        *map(page.figure, figures),
-        page.section("Hypervolume of each run", page.page_table(*_run_cells(runs), text=[0])),
+        out.html_section(
+            "Groups", out.html_table(*_group_cells(runs), text=[0]), note=_test_summary(ranks)
+        ),
+        *map(out.html_figure, figures),
+        out.html_section("Hypervolume per run", out.html_table(*_run_cells(runs), text=[0])),
     ]
     if ranks is not None:
-        pairs = page.page_table(*_pair_cells(ranks), text=[0])
-        parts.append(page.section("Nemenyi, p of each pair", pairs))
-    lead = f"{counted(len(runs), 'run')}, compared by hypervolume"
-    return page.page("Comparison of studies", lead, parts, script=True)
+        pairs = out.html_table(*_pair_cells(ranks), text=[0])
+        parts.append(out.html_section("Nemenyi test, p-value per pair", pairs))
+    lead = f"{format_count(len(runs), 'run')}, compared by hypervolume"
+    return out.html_page("Comparison of studies", lead, parts, has_figures=True)
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """A group of studies, and what tells its runs apart.
+    """A group of studies, given by a pattern of their names.
 
     Attributes:
         group: Name of the group.
-        text: Name of a study; ``*`` stands for what differs from run to run.
+        text: Name of a study; ``*`` stands for the part that differs between runs.
     """
 
     group: str
@@ -339,54 +352,54 @@ class Pattern:
             return cls(group, text)
         return cls(written.replace("*", "").strip(" -_.:/") or written, written)
 
-    def run_of(self, name: str) -> str | None:
-        """What the ``*`` stand for in the name of a study, or None if it is of another group."""
+    def run_name(self, study_name: str) -> str | None:
+        """Return the part of a study name that matches ``*``, or None if nothing matches."""
         parts = map(re.escape, self.text.split("*"))
-        found = re.fullmatch("(.*)".join(parts), name, flags=re.DOTALL)
+        found = re.fullmatch("(.*)".join(parts), study_name, flags=re.DOTALL)
         return None if found is None else " ".join(found.groups())
 
 
-def grouped(
-    written: Sequence[str], studies: Mapping[str, Study]
+def group_studies(
+    patterns: Sequence[str], studies: Mapping[str, Study]
 ) -> tuple[dict[str, dict[str, Study]], list[str]]:
-    """Studies by group and run, of those runs that all groups have.
+    """Group studies by group and run, with the runs that all groups have.
 
     Args:
-        written: Patterns.
-        studies: All there are, by name.
+        patterns: Patterns as written by the user.
+        studies: All studies by name.
 
     Returns:
-        The groups, and the names of studies that are left out because a group lacks the run.
+        The groups, and the names of the studies that are excluded because a group lacks the run.
 
     Raises:
         CommandError: If a pattern matches nothing, or no run is in all groups.
     """
     groups: dict[str, dict[str, Study]] = {}
-    for pattern in map(Pattern.parse, written):
+    for pattern in map(Pattern.parse, patterns):
         if pattern.group in groups:
             raise CommandError(
-                f"Two groups are called {pattern.group!r}; name them: NAME={pattern.text}."
+                f"Two groups are called {pattern.group!r}. Name them: NAME={pattern.text}."
             )
-        runs = {pattern.run_of(name): study for name, study in studies.items()}
+        runs = {pattern.run_name(name): study for name, study in studies.items()}
         members = {run: study for run, study in runs.items() if run is not None}
         if not members:
             raise CommandError(
-                f"No study is called {pattern.text!r}{guess(pattern.text, studies)}"
+                f"No study is called {pattern.text!r}.{name_hint(pattern.text, studies)}"
             )
         groups[pattern.group] = members
     common = [run for run in next(iter(groups.values())) if all(run in g for g in groups.values())]
     if not common:
-        told = "; ".join(f"{name}: {', '.join(map(repr, g))}" for name, g in groups.items())
+        listed = "; ".join(f"{name}: {', '.join(map(repr, g))}" for name, g in groups.items())
         raise CommandError(
-            f"No run is in all groups, so there is nothing to compare ({told}). What * stands for "
-            "must be the same in all: 'svm-*' and 'tree-*' match svm-0 and tree-0."
+            f"No run is in all groups, so there is nothing to compare ({listed}). The part for * "
+            "must be the same in all groups: 'svm-*' and 'tree-*' match svm-0 and tree-0."
         )
-    left_out = [
+    excluded = [
         study.study_name
         for members in groups.values()
         for run, study in members.items()
         if run not in common
     ]
-    # Runs in the order of people: 2 before 10.
+    # Natural order: 2 before 10.
     common.sort(key=lambda run: [(len(part), part) for part in re.split(r"(\d+)", run)])
-    return {name: {run: g[run] for run in common} for name, g in groups.items()}, left_out
+    return {name: {run: g[run] for run in common} for name, g in groups.items()}, excluded

@@ -1,14 +1,33 @@
-"""The error that a user is expected to meet: one line on stderr, no traceback."""
+"""Errors that a user can meet: one line on stderr, no traceback."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from optuna_mofs._validation import did_you_mean
+
+_MAX_NAMES = 8
+
 
 class CommandError(Exception):
-    """A command cannot do what it was asked for; the text says why and what to do."""
+    """A command failed. The text gives the reason and the remedy."""
 
     def __init__(self, text: str) -> None:
         super().__init__(" ".join(text.split()))
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM: the process is asked to stop."""
+    """The process has received SIGTERM."""
+
+
+def name_hint(name: str, known: Iterable[str]) -> str:
+    """Return a sentence with the closest known name, or with those that there are.
+
+    Example:
+        >>> name_hint("doze", ["dose", "city"]), name_hint("x", ["dose", "city"])
+        (" Did you mean 'dose'?", " Choose from 'dose', 'city'.")
+    """
+    names = list(known)
+    listed = ", ".join(map(repr, names[:_MAX_NAMES]))
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return did_you_mean(name, names) or (f" Choose from {listed}{more}." if names else "")

@@ -1,4 +1,4 @@
-"""``optuna-mofs export``: the model of a trial, fitted on all rows, in a file."""
+"""``optuna-mofs export``: fit the model of a trial on all rows and write it to a file."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from optuna_mofs._format import format_number
 from optuna_mofs.cli._errors import CommandError
-from optuna_mofs.cli._front import Pick, add_pick_options, picked
+from optuna_mofs.cli._front import Pick, add_pick_options, pick_trial
 from optuna_mofs.cli._options import (
     add_data_options,
     add_search_options,
     add_study_options,
-    read_costs,
+    read_feature_costs,
 )
-from optuna_mofs.cli._output import wrapped, write_file
+from optuna_mofs.cli._output import format_list, write_file
 from optuna_mofs.cli._settings import Settings
 
 if TYPE_CHECKING:
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
     from optuna_mofs.cli._table import Table
 
 _DESCRIPTION = """\
-Fit the model of a trial on all rows and write it to a file. The study remembers data, learner and
-scoring of 'optuna-mofs run'; give --data if the file has moved, or to fit the model on other rows
-of the same columns. (For a study that was made in Python say what it searches, as for 'run'.)
+Fit the model of a trial on all rows and write it to a file. Data, learner and scoring are stored
+in the study by 'optuna-mofs run'. Give --data if the file has moved, or to fit the model on other
+rows with the same columns. (For a study that was created in Python, give the options of 'run'.)
 
-The model is a scikit-learn pipeline in joblib's format. It finds its columns by name in any table
-that has them, whatever else is there, and knows which of them hold words:
+The model is a scikit-learn pipeline in joblib's format. It selects its columns by name from any
+table that contains them, text columns included:
 
   import joblib, pandas
   model = joblib.load("wine.joblib")
   model.predict(pandas.read_csv("new.csv"))
 
-Load such files only from people you trust: they can run any code.
+Load such files only from sources you trust: they can run any code.
 
 examples:
   optuna-mofs export --study wine --output wine.joblib                     the knee of the front
   optuna-mofs export --study wine --max-features 5 --output small.joblib   the best with 5 features
   optuna-mofs export --study wine --tolerance error=0.01 --output wine.joblib
-                                 fewest features with an error within 0.01 of the best
+                                 fewest features with an error within 0.01 of the lowest
   optuna-mofs export --study wine --trial 42 --data all.csv --output wine.joblib
 """
 
@@ -59,7 +59,7 @@ def add_to(subparsers: Any) -> None:
     )
     add_study_options(parser)
     parser.add_argument(
-        "--output", metavar="FILE.joblib", required=True, help="where the model goes"
+        "--output", metavar="FILE.joblib", required=True, help="file for the model"
     )
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     add_pick_options(parser)
@@ -69,37 +69,37 @@ def add_to(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Fit and write."""
+    """Fit a model and write it."""
     import joblib
     import optuna
 
-    from optuna_mofs.cli._front import front_of
+    from optuna_mofs.cli._front import read_front
     from optuna_mofs.cli._settings import load_table, make_objective
     from optuna_mofs.cli._storage import open_storage, open_study, storage_errors
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    read_costs(arguments)
+    read_feature_costs(arguments)
     with storage_errors(arguments.storage):
         storage = open_storage(arguments.storage, create=False)
         study = open_study(storage, arguments.storage, arguments.study)
-        remembered = Settings.recall(study)
-        pick = picked(front_of(study), arguments, remembered)
-        # The preference chooses the trial here, it does not change what is searched.
-        settings = _complete((remembered or Settings()).updated(arguments), study)
+        stored = Settings.read(study)
+        pick = pick_trial(read_front(study), arguments, stored)
+        settings = (stored or Settings()).updated(arguments)
+        _check_data(settings, study)
         table = load_table(settings)
         objective = make_objective(settings, table)
-        _check(study, objective)
-    model = fitted(objective, table, pick.trial)
+        _check_columns(study, objective)
+    model = fit_model(objective, table, pick.trial)
     write_file(arguments.output, lambda file: joblib.dump(model, file, compress=3))
     if not arguments.quiet:
-        _tell(arguments.output, pick, objective, settings)
+        _print_summary(arguments.output, pick, objective, settings)
 
 
-def fitted(objective: FeatureSelectionObjective, table: Table, trial: Any) -> Pipeline:
-    """The model of a trial, fitted on all rows, which finds its columns by name.
+def fit_model(objective: FeatureSelectionObjective, table: Table, trial: Any) -> Pipeline:
+    """Fit the model of a trial on all rows; it selects its columns by name.
 
     Raises:
-        CommandError: If the trial is of another search, or the learner fails on all rows.
+        CommandError: If the trial belongs to another search, or the learner fails on all rows.
     """
     from sklearn.pipeline import Pipeline
 
@@ -110,39 +110,39 @@ def fitted(objective: FeatureSelectionObjective, table: Table, trial: Any) -> Pi
         raise CommandError(
             f"The model of trial {trial.number} cannot be fitted: {error}"
         ) from error
-    return Pipeline([("columns", table.reader(columns)), ("model", estimator)])
+    return Pipeline([("columns", table.column_selector(columns)), ("model", estimator)])
 
 
-def _complete(settings: Settings, study: Study) -> Settings:
+def _check_data(settings: Settings, study: Study) -> None:
     for option in ("data", "target"):
         if not getattr(settings, option):
             raise CommandError(
-                f"Study {study.study_name!r} was not made by 'optuna-mofs run' and knows no data: "
-                f"--{option} is needed, and --learner, --scoring and so on as the study has them."
+                f"Study {study.study_name!r} was not created by 'optuna-mofs run' and does not "
+                f"contain the path of its data. Give --{option}, and --learner, --scoring and "
+                "other options as they were in the study."
             )
     if not Path(settings.data).exists():
         raise CommandError(
-            f"The data of study {study.study_name!r}, {settings.data!r}, is not there. "
-            "Say where it is by --data."
+            f"The data of study {study.study_name!r}, {settings.data!r}, does not exist. "
+            "Give its path by --data."
         )
-    return settings
 
 
-def _check(study: Study, objective: FeatureSelectionObjective) -> None:
-    """Other columns are an error; other rows are allowed, and told."""
+def _check_columns(study: Study, objective: FeatureSelectionObjective) -> None:
+    """Raise if the columns differ from those of the study; print a note if only rows differ."""
     from optuna_mofs.study._description import StudyDescription
 
-    known = StudyDescription.read(study)
+    description = StudyDescription.read(study)
     try:
         objective.attach(study)
     except ValueError as error:
-        mine = None if known is None or known.features is None else known.features.names
-        if mine != objective.table.names:
+        features = None if description is None else description.features
+        if features is None or features.names != objective.table.names:
             raise CommandError(str(error)) from error
-        print(f"optuna-mofs: note: not what the study searched. {error}", file=sys.stderr)
+        print(f"optuna-mofs: note: the data differs from the study's. {error}", file=sys.stderr)
 
 
-def _tell(
+def _print_summary(
     output: str, pick: Pick, objective: FeatureSelectionObjective, settings: Settings
 ) -> None:
     trial = pick.trial
@@ -151,9 +151,9 @@ def _tell(
         f"{n} {format_number(v)}" for n, v in zip(objective.metric_names, trial.values)
     )
     n, p = objective.data.shape
-    print(f"{output}: {settings.learner} of trial {trial.number}, {pick.how}")
+    print(f"{output}: {settings.learner} of trial {trial.number}, {pick.description}")
     print(f"  {values}; {len(names)} of {p} features, fitted on {n} rows")
     if names:
-        print(wrapped(names))
+        print(format_list(names))
     for name, value in objective.params_for(trial).items():
         print(f"  {name} = {format_number(value) if isinstance(value, float) else value}")

@@ -1,4 +1,4 @@
-"""The parser, and what the exit codes mean."""
+"""The parser of the command, and its exit codes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BROKEN_PIPE = 141  # 128 + SIGPIPE
 
 _EPILOG = """\
 exit codes:
-  0 done, 1 failed (the reason is on stderr), 2 wrong usage, 130 stopped by Ctrl-C
+  0 success, 1 failure (the reason is on stderr), 2 wrong usage, 130 stopped by Ctrl-C
 
 from a table to a model:
   optuna-mofs run --data wine.csv --target quality
@@ -27,15 +27,15 @@ from a table to a model:
   optuna-mofs report --output wine.html
   optuna-mofs export --output wine.joblib
 
-Run 'optuna-mofs COMMAND --help' for what a command does, with examples.
+Run 'optuna-mofs COMMAND --help' for details and examples.
 """
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The parser with all subcommands."""
+    """Return the parser with all subcommands."""
     parser = argparse.ArgumentParser(
         prog="optuna-mofs",
-        description="Choose features and tune hyperparameters in one Optuna study.",
+        description="Select features and tune hyperparameters in one Optuna study.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -50,10 +50,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Args:
-        argv: Arguments without the program's name; by default those of the process.
+        argv: Arguments without the program name; by default those of the process.
 
     Returns:
-        The exit code. Wrong usage leaves through :exc:`SystemExit` with code 2.
+        The exit code. Wrong usage raises :exc:`SystemExit` with code 2.
     """
     arguments = build_parser().parse_args(argv)
     try:
@@ -63,11 +63,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"optuna-mofs: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt as stopped:
-        # A command may say what is left of its work; Ctrl-C alone says nothing.
+        # The text, if there is any, is about the work that is kept.
         print(f"\noptuna-mofs: stopped. {stopped}".rstrip(), file=sys.stderr)
         return _TERMINATED if isinstance(stopped, Terminated) else _INTERRUPTED
     except BrokenPipeError:
-        # The reader has gone ('| head'). Python would complain again when it flushes at exit.
+        # The reader has exited ('| head'). Python would fail again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
     return 0

@@ -1,39 +1,39 @@
-"""Types and groups of all options."""
+"""The options of all commands: types and groups."""
 
 from __future__ import annotations
 
 import argparse
-import difflib
+import math
 import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from optuna_mofs.cli._errors import CommandError
+from optuna_mofs.cli._errors import CommandError, name_hint
 from optuna_mofs.cli._settings import Settings
 
 STORAGE = "sqlite:///optuna_mofs.db"
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-def positive(text: str) -> int:
-    """An integer of at least 1.
+def positive_int(text: str) -> int:
+    """Return an integer of at least 1.
 
     Example:
-        >>> positive("80")
+        >>> positive_int("80")
         80
     """
-    return _integer(text, least=1)
+    return _integer(text, low=1)
 
 
-def seed(text: str) -> int:
-    """An integer of at least 0."""
-    return _integer(text, least=0)
+def nonnegative_int(text: str) -> int:
+    """Return an integer of at least 0."""
+    return _integer(text, low=0)
 
 
 def storage_url(text: str) -> str:
-    """A database URL; a bare file name is the usual slip, so it is told how to write one.
+    """Return a database URL. For a file name, a common mistake, the error shows its URL.
 
     Example:
         >>> storage_url("sqlite:///study.db")
@@ -41,13 +41,14 @@ def storage_url(text: str) -> str:
     """
     if "://" not in text:
         raise ArgumentTypeError(
-            f"{text!r} is no database URL; for a file write sqlite:///{text or 'study.db'}"
+            f"expected a database URL, got {text!r}. For a file write "
+            f"sqlite:///{text or 'study.db'}"
         )
     return text
 
 
 def duration(text: str) -> float:
-    """Seconds, with a unit if wanted: s, m, h or d.
+    """Return seconds. The number may have the unit s, m, h or d.
 
     Example:
         >>> duration("90"), duration("1.5h")
@@ -56,62 +57,59 @@ def duration(text: str) -> float:
     found = re.fullmatch(r"(\d+\.?\d*|\.\d+)([smhd]?)", text.strip())
     seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
     if seconds <= 0:
-        raise ArgumentTypeError(f"{text!r} is no time: write 90, 90s, 15m, 2h or 1d")
+        raise ArgumentTypeError(f"expected a time such as 90, 90s, 15m, 2h or 1d, got {text!r}")
     return seconds
 
 
 def scorer_name(text: str) -> str:
-    """Name of one of scikit-learn's scorers."""
+    """Return the name of a scikit-learn scorer."""
     from sklearn.metrics import get_scorer_names
 
-    return _one_of(text, get_scorer_names(), "scorer of scikit-learn")
+    return _one_of(text, get_scorer_names(), "a scorer of scikit-learn")
 
 
 def filter_name(text: str) -> str:
-    """Name of a filter."""
+    """Return the name of a filter."""
     from optuna_mofs.filters import filter_names
 
-    return _one_of(text, filter_names(), "filter")
+    return _one_of(text, filter_names(), "a filter")
 
 
 def measure_name(text: str) -> str:
-    """Name of a measure."""
+    """Return the name of a measure."""
     from optuna_mofs.measures import measure_names
 
-    return _one_of(text, measure_names(), "measure")
+    return _one_of(text, measure_names(), "a measure")
 
 
 def _one_of(text: str, known: list[str], what: str) -> str:
-    if text in known:
-        return text
-    close = difflib.get_close_matches(text, known, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
-    raise ArgumentTypeError(f"{text!r} is no {what}; {hint}")
+    if text not in known:
+        raise ArgumentTypeError(f"expected {what}, got {text!r}.{name_hint(text, known)}")
+    return text
 
 
-def amount(text: str) -> float | str:
-    """A number, or a share such as ``5%``."""
-    share = text.removesuffix("%")
-    value = number(share)
-    return value if share == text else text
+def number_or_percentage(text: str) -> float | str:
+    """Return a number, or the text of a percentage such as ``5%``."""
+    value = number(text.removesuffix("%"))
+    return text if text.endswith("%") else value
 
 
 def number(text: str) -> float:
-    """A finite number."""
+    """Return a finite number."""
     try:
         value = float(text)
     except ValueError:
         value = float("nan")
-    if value != value or value in (float("inf"), float("-inf")):
-        raise ArgumentTypeError(f"{text!r} is no number")
+    if not math.isfinite(value):
+        raise ArgumentTypeError(f"expected a finite number, got {text!r}")
     return value
 
 
-def assigning(value: Callable[[str], Any]) -> type[argparse.Action]:
-    """An action that gathers ``NAME=VALUE`` in a dictionary.
+def assignments(value_type: Callable[[str], Any]) -> type[argparse.Action]:
+    """Return an action that collects ``NAME=VALUE`` in a dictionary.
 
     Args:
-        value: Type of the values.
+        value_type: Type of the values.
     """
 
     class Assign(argparse.Action):
@@ -122,23 +120,23 @@ def assigning(value: Callable[[str], Any]) -> type[argparse.Action]:
             values: Any,
             option_string: str | None = None,
         ) -> None:
-            gathered = dict(getattr(namespace, self.dest, None) or {})
+            collected = dict(getattr(namespace, self.dest, None) or {})
             for text in values:
-                # A name may hold '=', a value does not.
-                name, found, written = text.rpartition("=")
+                # A name may contain '=', a value does not.
+                name, _, value = text.rpartition("=")
                 try:
-                    if not (found and name):
-                        raise ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
-                    gathered[name] = value(written)
+                    if not name:
+                        raise ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
+                    collected[name] = value_type(value)
                 except ArgumentTypeError as error:
                     raise argparse.ArgumentError(self, str(error)) from error
-            setattr(namespace, self.dest, gathered)
+            setattr(namespace, self.dest, collected)
 
     return Assign
 
 
 def add_study_options(parser: Any, *, several: bool = False) -> None:
-    """``--storage`` and ``--study``, as all commands have them."""
+    """Add ``--storage`` and ``--study``."""
     parser.add_argument(
         "--storage",
         type=storage_url,
@@ -146,16 +144,16 @@ def add_study_options(parser: Any, *, several: bool = False) -> None:
         default=None if several else STORAGE,
         action="append" if several else "store",
         help="database of the study: sqlite:///FILE, postgresql://..., mysql+pymysql://... "
-        f"(default: {STORAGE})" + ("; may be given several times" if several else ""),
+        f"(default: {STORAGE})" + ("; may be repeated" if several else ""),
     )
     if not several:
         parser.add_argument(
-            "--study", metavar="NAME", help="name of the study (default: the only one there is)"
+            "--study", metavar="NAME", help="name of the study (default: the only study)"
         )
 
 
 def add_preference_options(parser: Any, *, purpose: str, default: Any = None) -> None:
-    """``--priority``, ``--tolerance`` and ``--goal``."""
+    """Add ``--priority``, ``--tolerance`` and ``--goal``."""
     parser.add_argument(
         "--priority",
         dest="priorities",
@@ -168,39 +166,39 @@ def add_preference_options(parser: Any, *, purpose: str, default: Any = None) ->
         "--tolerance",
         dest="tolerances",
         nargs="+",
-        action=assigning(amount),
+        action=assignments(number_or_percentage),
         metavar="METRIC=VALUE",
         default=default,
-        help=f"{purpose}: what may be given up of a metric, 0.01 or 5%%",
+        help=f"{purpose}: allowed loss in a metric, 0.01 or 5%%",
     )
     parser.add_argument(
         "--goal",
         dest="goals",
         nargs="+",
-        action=assigning(number),
+        action=assignments(number),
         metavar="METRIC=VALUE",
         default=default,
         help=f"{purpose}: values that are good enough",
     )
 
 
-def _integer(text: str, *, least: int) -> int:
+def _integer(text: str, *, low: int) -> int:
     try:
         number = int(text)
     except ValueError:
-        number = least - 1
-    if number < least:
-        raise ArgumentTypeError(f"{text!r} is no integer of at least {least}")
+        number = low - 1
+    if number < low:
+        raise ArgumentTypeError(f"expected an integer of at least {low}, got {text!r}")
     return number
 
 
-#: What is not given is not among the arguments: the study may remember it.
+#: An option that is not given is not among the arguments: the study may have its value.
 _ABSENT = argparse.SUPPRESS
 _DEFAULTS = Settings()
 
 
 def add_data_options(parser: Any) -> None:
-    """Which file, and what its columns mean."""
+    """Add the options for the file and its columns."""
     group = parser.add_argument_group("data")
     group.add_argument(
         "--data",
@@ -208,7 +206,7 @@ def add_data_options(parser: Any) -> None:
         default=_ABSENT,
         type=lambda path: str(Path(path).absolute()),
         help="table with a header: .csv, .tsv (also .csv.gz), .parquet (needs pyarrow), or .npz "
-        "with arrays X, the target, and feature_names if wanted",
+        "with the arrays X, the target, and optionally feature_names",
     )
     group.add_argument(
         "--target",
@@ -220,7 +218,7 @@ def add_data_options(parser: Any) -> None:
         "--separator",
         metavar="CHARACTER",
         default=_ABSENT,
-        help="between the columns of a text file (default: a comma; a tab in .tsv)",
+        help="column separator of a text file (default: a comma; a tab in .tsv)",
     )
     group.add_argument(
         "--drop",
@@ -228,27 +226,31 @@ def add_data_options(parser: Any) -> None:
         action="extend",
         metavar="COLUMN",
         default=_ABSENT,
-        help="columns to leave out, such as row numbers and names",
+        help="columns to ignore, such as row numbers and names",
     )
     group.add_argument(
         "--group-column",
         metavar="COLUMN",
         default=_ABSENT,
-        help="rows of a group (a patient, a site) stay together in cross-validation",
+        help="column with the group of each row (a patient, a site); cross-validation does not "
+        "split groups",
     )
     group.add_argument(
-        "--weight-column", metavar="COLUMN", default=_ABSENT, help="weight of each row"
+        "--weight-column",
+        metavar="COLUMN",
+        default=_ABSENT,
+        help="column with the weight of each row",
     )
     group.add_argument(
         "--task",
         choices=("auto", "classification", "regression"),
         default=_ABSENT,
-        help="what the target is (default: auto, by its values)",
+        help="type of the task (default: auto, by the values of the target)",
     )
 
 
 def add_search_options(parser: Any) -> None:
-    """Learner, evaluation and features."""
+    """Add the options for learner, evaluation and features."""
     from optuna_mofs.spaces import learner_names
 
     group = parser.add_argument_group("learner and evaluation")
@@ -263,7 +265,7 @@ def add_search_options(parser: Any) -> None:
         "--early-stopping",
         action="store_true",
         default=_ABSENT,
-        help="xgboost and lightgbm: part of the training rows choose the number of rounds",
+        help="xgboost and lightgbm: choose the number of rounds on a part of the training rows",
     )
     group.add_argument(
         "--scoring",
@@ -274,15 +276,15 @@ def add_search_options(parser: Any) -> None:
         "(default: accuracy, or R² for regression)",
     )
     group.add_argument(
-        "--folds",
-        type=positive,
+        "--cv",
+        type=positive_int,
         metavar="N",
         default=_ABSENT,
-        help=f"of the cross-validation (default: {_DEFAULTS.folds})",
+        help=f"number of cross-validation folds (default: {_DEFAULTS.cv})",
     )
     group.add_argument(
         "--fold-seed",
-        type=seed,
+        type=nonnegative_int,
         metavar="N",
         default=_ABSENT,
         help="seed of folds, filters and learner, not of the search; keep it to compare studies "
@@ -294,16 +296,17 @@ def add_search_options(parser: Any) -> None:
         nargs="+",
         metavar="NAME",
         default=_ABSENT,
-        help="what is minimized, such as error, fraction, cost, n_features, fnr, instability "
-        "(default: error and fraction, or cost with --cost)",
+        help="measures to minimize, such as error, fraction, cost, n_features, fnr, instability "
+        "(default: error and fraction, or error and cost with --feature-cost)",
     )
     group = parser.add_argument_group("features")
     group.add_argument(
-        "--features",
+        "--representation",
         choices=("mask", "filter_ensemble", "single_filter", "all"),
         default=_ABSENT,
-        help="how sets are suggested: any set (mask), the top of weighted filters, the top of one "
-        f"filter, or always all (default: {_DEFAULTS.features})",
+        help="how feature sets are suggested: any set (mask), the top features of weighted "
+        "filters or of one filter, or always all features "
+        f"(default: {_DEFAULTS.representation})",
     )
     group.add_argument(
         "--filters",
@@ -311,48 +314,48 @@ def add_search_options(parser: Any) -> None:
         nargs="+",
         metavar="NAME",
         default=_ABSENT,
-        help="that rank the features in advance (default: information_gain random_forest jmi "
-        "cmim auc)",
+        help="filters that rank the features before the search (default: information_gain "
+        "random_forest jmi cmim auc)",
     )
     group.add_argument(
-        "--fixed",
+        "--fixed-features",
         nargs="+",
         action="extend",
         metavar="FEATURE",
         default=_ABSENT,
-        help="features that are always in",
+        help="features that every set contains",
     )
     group.add_argument(
-        "--cost",
-        dest="costs",
+        "--feature-cost",
+        dest="feature_costs",
         nargs="+",
-        action=assigning(number),
+        action=assignments(number),
         metavar="FEATURE=COST",
         default=_ABSENT,
-        help="what features cost; those not named cost 1",
+        help="costs of features (default: 1)",
     )
     group.add_argument(
-        "--costs",
-        dest="costs_file",
+        "--feature-costs",
+        dest="feature_costs_file",
         metavar="FILE.csv",
-        help="costs from a table with the columns 'feature' and 'cost'",
+        help="table of costs, with the columns 'feature' and 'cost'",
     )
 
 
-def read_costs(arguments: argparse.Namespace) -> None:
-    """Add the costs of ``--costs FILE`` to those given by ``--cost``, which win."""
-    if arguments.costs_file is None:
+def read_feature_costs(arguments: argparse.Namespace) -> None:
+    """Add the costs in ``--feature-costs`` to those of ``--feature-cost``, which take priority."""
+    if arguments.feature_costs_file is None:
         return
     import pandas as pd
 
-    path = arguments.costs_file
+    path = arguments.feature_costs_file
     try:
         frame = pd.read_csv(path)
         costs = dict(zip(frame["feature"].astype(str), frame["cost"].astype(float)))
     except KeyError as error:
         raise CommandError(
-            f"{path} has no column {error}: needed are feature and cost."
+            f"{path} has no column {error}. It needs the columns 'feature' and 'cost'."
         ) from error
     except (OSError, ValueError) as error:
         raise CommandError(f"The costs in {path} cannot be read: {error}") from error
-    arguments.costs = {**costs, **getattr(arguments, "costs", {})}
+    arguments.feature_costs = {**costs, **getattr(arguments, "feature_costs", {})}

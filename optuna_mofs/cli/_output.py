@@ -1,4 +1,4 @@
-"""Text tables, files that are written whole, and HTML pages."""
+"""Text tables, atomic files, and HTML pages."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from optuna_mofs.cli._errors import CommandError
 
 
 def add_output_options(parser: Any, *, formats: Sequence[str]) -> None:
-    """``--format`` and ``--output``."""
+    """Add ``--format`` and ``--output``."""
     parser.add_argument(
         "--format",
         choices=formats,
-        help=f"of the output (default: by the ending of --output, else {formats[0]})",
+        help=f"output format (default: by the suffix of --output, else {formats[0]})",
     )
     parser.add_argument("--output", metavar="FILE", help="write to a file instead of stdout")
     parser.set_defaults(formats=formats)
 
 
-def chosen_format(arguments: argparse.Namespace) -> str:
-    """``--format``, or what the ending of ``--output`` says."""
-    ending = Path(arguments.output or "").suffix.removeprefix(".").lower()
-    known = ending if ending in arguments.formats else arguments.formats[0]
-    return str(arguments.format or known)
+def output_format(arguments: argparse.Namespace) -> str:
+    """Return ``--format``, or the format by the suffix of ``--output``."""
+    suffix = Path(arguments.output or "").suffix.removeprefix(".").lower()
+    default = suffix if suffix in arguments.formats else arguments.formats[0]
+    return str(arguments.format or default)
 
 
 def write_text(text: str, path: str | None) -> None:
-    """Print a text, or write it to a file."""
+    """Write a text to a file, or to stdout if the path is None or ``-``."""
     if path is None or path == "-":
         print(text)
         return
@@ -45,11 +45,11 @@ def write_text(text: str, path: str | None) -> None:
 
 
 def write_file(path: str, write: Callable[[Path], object]) -> None:
-    """Make a file in one step: a command that fails half-way leaves what was there.
+    """Write a file in one step: a command that fails keeps an existing file as it was.
 
     Args:
         path: The file.
-        write: Writes to the path it is given, which is then renamed.
+        write: Writes to a temporary path, which is then renamed.
 
     Raises:
         CommandError: If the file cannot be written.
@@ -61,7 +61,7 @@ def write_file(path: str, write: Callable[[Path], object]) -> None:
         made = Path(name)
         try:
             write(made)
-            # As any new file, not only for its owner.
+            # A temporary file is readable only for its owner; this one is like any new file.
             mask = os.umask(0)
             os.umask(mask)
             made.chmod(0o666 & ~mask)
@@ -73,11 +73,11 @@ def write_file(path: str, write: Callable[[Path], object]) -> None:
         raise CommandError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], indent: str = "  ") -> str:
-    """Columns aligned to the right.
+def format_table(header: Sequence[str], rows: Sequence[Sequence[str]], indent: str = "  ") -> str:
+    """Return a table as text, columns aligned to the right.
 
     Example:
-        >>> print(table(["error", "trial"], [["0.1", "12"], ["0.25", "3"]], indent=""))
+        >>> print(format_table(["error", "trial"], [["0.1", "12"], ["0.25", "3"]], indent=""))
         error  trial
           0.1     12
          0.25      3
@@ -90,20 +90,20 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], indent: str = " 
     )
 
 
-def counted(number: int, what: str) -> str:
-    """A number of things.
+def format_count(count: int, noun: str) -> str:
+    """Return a number with a noun in singular or plural.
 
     Example:
-        >>> counted(1, "trial"), counted(80, "trial")
+        >>> format_count(1, "trial"), format_count(80, "trial")
         ('1 trial', '80 trials')
     """
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def wrapped(items: Sequence[str], indent: str = "  ") -> str:
-    """Items with commas, broken between them to fit the terminal."""
+def format_list(items: Sequence[str], indent: str = "  ") -> str:
+    """Return items with commas, in lines that fit the terminal."""
     width = min(99, shutil.get_terminal_size().columns)
-    # A name of several words stays in one piece.
+    # Line breaks only between items, not within a name of several words.
     glued = ", ".join(item.replace(" ", "\0") for item in items)
     lines = textwrap.wrap(
         glued, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False
@@ -111,8 +111,8 @@ def wrapped(items: Sequence[str], indent: str = "  ") -> str:
     return "\n".join(lines).replace("\0", " ")
 
 
-def script(name: str) -> str:
-    """How to type a script of this Python's environment, activated or not."""
+def script_path(name: str) -> str:
+    """Return a script of this Python environment as it must be typed, activated or not."""
     folder = Path(sys.executable).parent
     if str(folder) in os.environ.get("PATH", "").split(os.pathsep):
         return name
@@ -121,13 +121,13 @@ def script(name: str) -> str:
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-def without_steps(names: Sequence[str]) -> list[str]:
-    """Names of parameters without the pipeline's steps before them, if they still differ.
+def short_param_names(names: Sequence[str]) -> list[str]:
+    """Return names of parameters without pipeline steps, if they remain distinct.
 
     Example:
-        >>> without_steps(["model__booster__max_depth", "model__booster__subsample", "fraction"])
-        ['max_depth', 'subsample', 'fraction']
-        >>> without_steps(["svm__C", "ridge__C"])
+        >>> short_param_names(["model__tree__max_depth", "model__tree__alpha", "fraction"])
+        ['max_depth', 'alpha', 'fraction']
+        >>> short_param_names(["svm__C", "ridge__C"])
         ['svm__C', 'ridge__C']
     """
     short = [name.rpartition("__")[2] for name in names]
@@ -174,21 +174,21 @@ footer { margin-top: 24px; color: var(--soft); font-size: 13px; }
 @media print { body { background: white; } section, .tile { break-inside: avoid; } }
 """
 
-_MANY = 12  # names that are shown at once; more are folded
+_MAX_NAMES = 12  # further names of a list are folded
 
 
-def page(title: str, lead: str, parts: Iterable[str], *, script: bool) -> str:
-    """A whole page.
+def html_page(title: str, lead: str, parts: Iterable[str], *, has_figures: bool) -> str:
+    """Return a whole page. All functions of this module escape texts.
 
     Args:
-        title: Of the page. Escaped here, as all texts are.
-        lead: One line below it.
-        parts: Sections, made by the functions of this module.
-        script: Whether there are figures, which need plotly.js.
+        title: Title.
+        lead: One line below the title.
+        parts: Sections, as HTML.
+        has_figures: Whether to include plotly.js.
     """
     now = datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
     body = "\n".join(parts)
-    library = f"<script>{_plotly_js()}</script>" if script else ""
+    library = f"<script>{_plotly_js()}</script>" if has_figures else ""
     return (
         "<!DOCTYPE html>\n"
         f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
@@ -199,8 +199,8 @@ def page(title: str, lead: str, parts: Iterable[str], *, script: bool) -> str:
     )
 
 
-def tiles(values: Mapping[str, str]) -> str:
-    """Numbers to see first, each with what it is."""
+def html_tiles(values: Mapping[str, str]) -> str:
+    """Return the key figures, value by label."""
     made = (
         f'<div class="tile"><b>{escape(value)}</b><span>{escape(name)}</span></div>'
         for name, value in values.items()
@@ -208,42 +208,42 @@ def tiles(values: Mapping[str, str]) -> str:
     return f'<div class="tiles">{"".join(made)}</div>'
 
 
-def section(title: str, *parts: str, note: str | None = None) -> str:
-    """A box with a heading; parts are HTML already."""
-    said = f'<p class="note">{escape(note)}</p>' if note else ""
-    return f"<section><h2>{escape(title)}</h2>{said}{''.join(parts)}</section>"
+def html_section(title: str, *parts: str, note: str | None = None) -> str:
+    """Return a box with a heading and parts, which are HTML."""
+    intro = f'<p class="note">{escape(note)}</p>' if note else ""
+    return f"<section><h2>{escape(title)}</h2>{intro}{''.join(parts)}</section>"
 
 
-def columns(*parts: str) -> str:
-    """Parts side by side where there is room."""
+def html_columns(*parts: str) -> str:
+    """Return parts side by side where the page is wide enough."""
     return f'<div class="columns">{"".join(f"<div>{part}</div>" for part in parts)}</div>'
 
 
-def chips(names: Sequence[str]) -> str:
-    """Short names as labels; those of a long list are folded away."""
-    shown = "".join(f"<li>{escape(name)}</li>" for name in names[: 3 * _MANY])
-    rest = "".join(f"<li>{escape(name)}</li>" for name in names[3 * _MANY :])
+def html_chips(names: Sequence[str]) -> str:
+    """Return names as labels; the end of a long list is folded."""
+    shown = "".join(f"<li>{escape(name)}</li>" for name in names[: 3 * _MAX_NAMES])
+    rest = "".join(f"<li>{escape(name)}</li>" for name in names[3 * _MAX_NAMES :])
     made = f'<ul class="chips">{shown}</ul>'
     if rest:
-        count = len(names) - 3 * _MANY
+        count = len(names) - 3 * _MAX_NAMES
         made += f'<details><summary>{count} more</summary><ul class="chips">{rest}</ul></details>'
     return made
 
 
-def page_table(
+def html_table(
     header: Sequence[str],
     rows: Iterable[Sequence[Any]],
     *,
     text: Sequence[int] = (),
     chosen: int | None = None,
 ) -> str:
-    """A table of texts and lists of names.
+    """Return a table of texts and lists of names.
 
     Args:
-        header: Of the columns.
-        rows: Cells; a list is a list of names.
-        text: Positions of columns that are aligned to the left.
-        chosen: Position of the row to stand out.
+        header: Names of the columns.
+        rows: Cells per row; a list is shown as a list of names.
+        text: Positions of the columns that are aligned to the left.
+        chosen: Position of the highlighted row.
     """
     left = set(text)
     heads = "".join(_cell("th", name, j in left) for j, name in enumerate(header))
@@ -258,36 +258,36 @@ def page_table(
     )
 
 
-def command(text: str) -> str:
-    """Something to type."""
+def html_command(text: str) -> str:
+    """Return a command to type."""
     return f"<pre>{escape(text)}</pre>"
 
 
-def figure(made: Any) -> str:
-    """A plotly figure in a box of its own."""
+def html_figure(figure: Any) -> str:
+    """Return a plotly figure in a box."""
     options = {"responsive": True, "displaylogo": False}
-    drawn = made.to_html(full_html=False, include_plotlyjs=False, config=options)
+    drawn = figure.to_html(full_html=False, include_plotlyjs=False, config=options)
     return f'<section class="figure">{drawn}</section>'
 
 
 def _cell(tag: str, value: Any, left: bool) -> str:
     if isinstance(value, list):
-        return f'<{tag} class="text names">{_folded(value)}</{tag}>'
+        return f'<{tag} class="text names">{_folded_names(value)}</{tag}>'
     kind = ' class="text"' if left else ""
     return f"<{tag}{kind}>{escape(str(value))}</{tag}>"
 
 
-def _folded(names: list[str]) -> str:
-    if len(names) <= _MANY:
+def _folded_names(names: list[str]) -> str:
+    if len(names) <= _MAX_NAMES:
         return escape(", ".join(names)) or "–"
-    shown = escape(", ".join(names[:_MANY]))
-    rest = escape(", ".join(names[_MANY:]))
-    count = len(names) - _MANY
+    shown = escape(", ".join(names[:_MAX_NAMES]))
+    rest = escape(", ".join(names[_MAX_NAMES:]))
+    count = len(names) - _MAX_NAMES
     return f"{shown}<details><summary>{count} more</summary>{rest}</details>"
 
 
 def _plotly_js() -> str:
     from plotly.offline import get_plotlyjs
 
-    # The page's own end of script must not end the library's text.
+    # The library must not contain the tag that ends the script.
     return str(get_plotlyjs()).replace("</script", "<\\/script")

@@ -1,4 +1,4 @@
-"""``optuna-mofs quickstart``: a first study, from data to the code that fits its model."""
+"""``optuna-mofs quickstart``: run a first study and print the code that fits its model."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from optuna_mofs._format import format_number
 from optuna_mofs.cli._errors import CommandError
-from optuna_mofs.cli._options import positive, seed, storage_url
-from optuna_mofs.cli._output import counted, script, table, wrapped
+from optuna_mofs.cli._options import nonnegative_int, positive_int, storage_url
+from optuna_mofs.cli._output import format_count, format_list, format_table, script_path
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 
 _STUDY = "quickstart"
 _STORAGE = "sqlite:///optuna_mofs_quickstart.db"
-_TRIALS = 80
-_DEAD_AFTER = 120.0  # seconds
+_N_TRIALS = 80
+_MAX_TRIAL_TIME = 120.0  # seconds after which a running trial counts as interrupted
 
 _DESCRIPTION = f"""\
-Search features and hyperparameters of a support vector machine at once, on the breast cancer
-data that comes with scikit-learn (569 rows, 30 features), and print the trade-off between error
-and number of features. No download is needed; it takes well under a minute.
+Select features and tune a support vector machine at once, on the breast cancer data of
+scikit-learn (569 rows, 30 features), and print the trade-off between error and number of
+features. No download is needed; it takes well under a minute.
 
 Every trial is stored in a database, by default the file 'optuna_mofs_quickstart.db' in the
-current folder. Run the command again, or from a second terminal at the same time, and the same
-study continues. Ctrl-C loses nothing.
+current folder. Run the command again, or in a second terminal at the same time, to continue the
+same study. Ctrl-C loses nothing.
 
 examples:
-  optuna-mofs quickstart                      {_TRIALS} trials, or {_TRIALS} more
+  optuna-mofs quickstart                      {_N_TRIALS} trials, or {_N_TRIALS} more
   optuna-mofs quickstart --trials 300         a longer search
   optuna-mofs quickstart --storage sqlite:////tmp/first.db
 """
 
-# Printed at the end, to be pasted; a test runs it.
+# Printed at the end; a test runs it.
 _REFIT = """\
 import optuna
 from optuna_mofs import FeatureSelectionObjective, pareto_front
@@ -49,7 +49,7 @@ estimator, space = get_learner("svm")
 objective = FeatureSelectionObjective(estimator, X, y, space=space)
 study = optuna.load_study(study_name="{study}", storage="{storage}")
 model = objective.refit(pareto_front(study).knee())
-print(model.predict(X.head()))  # it picks its own columns"""
+print(model.predict(X.head()))  # selects its own columns"""
 
 
 def add_to(subparsers: Any) -> None:
@@ -62,21 +62,21 @@ def add_to(subparsers: Any) -> None:
     )
     parser.add_argument(
         "--trials",
-        type=positive,
-        default=_TRIALS,
+        type=positive_int,
+        default=_N_TRIALS,
         metavar="N",
-        help="configurations to evaluate in this run (default: %(default)s)",
+        help="number of trials of this run (default: %(default)s)",
     )
     parser.add_argument(
         "--storage",
         type=storage_url,
         default=_STORAGE,
         metavar="URL",
-        help="database that keeps the study (default: %(default)s)",
+        help="database of the study (default: %(default)s)",
     )
     parser.add_argument(
         "--seed",
-        type=seed,
+        type=nonnegative_int,
         default=0,
         metavar="N",
         help="seed of the search (default: %(default)s)",
@@ -85,7 +85,7 @@ def add_to(subparsers: Any) -> None:
 
 
 def make_objective() -> FeatureSelectionObjective:
-    """The objective of the study: error and fraction of features of an SVM."""
+    """Return the objective of the study: error and fraction of features of an SVM."""
     from sklearn.datasets import load_breast_cancer
 
     from optuna_mofs import FeatureSelectionObjective
@@ -97,40 +97,41 @@ def make_objective() -> FeatureSelectionObjective:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Search, then print the front, its knee, and what to do next."""
+    """Search, then print the front, its knee and the next steps."""
     import optuna
     from optuna.trial import TrialState
 
     from optuna_mofs import pareto_front, retry_interrupted
-    from optuna_mofs.cli._storage import shown, storage_errors
+    from optuna_mofs.cli._storage import display_url, storage_errors
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     url = arguments.storage
     objective = make_objective()
     with storage_errors(url):
         study = _open(objective, url, arguments.seed)
-        # A trial takes a second or two: one that has run for minutes was cut off. It runs again.
-        retry_interrupted(study, older_than=_DEAD_AFTER)
-        earlier = len(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
-        if earlier:
-            trials = counted(earlier, "trial")
-            print(f"Continuing study {_STUDY!r} in {shown(url)}: {trials} so far.")
+        # A trial takes seconds. One that has run for minutes was interrupted and is repeated.
+        retry_interrupted(study, older_than=_MAX_TRIAL_TIME)
+        n_existing = len(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
+        if n_existing:
+            trials = format_count(n_existing, "trial")
+            print(f"Continuing study {_STUDY!r} in {display_url(url)}: {trials} so far.")
         else:
-            print(f"New study {_STUDY!r} in {shown(url)}.")
+            print(f"New study {_STUDY!r} in {display_url(url)}.")
         n, p = objective.data.shape
         print(f"Breast cancer data, {n} rows, {p} features; an SVM, 5-fold cross-validation.")
         try:
             study.optimize(objective, n_trials=arguments.trials, show_progress_bar=True)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(
-                f"Finished trials are kept in {shown(url)}; run the command again to continue."
+                f"Completed trials are kept in {display_url(url)}. "
+                "Run the command again to continue."
             ) from None
         front = pareto_front(study, duplicates=False)
         if not len(front):
-            raise CommandError("No trial has finished with values, so there is no front.")
+            raise CommandError("No trial has completed with values, so there is no front.")
         _print_front(front)
         _print_knee(front, objective)
-    _print_next_steps(shown(url))
+    _print_next_steps(display_url(url))
 
 
 def _open(objective: FeatureSelectionObjective, url: str, seed: int) -> Study:
@@ -145,7 +146,7 @@ def _open(objective: FeatureSelectionObjective, url: str, seed: int) -> Study:
             load_if_exists=True,
         )
     except ValueError as error:
-        # A study of this name that was made by something else.
+        # Something else has created a study of this name.
         raise CommandError(str(error)) from error
 
 
@@ -154,9 +155,9 @@ def _print_front(front: Front) -> None:
         [f"{trial.values[0]:.4f}", str(trial.user_attrs["n_features"]), str(trial.number)]
         for trial in front
     ]
-    print(f"\nFront of {counted(len(front.points.trials), 'finished trial')}:\n")
-    print(table(["error", "features", "trial"], rows))
-    print(f"\nHypervolume {front.hypervolume():.4f} (1 would be no error without any feature)")
+    print(f"\nFront of {format_count(len(front.points.trials), 'completed trial')}:\n")
+    print(format_table(["error", "features", "trial"], rows))
+    print(f"\nHypervolume {front.hypervolume():.4f} (1 means no error without any feature)")
 
 
 def _print_knee(front: Front, objective: FeatureSelectionObjective) -> None:
@@ -166,17 +167,17 @@ def _print_knee(front: Front, objective: FeatureSelectionObjective) -> None:
         f"\nKnee of the front: trial {knee.number}, "
         f"error {knee.values[0]:.4f} with {len(names)} of {objective.data.shape[1]} features"
     )
-    print(wrapped(names) if names else "  none: it always answers the more frequent class")
+    print(format_list(names) if names else "  none: it always predicts the more frequent class")
     for name, value in objective.params_for(knee).items():
         print(f"  {name} = {format_number(value)}")
 
 
-def _print_next_steps(shown_url: str) -> None:
-    print("\nSee the study in your browser:\n")
+def _print_next_steps(url: str) -> None:
+    print("\nOpen the study in your browser:\n")
     if importlib.util.find_spec("optuna_dashboard") is None:
-        print(f"  {script('pip')} install optuna-dashboard")
-    print(f"  {script('optuna-dashboard')} {shlex.quote(shown_url)}")
-    print(f"\nFit the knee's model on all data, in {script('python')}:\n")
-    code = _REFIT.format(study=_STUDY, storage=shown_url)
+        print(f"  {script_path('pip')} install optuna-dashboard")
+    print(f"  {script_path('optuna-dashboard')} {shlex.quote(url)}")
+    print(f"\nFit the model of the knee on all data, in {script_path('python')}:\n")
+    code = _REFIT.format(study=_STUDY, storage=url)
     print("\n".join(f"  {line}".rstrip() for line in code.splitlines()))
     print("\nRun the same command again to continue the search.")

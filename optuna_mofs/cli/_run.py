@@ -1,4 +1,4 @@
-"""``optuna-mofs run``: search features and hyperparameters on a table of the user's."""
+"""``optuna-mofs run``: select features and tune hyperparameters on the user's table."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from optuna_mofs.cli._options import (
     add_search_options,
     add_study_options,
     duration,
-    positive,
-    read_costs,
-    seed,
+    nonnegative_int,
+    positive_int,
+    read_feature_costs,
 )
-from optuna_mofs.cli._output import counted, script
+from optuna_mofs.cli._output import format_count, script_path
 from optuna_mofs.cli._settings import Settings
 
 if TYPE_CHECKING:
@@ -32,18 +32,17 @@ if TYPE_CHECKING:
     from optuna_mofs import FeatureSelectionObjective
     from optuna_mofs.cli._table import Table
 
-_TRIALS = 100
+_N_TRIALS = 100
 
 _DESCRIPTION = """\
-Search feature sets and hyperparameters of a learner at once, on your own table. Every trial is
-kept in a database. Run the command again to go on: what is searched is remembered, so that
---study and --trials are enough. A table, learner or scoring that differs from the study's is
-refused, and the message names the difference. Ctrl-C loses nothing: the trial that it cuts off
-comes first next time.
+Select features and tune a learner at once, on your own table. Every trial is stored in a
+database. Run the command again to continue: the settings are stored in the study, so --study and
+--trials are enough. If the table, learner or scoring differs from the study's, the command fails
+and names the difference. Ctrl-C loses nothing: the interrupted trial is the first one next time.
 
-Columns of words become one column a category (one feature still); missing numbers and words are
-fine. The target is a column too: words or few whole numbers are classes, other numbers a
-regression target.
+A text column is one feature; the learner gets one column per category. Missing values are
+allowed. A target of texts or few integers is a classification task, other numbers are a
+regression task.
 
 examples:
   optuna-mofs run --data wine.csv --target quality
@@ -52,10 +51,10 @@ examples:
                                   400 more, in four processes
   optuna-mofs run --data wine.csv --target quality --learner lightgbm --scoring roc_auc \\
       --drop id --timeout 30m --storage sqlite:///boosted.db
-  optuna-mofs run --data wine.csv --target quality --cost ash=5 --fixed alcohol
-                                  error against cost instead of number of features
+  optuna-mofs run --data wine.csv --target quality --feature-cost ash=5 \\
+      --fixed-features alcohol    error and cost instead of error and number of features
   optuna-mofs run --data wine.csv --target quality --sampler lexiflow --tolerance error=0.01
-                                  as few features as an error within 0.01 of the best allows
+                                  fewest features with an error within 0.01 of the lowest
 
 then:
   optuna-mofs front --study wine
@@ -70,7 +69,7 @@ def add_to(subparsers: Any) -> None:
 
     parser = subparsers.add_parser(
         "run",
-        help="search features and hyperparameters on your own table",
+        help="select features and tune hyperparameters on your own table",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -79,38 +78,37 @@ def add_to(subparsers: Any) -> None:
     group = parser.add_argument_group("search")
     group.add_argument(
         "--trials",
-        type=positive,
+        type=positive_int,
         metavar="N",
-        help=f"configurations to evaluate in this run (default: {_TRIALS}, or no limit with "
-        "--timeout)",
+        help=f"number of trials of this run (default: {_N_TRIALS}, or no limit with --timeout)",
     )
     group.add_argument(
         "--timeout",
         type=duration,
         metavar="TIME",
-        help="begin no trial after this time: 90, 15m, 2h",
+        help="start no trial after this time: 90, 15m, 2h",
     )
     group.add_argument(
         "--sampler",
         choices=sampler_names(),
         metavar="NAME",
         default=argparse.SUPPRESS,
-        help=f"{', '.join(sampler_names())} (default: {Settings().sampler}, with filters)",
+        help=f"{', '.join(sampler_names())} (default: {Settings().sampler})",
     )
     group.add_argument(
         "--seed",
-        type=seed,
+        type=nonnegative_int,
         metavar="N",
         default=argparse.SUPPRESS,
         help=f"seed of the search (default: {Settings().seed})",
     )
     group.add_argument(
         "--workers",
-        type=positive,
+        type=positive_int,
         default=1,
         metavar="N",
-        help="processes that search at once (default: %(default)s); the command may also be "
-        "started several times, on other machines too if they reach the storage",
+        help="number of processes (default: %(default)s); the command can also be started several "
+        "times, on other machines too if they can access the storage",
     )
     add_preference_options(group, purpose="lexiflow", default=argparse.SUPPRESS)
     group = parser.add_argument_group("study")
@@ -118,13 +116,13 @@ def add_to(subparsers: Any) -> None:
     group.add_argument(
         "--retry-running",
         action="store_true",
-        help="no other worker runs now: put trials that seem to run back in the queue at once, "
-        "not a minute after their process died",
+        help="enqueue all running trials again at once, not a minute after their process died; "
+        "only if no other worker is running",
     )
     group.add_argument(
         "--dashboard",
         action="store_true",
-        help="save figures and a note in the study for optuna-dashboard, which must be installed",
+        help="save figures and a note for optuna-dashboard, which must be installed",
     )
     group.add_argument("--quiet", action="store_true", help="print nothing but errors")
     parser.set_defaults(run=run)
@@ -134,42 +132,52 @@ def run(arguments: argparse.Namespace) -> None:
     """Search, then print the front."""
     import optuna
 
-    from optuna_mofs import retry_interrupted
+    from optuna_mofs import pareto_front, retry_interrupted
+    from optuna_mofs.cli._front import front_text
     from optuna_mofs.cli._settings import load_table, make_objective, make_sampler
     from optuna_mofs.cli._storage import is_missing_file, open_storage, storage_errors
+    from optuna_mofs.cli._worker import last_failure
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     url = arguments.storage
-    read_costs(arguments)
+    read_feature_costs(arguments)
     if arguments.dashboard:
-        _require_dashboard()
-    say = _silence if arguments.quiet else _say
+        _check_dashboard()
     with storage_errors(url):
-        # A new file is made only once the rest is known to be right.
+        # A new file is created only after everything else has been checked.
         storage = None if is_missing_file(url) else open_storage(url, heartbeat=True)
-        name, found = _find(storage, arguments)
-        settings = _settings(arguments, found, name)
+        name, existing = _find_study(storage, arguments)
+        settings = _settings(arguments, existing, name)
         table = load_table(settings)
         objective = make_objective(settings, table)
-        started = 0 if found is None else len(found.get_trials(deepcopy=False))
-        sampler = make_sampler(settings, started=started)
+        n_existing = 0 if existing is None else len(existing.get_trials(deepcopy=False))
+        sampler = make_sampler(settings, n_existing=n_existing)
         _check_preference(settings, objective)
-        _tell_what(say, settings, table, objective, name, found)
+        if not arguments.quiet:
+            _print_task(settings, table, objective)
+            _print_study(settings, name, existing)
         if storage is None:
             storage = open_storage(url, heartbeat=True)
-        study = _attached(objective, storage, name, found, sampler)
-        settings.remember(study)
+        study = _open_study(objective, storage, name, existing, sampler)
+        settings.write(study)
         if arguments.retry_running:
-            again = retry_interrupted(study)
-            say(f"{counted(len(again), 'trial')} of dead workers put back in the queue.")
-        _search(arguments, settings, study, objective, started)
+            retried = format_count(len(retry_interrupted(study)), "running trial")
+            if not arguments.quiet:
+                _print(f"{retried} enqueued again.")
+        _search(arguments, settings, study, objective, n_existing)
         if arguments.dashboard:
-            _show_in_dashboard(settings, study)
-        _tell_front(say, study, url)
+            _save_for_dashboard(settings, study)
+        front = pareto_front(study, duplicates=False)
+        if not len(front):
+            reason = last_failure(study.get_trials(deepcopy=False))
+            raise CommandError(f"No trial has completed with values. {reason}")
+        if not arguments.quiet:
+            print(front_text(front))
+            _print_next_steps(study, url)
 
 
-def _find(storage: Any, arguments: argparse.Namespace) -> tuple[str, Study | None]:
-    """The study's name, and the study if there is a storage and it is there."""
+def _find_study(storage: Any, arguments: argparse.Namespace) -> tuple[str, Study | None]:
+    """Return the name of the study, and the study if it exists."""
     import optuna
 
     names = [] if storage is None else optuna.get_all_study_names(storage)
@@ -179,60 +187,61 @@ def _find(storage: Any, arguments: argparse.Namespace) -> tuple[str, Study | Non
     elif name is None and len(names) == 1:
         name = names[0]
     if name is None:
-        raise CommandError(
-            "Say what to search by --data and --target, or what to go on with by --study."
-        )
-    found = optuna.load_study(study_name=name, storage=storage) if name in names else None
-    return name, found
+        raise CommandError("Give --data and --target for a new study, or --study to continue one.")
+    existing = optuna.load_study(study_name=name, storage=storage) if name in names else None
+    return name, existing
 
 
-def _settings(arguments: argparse.Namespace, found: Study | None, name: str) -> Settings:
-    remembered = None if found is None else Settings.recall(found)
-    settings = (remembered or Settings()).updated(arguments)
+def _settings(arguments: argparse.Namespace, existing: Study | None, name: str) -> Settings:
+    stored = None if existing is None else Settings.read(existing)
+    settings = (stored or Settings()).updated(arguments)
     for option in ("data", "target"):
         if not getattr(settings, option):
-            there = "is new" if found is None else "was not made by 'optuna-mofs run'"
-            raise CommandError(f"Study {name!r} {there}, so --{option} is needed.")
-    if remembered is None:
-        trials = arguments.trials
-        if trials is None and arguments.timeout is None:
-            trials = _TRIALS
-        settings = replace(settings, budget=trials)
+            reason = "is new" if existing is None else "was not created by 'optuna-mofs run'"
+            raise CommandError(f"Study {name!r} {reason}, so --{option} is required.")
+    if stored is None:
+        settings = replace(settings, n_trials=_n_trials(arguments))
     return settings
 
 
-def _attached(
+def _n_trials(arguments: argparse.Namespace) -> int | None:
+    if arguments.trials is None and arguments.timeout is None:
+        return _N_TRIALS
+    return None if arguments.trials is None else int(arguments.trials)
+
+
+def _open_study(
     objective: FeatureSelectionObjective,
     storage: Any,
     name: str,
-    found: Study | None,
+    existing: Study | None,
     sampler: Any,
 ) -> Study:
     try:
-        if found is None:
+        if existing is None:
             return objective.create_study(
                 study_name=name, storage=storage, sampler=sampler, load_if_exists=True
             )
-        found.sampler = sampler
-        objective.attach(found)
-        return found
+        existing.sampler = sampler
+        objective.attach(existing)
+        return existing
     except ValueError as error:
-        # Other data, another learner, or a study of something else: the difference is named.
+        # Other data, another learner, or an unrelated study. The message names the difference.
         raise CommandError(str(error)) from error
 
 
 def _check_preference(settings: Settings, objective: FeatureSelectionObjective) -> None:
-    """Refuse metrics that the study will not have."""
+    """Raise if the preference contains metrics that the study will not have."""
     import optuna
 
-    from optuna_mofs.cli._settings import preference
+    from optuna_mofs.cli._settings import make_preference
 
-    like = optuna.create_study(directions=objective.directions)
+    study = optuna.create_study(directions=objective.directions)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        like.set_metric_names(objective.metric_names)
+        study.set_metric_names(objective.metric_names)
     try:
-        preference(settings).order(like)
+        make_preference(settings).order(study)
     except ValueError as error:
         raise CommandError(str(error)) from error
 
@@ -242,76 +251,67 @@ def _search(
     settings: Settings,
     study: Study,
     objective: FeatureSelectionObjective,
-    started: int,
+    n_existing: int,
 ) -> None:
-    from optuna_mofs.cli._worker import Job, Progress, work_alone, work_together
+    from optuna_mofs.cli._worker import (
+        Job,
+        Progress,
+        search_in_this_process,
+        search_in_workers,
+    )
 
-    trials = arguments.trials
-    if trials is None and arguments.timeout is None:
-        trials = _TRIALS
+    n_trials = _n_trials(arguments)
     deadline = None if arguments.timeout is None else time.time() + arguments.timeout
-    progress = Progress(study, trials, quiet=arguments.quiet)
+    progress = Progress(study, n_trials, quiet=arguments.quiet)
     try:
         if arguments.workers == 1:
-            work_alone(study, objective, progress, trials=trials, deadline=deadline)
+            search_in_this_process(
+                study, objective, progress, n_trials=n_trials, deadline=deadline
+            )
         else:
-            job = Job(settings, arguments.storage, study.study_name, started, deadline)
-            work_together(job, progress, trials=trials, workers=arguments.workers)
+            job = Job(settings, arguments.storage, study.study_name, n_existing, deadline)
+            search_in_workers(job, progress, n_trials=n_trials, n_workers=arguments.workers)
     except KeyboardInterrupt as stopped:
+        command = f"{script_path('optuna-mofs')} run {_study_options(study, arguments.storage)}"
         raise type(stopped)(
-            f"{counted(progress.done, 'trial')} of this run kept; "
-            f"go on by: {_again(arguments, study)}"
+            f"{format_count(progress.n_trials, 'trial')} of this run kept; continue by: {command}"
         ) from None
     finally:
         progress.close()
 
 
-def _tell_what(
-    say: Any,
-    settings: Settings,
-    table: Table,
-    objective: FeatureSelectionObjective,
-    name: str,
-    found: Study | None,
-) -> None:
-    from optuna_mofs.cli._storage import finished
-
+def _print_task(settings: Settings, table: Table, objective: FeatureSelectionObjective) -> None:
     n, p = objective.data.shape
-    words = f" ({counted(len(table.words), 'column')} of words)" if table.words else ""
-    kind = "classification" if objective.data.classification else "regression"
-    say(
-        f"{settings.data}: {n} rows, {counted(p, 'feature')}{words}, {kind} of {settings.target!r}"
-    )
+    columns = format_count(len(table.text_columns), "text column")
+    texts = f" ({columns})" if table.text_columns else ""
+    task = "classification" if objective.data.classification else "regression"
+    features = format_count(p, "feature")
+    _print(f"{settings.data}: {n} rows, {features}{texts}, {task} of {settings.target!r}")
     indices = [column for column in table.names if column.startswith("Unnamed: ")]
     if indices:
-        say(f"note: {indices[0]!r} looks like row numbers; leave it out by --drop {indices[0]!r}")
-    if found is None:
-        say(f"New study {name!r}: {settings.learner}, sampler {settings.sampler}.")
+        _print(f"note: {indices[0]!r} looks like row numbers; ignore it by --drop {indices[0]!r}")
+
+
+def _print_study(settings: Settings, name: str, existing: Study | None) -> None:
+    from optuna_mofs.cli._storage import completed_trials
+
+    if existing is None:
+        _print(f"New study {name!r}: {settings.learner}, sampler {settings.sampler}.")
     else:
-        trials = counted(len(finished(found)), "finished trial")
-        say(f"Continuing study {name!r} after {trials}: {settings.learner}, {settings.sampler}.")
+        trials = format_count(len(completed_trials(existing)), "completed trial")
+        learner = f"{settings.learner}, sampler {settings.sampler}"
+        _print(f"Continuing study {name!r} after {trials}: {learner}.")
 
 
-def _tell_front(say: Any, study: Study, url: str) -> None:
-    from optuna_mofs import pareto_front
-    from optuna_mofs.cli._front import front_text
-    from optuna_mofs.cli._worker import failure
-
-    front = pareto_front(study, duplicates=False)
-    if not len(front):
-        trials = study.get_trials(deepcopy=False)
-        raise CommandError(f"No trial has finished with values. {failure(trials)}")
-    if say is _silence:
-        return
-    print(front_text(front))
-    options = _study_options(study, url)
-    say("\nnext:")
-    for command, ending in (("report", "html"), ("export", "joblib")):
-        file = f"{_file_name(study.study_name)}.{ending}"
-        say(f"  {script('optuna-mofs')} {command} {options} --output {file}")
+def _print_next_steps(study: Study, url: str) -> None:
+    _print("\nnext:")
+    for command, suffix in (("report", "html"), ("export", "joblib")):
+        file = f"{_file_name(study.study_name)}.{suffix}"
+        options = f"{_study_options(study, url)} --output {file}"
+        _print(f"  {script_path('optuna-mofs')} {command} {options}")
 
 
-def _require_dashboard() -> None:
+def _check_dashboard() -> None:
     from optuna_mofs import DashboardFigures
 
     try:
@@ -320,23 +320,19 @@ def _require_dashboard() -> None:
         raise CommandError(str(error)) from error
 
 
-def _show_in_dashboard(settings: Settings, study: Study) -> None:
-    from optuna_mofs.cli._settings import preference
+def _save_for_dashboard(settings: Settings, study: Study) -> None:
+    from optuna_mofs.cli._settings import make_preference
     from optuna_mofs.dashboard import save_figures, save_note
 
-    wanted = preference(settings)
+    preference = make_preference(settings)
     save_note(study)
-    save_figures(study, preference=wanted if wanted != type(wanted)() else None)
-
-
-def _again(arguments: argparse.Namespace, study: Study) -> str:
-    return f"{script('optuna-mofs')} run {_study_options(study, arguments.storage)}"
+    save_figures(study, preference=preference if preference != type(preference)() else None)
 
 
 def _study_options(study: Study, url: str) -> str:
-    from optuna_mofs.cli._storage import shown
+    from optuna_mofs.cli._storage import display_url
 
-    storage = "" if url == STORAGE else f"--storage {shlex.quote(shown(url))} "
+    storage = "" if url == STORAGE else f"--storage {shlex.quote(display_url(url))} "
     return f"{storage}--study {shlex.quote(study.study_name)}"
 
 
@@ -344,10 +340,6 @@ def _file_name(study: str) -> str:
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in study)
 
 
-def _say(text: str) -> None:
-    # Not a result: results go to stdout.
+def _print(text: str) -> None:
+    # To stderr: only results go to stdout.
     print(text, file=sys.stderr, flush=True)
-
-
-def _silence(text: str) -> None:
-    pass

@@ -1,4 +1,4 @@
-"""The settings of a run, and the objective and sampler that they describe."""
+"""The settings of a run, and the objective and sampler made from them."""
 
 from __future__ import annotations
 
@@ -14,40 +14,43 @@ from optuna.study import Study
 import optuna_mofs
 from optuna_mofs import FeatureSelectionObjective, LexicographicPreference
 from optuna_mofs._optuna import read_study_attr, write_study_attr
-from optuna_mofs.cli._errors import CommandError
-from optuna_mofs.cli._table import Table, guess, read_table
+from optuna_mofs.cli._errors import CommandError, name_hint
+from optuna_mofs.cli._table import Table, read_table
 
-_KEY = "run"
+#: Key of the study attribute that holds the settings.
+_RUN = "run"
+#: Largest number of categories of a text column; rarer categories share one.
+_MAX_CATEGORIES = 20
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that data and a study need to become a search; JSON values only.
+    """Everything that defines a search, as JSON values.
 
     Attributes:
         data: Absolute path of the file.
         target: Column to predict.
-        separator: Of the columns in a text file.
-        drop: Columns left out.
-        group_column: Column that says which rows belong together.
+        separator: Column separator of a text file.
+        drop: Columns to ignore.
+        group_column: Column with the group of each row.
         weight_column: Column with the weight of each row.
         task: ``"auto"``, ``"classification"`` or ``"regression"``.
-        learner: Name of a ready learner.
-        early_stopping: For boosting.
+        learner: Name of a learner.
+        early_stopping: Whether boosting stops early.
         scoring: Name of a scorer.
-        folds: Of the cross-validation.
+        cv: Number of cross-validation folds.
         fold_seed: Seed of folds, filters and estimator.
-        features: How a feature set is suggested; ``"all"`` for no selection.
-        filters: Names; None for the default ones.
-        measures: Names; None for the default ones.
-        fixed: Features that are always in.
-        costs: Cost by feature.
+        representation: How a feature set is suggested; ``"all"`` for no selection.
+        filters: Names of filters; None for the default.
+        measures: Names of measures; None for the default.
+        fixed_features: Features that every set contains.
+        feature_costs: Cost by feature.
         sampler: Name of a sampler.
-        seed: Of the sampler.
-        budget: Trials that the search was planned for.
-        priorities: Of metrics, for samplers that go by them.
-        tolerances: By metric.
-        goals: By metric.
+        seed: Seed of the sampler.
+        n_trials: Number of trials planned, if known.
+        priorities: Metrics, the most important first.
+        tolerances: Tolerance by metric.
+        goals: Goal by metric.
     """
 
     data: str = ""
@@ -60,48 +63,44 @@ class Settings:
     learner: str = "svm"
     early_stopping: bool = False
     scoring: str | None = None
-    folds: int = 5
+    cv: int = 5
     fold_seed: int = 0
-    features: str = "mask"
+    representation: str = "mask"
     filters: list[str] | None = None
     measures: list[str] | None = None
-    fixed: list[str] = field(default_factory=list)
-    costs: dict[str, float] = field(default_factory=dict)
+    fixed_features: list[str] = field(default_factory=list)
+    feature_costs: dict[str, float] = field(default_factory=dict)
     sampler: str = "nsga2"
     seed: int = 0
-    budget: int | None = None
+    n_trials: int | None = None
     priorities: list[str] | None = None
     tolerances: dict[str, float | str] | None = None
     goals: dict[str, float] | None = None
 
     @classmethod
-    def recall(cls, study: Study) -> Settings | None:
-        """What a study remembers, or None if it was not made by ``run``."""
-        found: Mapping[str, Any] | None = read_study_attr(study, _KEY)
+    def read(cls, study: Study) -> Settings | None:
+        """Return the settings in a study, or None if it was not created by ``run``."""
+        found: Mapping[str, Any] | None = read_study_attr(study, _RUN)
         if found is None:
             return None
-        # A study of a later version may know more.
+        # A later version may have written more.
         known = {entry.name for entry in fields(cls)}
         return cls(**{name: value for name, value in found.items() if name in known})
 
-    def remember(self, study: Study) -> None:
-        """Write into the study what is not there already."""
+    def write(self, study: Study) -> None:
+        """Write the settings into a study if they have changed."""
         now = asdict(self)
-        if read_study_attr(study, _KEY) != now:
-            write_study_attr(study, _KEY, now)
+        if read_study_attr(study, _RUN) != now:
+            write_study_attr(study, _RUN, now)
 
     def updated(self, arguments: argparse.Namespace) -> Settings:
-        """With the values that were given on the command line (absent ones are not there)."""
+        """Return the settings with the values that were given on the command line."""
         names = [entry.name for entry in fields(self)]
         return replace(self, **{n: getattr(arguments, n) for n in names if hasattr(arguments, n)})
 
 
-#: Categories of a column of words that get a column of their own; the rare ones share one.
-_MOST_CATEGORIES = 20
-
-
 def load_table(settings: Settings) -> Table:
-    """The table that the settings name."""
+    """Read the table of a search."""
     return read_table(
         settings.data,
         settings.target,
@@ -113,42 +112,44 @@ def load_table(settings: Settings) -> Table:
 
 
 def make_objective(settings: Settings, table: Table) -> FeatureSelectionObjective:
-    """The objective of the search.
+    """Return the objective of a search.
 
     Raises:
-        CommandError: If learner, columns or measures do not go together.
+        CommandError: If learner, columns or measures do not fit together.
     """
     from optuna_mofs.filters import DEFAULT_FILTERS, detect_task
     from optuna_mofs.spaces import get_learner
 
-    for option, names in (("--fixed", settings.fixed), ("--cost", settings.costs)):
+    for option, names in (
+        ("--fixed-features", settings.fixed_features),
+        ("--feature-cost", settings.feature_costs),
+    ):
         for name in names:
             if name not in table.names:
-                raise CommandError(
-                    f"{option}: there is no feature {name!r}{guess(name, table.names)}"
-                )
+                hint = name_hint(name, table.names)
+                raise CommandError(f"{option}: no feature is called {name!r}.{hint}")
     try:
         task: Any = detect_task(table.y) if settings.task == "auto" else settings.task
         estimator, space = get_learner(
             settings.learner, task, early_stopping=settings.early_stopping
         )
-        if table.words:
-            estimator, space = _with_categories(estimator, space)
+        if table.text_columns:
+            estimator, space = _with_encoder(estimator, space)
         return FeatureSelectionObjective(
             estimator,
             table.X,
             table.y,
             space=space,
-            representation=None if settings.features == "all" else settings.features,
+            representation=None if settings.representation == "all" else settings.representation,
             measures=settings.measures,
-            cv=settings.folds,
+            cv=settings.cv,
             scoring=settings.scoring,
             filters=DEFAULT_FILTERS if settings.filters is None else settings.filters,
             groups=table.groups,
             sample_weight=table.weights,
-            feature_costs=settings.costs or None,
+            feature_costs=settings.feature_costs or None,
             feature_names=table.names,
-            fixed_features=settings.fixed,
+            fixed_features=settings.fixed_features,
             random_state=settings.fold_seed,
         )
     except (ValueError, ImportError) as error:
@@ -156,7 +157,7 @@ def make_objective(settings: Settings, table: Table) -> FeatureSelectionObjectiv
 
 
 def sampler_names() -> list[str]:
-    """Names that :func:`make_sampler` knows, the default first.
+    """Return the names for :func:`make_sampler`, the default first.
 
     Example:
         >>> sampler_names()[0], "tpe" in sampler_names()
@@ -165,51 +166,49 @@ def sampler_names() -> list[str]:
     return [*_own_samplers(), "optuna_nsga2", "tpe", "random"]
 
 
-def make_sampler(settings: Settings, *, started: int, worker: int = 0) -> Any:
-    """The sampler of a search.
+def make_sampler(settings: Settings, *, n_existing: int, worker: int = 0) -> Any:
+    """Return the sampler of a search.
 
     Args:
-        settings: Of the search.
-        started: Trials that the study has already.
+        settings: Settings of the search.
+        n_existing: Number of trials that the study already has.
         worker: Number of the process.
     """
     import optuna
 
     own = _own_samplers().get(settings.sampler)
     if own is None:
-        # Optuna's samplers draw from where their seed begins: a study that is reopened, or a
-        # second worker, would try the same again.
-        drawn = np.random.SeedSequence([settings.seed, started, worker]).generate_state(1)
+        # Optuna's samplers start their random stream anew when a study is reopened and in every
+        # worker. With the same seed they would propose the same trials again.
+        entropy = [settings.seed, n_existing, worker]
+        seed = int(np.random.SeedSequence(entropy).generate_state(1)[0])
         kinds = {
             "optuna_nsga2": optuna.samplers.NSGAIISampler,
             "tpe": optuna.samplers.TPESampler,
             "random": optuna.samplers.RandomSampler,
         }
-        return kinds[settings.sampler](seed=int(drawn[0]))
+        return kinds[settings.sampler](seed=seed)
     options: dict[str, Any] = {"seed": settings.seed}
-    known = inspect.signature(own).parameters
-    if "n_trials" in known:
-        options["n_trials"] = settings.budget
-    if "preference" in known:
-        options["preference"] = preference(settings)
+    parameters = inspect.signature(own).parameters
+    if "n_trials" in parameters:
+        options["n_trials"] = settings.n_trials
+    if "preference" in parameters:
+        options["preference"] = make_preference(settings)
     return own(**options)
 
 
-def preference(settings: Settings) -> LexicographicPreference:
-    """What matters first."""
-    wanted: dict[str, Any] = {
-        "priorities": settings.priorities or None,
-        "tolerances": settings.tolerances or None,
-        "goals": settings.goals or None,
-    }
+def make_preference(settings: Settings) -> LexicographicPreference:
+    """Return the preference of a search."""
+    names = ("priorities", "tolerances", "goals")
+    given: dict[str, Any] = {name: getattr(settings, name) or None for name in names}
     try:
-        return LexicographicPreference(**wanted)
+        return LexicographicPreference(**given)
     except ValueError as error:
         raise CommandError(str(error)) from error
 
 
 def _own_samplers() -> dict[str, type]:
-    """Every public sampler: ``ParEGOSampler`` is called ``parego``."""
+    """Return the samplers of this package by name: ``ParEGOSampler`` is called ``parego``."""
     found = [name for name in optuna_mofs.__all__ if name.endswith("Sampler")]
     return {
         name.removeprefix("FilterEnsemble").removesuffix("Sampler").lower(): getattr(
@@ -219,14 +218,14 @@ def _own_samplers() -> dict[str, type]:
     }
 
 
-def _with_categories(estimator: Any, space: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Put an encoder of words before a learner, whatever columns of the table it gets."""
+def _with_encoder(estimator: Any, space: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return a learner that one-hot encodes the text columns among those that are selected."""
     from sklearn.compose import ColumnTransformer, make_column_selector
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import OneHotEncoder
 
     encoder = OneHotEncoder(
-        handle_unknown="infrequent_if_exist", max_categories=_MOST_CATEGORIES, sparse_output=False
+        handle_unknown="infrequent_if_exist", max_categories=_MAX_CATEGORIES, sparse_output=False
     )
     encode = ColumnTransformer(
         [("words", encoder, make_column_selector(dtype_exclude="number"))],

@@ -1,4 +1,4 @@
-"""Opening a storage for a command: clear errors, and an SQLite that does not wait for the disk."""
+"""Storages of commands: clear errors, retries, heartbeats, write-ahead log of SQLite."""
 
 from __future__ import annotations
 
@@ -15,27 +15,26 @@ from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
 from sqlalchemy import event, exc
 from sqlalchemy.engine import make_url
 
-from optuna_mofs.cli._errors import CommandError
+from optuna_mofs.cli._errors import CommandError, name_hint
 
-_ATTEMPTS = 6
-#: What databases say to the slower of two processes that make the same tables.
-_RACE = ("already exists", "is locked", "UNIQUE constraint", "duplicate key")
-#: Seconds. A worker says this often that it lives; one that was silent for long was cut off.
-_HEARTBEAT = 10
-_DEAD_AFTER = 60
-_PATIENCE = 60  # seconds to wait for other writers of an SQLite file
+_MAX_ATTEMPTS = 6
+#: Parts of the messages that the slower of two processes gets when both create the tables.
+_RACE_MESSAGES = ("already exists", "is locked", "UNIQUE constraint", "duplicate key")
+_HEARTBEAT_INTERVAL = 10  # seconds
+_GRACE_PERIOD = 60  # seconds without a heartbeat after which a trial counts as interrupted
+_LOCK_TIMEOUT = 60  # seconds to wait for other writers of an SQLite file
 
 
 def is_missing_file(url: str) -> bool:
-    """Whether the storage is an SQLite file that is not there yet.
+    """Return whether the storage is an SQLite file that does not exist.
 
     Raises:
         CommandError: If the URL cannot be read.
     """
     with storage_errors(url):
-        place = make_url(url)
-        sqlite = place.get_backend_name() == "sqlite"
-        return sqlite and bool(place.database) and not Path(str(place.database)).exists()
+        parsed = make_url(url)
+        is_sqlite = parsed.get_backend_name() == "sqlite"
+        return is_sqlite and bool(parsed.database) and not Path(str(parsed.database)).exists()
 
 
 def open_storage(url: str, *, create: bool = True, heartbeat: bool = False) -> RDBStorage:
@@ -43,85 +42,76 @@ def open_storage(url: str, *, create: bool = True, heartbeat: bool = False) -> R
 
     Args:
         url: For example ``sqlite:///study.db``.
-        create: Whether to make an SQLite file that is not there.
-        heartbeat: Whether running trials say that they live, and those that no longer do are
-            queued again.
+        create: Whether to create an SQLite file that does not exist.
+        heartbeat: Whether running trials record heartbeats, and trials without a recent heartbeat
+            are enqueued again.
 
     Raises:
-        CommandError: If it cannot be opened.
+        CommandError: If the database cannot be opened.
     """
     with storage_errors(url):
-        place = make_url(url)
-        sqlite = place.get_backend_name() == "sqlite"
+        parsed = make_url(url)
         if not create and is_missing_file(url):
             raise CommandError(
-                f"There is no file {place.database!r} (storage {shown(url)}). "
-                "Make a study in it by 'optuna-mofs run', or check --storage."
+                f"File {parsed.database!r} does not exist (storage {display_url(url)}). "
+                "Create a study by 'optuna-mofs run', or check --storage."
             )
         options: dict[str, Any] = {}
-        if sqlite:
-            options["engine_kwargs"] = {"connect_args": {"timeout": _PATIENCE}}
+        if parsed.get_backend_name() == "sqlite":
+            options["engine_kwargs"] = {"connect_args": {"timeout": _LOCK_TIMEOUT}}
         if heartbeat:
-            options |= {"heartbeat_interval": _HEARTBEAT, "grace_period": _DEAD_AFTER}
+            options |= {
+                "heartbeat_interval": _HEARTBEAT_INTERVAL,
+                "grace_period": _GRACE_PERIOD,
+                "heartbeat_stale_trial_callback": _retry_callback(),
+            }
         try:
-            storage = _patiently(url, options, retry=heartbeat)
-        except (ImportError, RuntimeError) as error:  # no driver, or made by another version
-            raise CommandError(f"Storage {shown(url)} failed: {error}") from error
+            storage = _open_with_retries(url, options)
+        except (ImportError, RuntimeError) as error:  # no driver, or created by another version
+            raise CommandError(f"Storage {display_url(url)} failed: {error}") from error
         if storage.engine.dialect.name == "sqlite":
-            _write_ahead(storage)
+            _use_write_ahead_log(storage)
         return storage
 
 
 def open_study(storage: RDBStorage, url: str, name: str | None) -> optuna.Study:
-    """The study of that name, or the only one that there is.
+    """Return a study.
 
     Args:
-        storage: From :func:`open_storage`.
-        url: Where it is, for messages.
-        name: Of the study.
+        storage: A storage from :func:`open_storage`.
+        url: URL of the storage, for messages.
+        name: Name of the study, or None if the storage has only one.
 
     Raises:
-        CommandError: If there is no such study; those that are there are named.
+        CommandError: If there is no such study. The message lists those that there are.
     """
     with storage_errors(url):
         names = sorted(optuna.get_all_study_names(storage))
         if name is None and len(names) == 1:
             name = names[0]
-        if name not in names:
-            wanted = "no study" if name is None and not names else f"no study {name!r}"
-            there = ", ".join(map(repr, names[:10])) + (" ..." if len(names) > 10 else "")
-            if name is None and names:
-                raise CommandError(
-                    f"Storage {shown(url)} has {len(names)} studies, choose one by --study: "
-                    f"{there}."
-                )
+        if name is None and names:
             raise CommandError(
-                f"Storage {shown(url)} has {wanted}" + (f"; there are {there}." if names else ".")
+                f"Storage {display_url(url)} has {len(names)} studies. Choose one by --study: "
+                + ", ".join(map(repr, names[:10]))
+                + (" ..." if len(names) > 10 else ".")
             )
+        if name not in names:
+            wanted = "no study" if name is None else f"no study {name!r}"
+            hint = "" if name is None else name_hint(name, names)
+            raise CommandError(f"Storage {display_url(url)} has {wanted}.{hint}")
         return optuna.load_study(study_name=name, storage=storage)
 
 
-def close_connections(study: optuna.Study) -> None:
-    """Close what is open to a study's database; the next query opens it again.
-
-    The cursor of a query that was cut off lives on in the traceback. Its connection then sees the
-    file as it was, and SQLite refuses to write by it once another process has written.
-    """
-    backend = getattr(study._storage, "_backend", study._storage)
-    if isinstance(backend, RDBStorage):
-        backend.engine.dispose()
-
-
-def finished(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
-    """The trials that have values, not copied."""
+def completed_trials(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
+    """Return the completed trials, not copied."""
     return study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))
 
 
-def shown(url: str) -> str:
-    """The URL as it may be printed: without its password.
+def display_url(url: str) -> str:
+    """Return a URL without its password.
 
     Example:
-        >>> shown("postgresql://me:secret@host/db")
+        >>> display_url("postgresql://me:secret@host/db")
         'postgresql://me:***@host/db'
     """
     return make_url(url).render_as_string(hide_password=True)
@@ -129,44 +119,43 @@ def shown(url: str) -> str:
 
 @contextmanager
 def storage_errors(url: str) -> Iterator[None]:
-    """Turn what a database can fail with into one line that names the database."""
+    """Turn errors of a database into a :exc:`CommandError` that names the database."""
     try:
         yield
     except exc.ArgumentError as error:
-        # Not printed back: what cannot be parsed may still hold a password.
+        # The URL is not shown: if it cannot be parsed, it may still contain a password.
         raise CommandError(f"The storage URL cannot be read: {error}") from error
     except (StorageInternalError, exc.SQLAlchemyError) as error:
         cause: BaseException = error
         if isinstance(error, StorageInternalError) and error.__cause__ is not None:
             cause = error.__cause__
         reason = cause.orig if isinstance(cause, exc.DBAPIError) and cause.orig else cause
-        raise CommandError(f"Storage {shown(url)} failed: {reason}") from error
+        raise CommandError(f"Storage {display_url(url)} failed: {reason}") from error
 
 
-def _patiently(url: str, options: dict[str, Any], *, retry: bool) -> RDBStorage:
-    """Try again when another process makes the same tables at the same moment."""
-    for attempt in range(1, _ATTEMPTS):
+def _open_with_retries(url: str, options: dict[str, Any]) -> RDBStorage:
+    """Open a database; retry if another process is creating the same tables."""
+    for attempt in range(1, _MAX_ATTEMPTS):
         try:
-            return _opened(url, options, retry)
+            return RDBStorage(url, **options)
         except (exc.OperationalError, exc.IntegrityError) as error:
-            if not any(sign in str(error.orig) for sign in _RACE):
+            if not any(message in str(error.orig) for message in _RACE_MESSAGES):
                 raise
             time.sleep(0.1 * attempt)
-    return _opened(url, options, retry)
+    return RDBStorage(url, **options)
 
 
-def _opened(url: str, options: dict[str, Any], retry: bool) -> RDBStorage:
+def _retry_callback() -> RetryHeartbeatStaleTrialCallback:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExperimentalWarning)
-        again = RetryHeartbeatStaleTrialCallback(max_retry=3) if retry else None
-        return RDBStorage(url, heartbeat_stale_trial_callback=again, **options)
+        return RetryHeartbeatStaleTrialCallback(max_retry=3)
 
 
-def _write_ahead(storage: RDBStorage) -> None:
-    """Append to a log instead of syncing the file several times a suggestion.
+def _use_write_ahead_log(storage: RDBStorage) -> None:
+    """Append to a log instead of syncing the file several times per suggestion.
 
-    What was committed survives a killed process; after a power cut the last trials may be gone,
-    but the file is whole.
+    Committed data survives a killed process. After a power failure the last trials may be lost,
+    but the file is not corrupted.
     """
 
     def set_pragmas(connection: Any, record: Any) -> None:
@@ -176,5 +165,5 @@ def _write_ahead(storage: RDBStorage) -> None:
         cursor.close()
 
     event.listen(storage.engine, "connect", set_pragmas)
-    # Connections that were opened to make the tables come back with the pragmas set.
+    # Connections that were opened to create the tables are reopened with the pragmas.
     storage.engine.dispose()

@@ -1,9 +1,8 @@
-"""Reading a table from a file: CSV, Parquet or NumPy's npz."""
+"""Read a table from a CSV, Parquet or npz file."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,25 +10,26 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from optuna_mofs.cli._errors import CommandError
+from optuna_mofs.cli._errors import CommandError, name_hint
 from optuna_mofs.columns import NamedColumns, typed_columns
 
-_PACKERS = (".gz", ".bz2", ".xz", ".zip", ".zst")
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
 _TEXT_FILES = {".csv": ",", ".tsv": "\t", ".txt": ","}
 _DECIMAL_COMMA = r"\s*[-+]?\d*,\d+\s*"
-#: Words that hardly repeat are names or dates, of which nothing can be learned.
-_MOST_WORDS = 50
+#: A text column may have this many distinct values, or half as many as it has rows. Values that
+#: hardly repeat are names or dates, from which no model can learn.
+_MAX_DISTINCT_TEXTS = 50
 
 
 @dataclass(frozen=True)
 class Table:
-    """What a file holds, ready for the objective.
+    """The contents of a file, ready for an objective.
 
     Attributes:
-        X: Numbers as an array; a DataFrame if some columns hold words.
+        X: An array of numbers, or a DataFrame if there are text columns.
         y: The target.
-        names: Of the columns of X.
-        words: Names of the columns that hold words.
+        names: Names of the columns of X.
+        text_columns: Names of the columns that contain text.
         groups: Group of each row, or None.
         weights: Weight of each row, or None.
     """
@@ -37,17 +37,17 @@ class Table:
     X: Any
     y: Any
     names: tuple[str, ...]
-    words: tuple[str, ...] = ()
+    text_columns: tuple[str, ...] = ()
     groups: Any = None
     weights: Any = None
 
-    def reader(self, columns: Sequence[str]) -> NamedColumns:
-        """The transformer that finds some of the columns in any table."""
+    def column_selector(self, columns: Sequence[str]) -> NamedColumns:
+        """Return the transformer that selects columns by name from any table."""
         return NamedColumns(
             list(columns),
-            words=[name for name in self.words if name in columns],
+            words=[name for name in self.text_columns if name in columns],
             table=list(self.names),
-            as_frame=bool(self.words),
+            as_frame=bool(self.text_columns),
         )
 
 
@@ -60,54 +60,54 @@ def read_table(
     group_column: str | None = None,
     weight_column: str | None = None,
 ) -> Table:
-    """Read a file and tell its target from its features.
+    """Read a file and separate its target from its features.
 
     Args:
-        path: The file; its ending tells its kind.
+        path: The file; its suffix determines its format.
         target: Name of the column to predict; in an npz file the name of an array.
-        separator: Between the columns of a text file; by default a comma, in .tsv a tab.
-        drop: Columns to leave out.
-        group_column: Column that says which rows belong together.
+        separator: Column separator of a text file; by default a comma, in .tsv a tab.
+        drop: Columns to ignore.
+        group_column: Column with the group of each row.
         weight_column: Column with the weight of each row.
 
     Raises:
         CommandError: If the file or a column of it cannot be used.
     """
     frame = read_frame(path, target=target, separator=separator)
-    y = _taken(frame, target, "--target", path)
-    groups = None if group_column is None else _taken(frame, group_column, "--group-column", path)
-    weights = (
-        None if weight_column is None else _taken(frame, weight_column, "--weight-column", path)
-    )
-    for name in drop:
-        _taken(frame, name, "--drop", path)
-    used = {target, group_column, weight_column, *drop}
-    frame = frame[[name for name in frame.columns if name not in used]]
-    if frame.shape[1] == 0:
+    options = [("--target", target)] + [("--drop", name) for name in drop]
+    options += [("--group-column", group_column)] if group_column is not None else []
+    options += [("--weight-column", weight_column)] if weight_column is not None else []
+    for option, name in options:
+        if name not in frame.columns:
+            hint = name_hint(name, frame.columns)
+            raise CommandError(f"{option}: {path} has no column {name!r}.{hint}")
+    _check_no_missing(frame[target], path)
+    used = {name for _, name in options}
+    features = frame[[name for name in frame.columns if name not in used]]
+    if features.shape[1] == 0:
         raise CommandError(f"{path} has no columns besides the target {target!r}.")
-    _refuse_missing(y, target, path)
-    words = _words(frame)
-    X = typed_columns(frame, words)
-    _refuse_infinity(X, words)
+    text_columns = _text_columns(features)
+    X = typed_columns(features, text_columns)
+    _check_finite(X, text_columns)
     return Table(
-        X=X if words else X.to_numpy(),
-        y=_plain(y),
-        names=tuple(frame.columns),
-        words=words,
-        groups=None if groups is None else _plain(groups),
-        weights=None if weights is None else _plain(weights),
+        X=X if text_columns else X.to_numpy(),
+        y=_to_array(frame[target]),
+        names=tuple(features.columns),
+        text_columns=text_columns,
+        groups=None if group_column is None else _to_array(frame[group_column]),
+        weights=None if weight_column is None else _to_array(frame[weight_column]),
     )
 
 
 def read_frame(path: str, *, target: str, separator: str | None = None) -> pd.DataFrame:
-    """All columns of a file, the target among them."""
+    """Read all columns of a file, including the target."""
     file = Path(path)
     if not file.exists():
-        raise CommandError(f"There is no file {path!r}.")
+        raise CommandError(f"File {path!r} does not exist.")
     if file.is_dir():
-        raise CommandError(f"{path!r} is a folder. Give a file in it.")
-    endings = [ending.lower() for ending in file.suffixes]
-    kind = endings[-2] if len(endings) > 1 and endings[-1] in _PACKERS else "".join(endings[-1:])
+        raise CommandError(f"{path!r} is a folder. Give the path of a file.")
+    suffixes = ["", *(suffix.lower() for suffix in file.suffixes)]
+    kind = suffixes[-2] if suffixes[-1] in _COMPRESSED else suffixes[-1]
     try:
         if kind in _TEXT_FILES:
             frame = _read_text(path, separator or _TEXT_FILES[kind])
@@ -117,8 +117,8 @@ def read_frame(path: str, *, target: str, separator: str | None = None) -> pd.Da
             frame = _read_arrays(path, target)
         else:
             raise CommandError(
-                f"The ending of {path!r} is none of .csv, .tsv, .txt (also packed: .csv.gz), "
-                ".parquet, .npz. Rename the file after what it holds."
+                f"The suffix of the file must be .csv, .tsv, .txt (also compressed: .csv.gz), "
+                f".parquet or .npz, got {path!r}. Rename the file after its format."
             )
     except UnicodeDecodeError as error:
         raise CommandError(
@@ -128,33 +128,33 @@ def read_frame(path: str, *, target: str, separator: str | None = None) -> pd.Da
     except (OSError, ValueError, pd.errors.ParserError) as error:
         raise CommandError(f"{path} cannot be read: {error}") from error
     frame.columns = frame.columns.map(str)
-    _refuse_twice(frame.columns.to_series(), path)
+    _check_unique(frame.columns.to_series(), path)
     if len(frame) == 0:
         raise CommandError(f"{path} has a header but no rows.")
     return frame
 
 
-def _refuse_twice(names: pd.Series[Any], path: str) -> None:
-    twice = names[names.duplicated()]
-    if len(twice):
-        raise CommandError(f"{path} has two columns {twice.iloc[0]!r}. Rename one.")
+def _check_unique(names: pd.Series[Any], path: str) -> None:
+    duplicated = names[names.duplicated()]
+    if len(duplicated):
+        raise CommandError(f"{path} has two columns {duplicated.iloc[0]!r}. Rename one.")
 
 
 def _read_text(path: str, separator: str) -> pd.DataFrame:
-    # All of a column is read before its type is told, so that it has only one.
+    # Without low_memory, pandas infers the type of a column from all of its rows.
     frame = pd.read_csv(path, sep=separator, low_memory=False, skipinitialspace=True)
-    # The header as it is: pandas calls the second of two equal names 'name.1' without a word.
+    # The header as written: pandas silently renames the second of two equal names to 'name.1'.
     first = pd.read_csv(
         path, sep=separator, header=None, nrows=1, dtype=str, skipinitialspace=True
     )
-    _refuse_twice(first.iloc[0].dropna(), path)
+    _check_unique(first.iloc[0].dropna(), path)
     if frame.shape[1] == 1:
         name = str(frame.columns[0])
         for other in (";", "\t", "|", ","):
             if other != separator and other in name:
                 raise CommandError(
-                    f"{path} has one column only when split at {separator!r}; "
-                    f"its header holds {other!r}: try --separator {other!r}."
+                    f"{path} has only one column when split at {separator!r}, and its header "
+                    f"contains {other!r}. Try --separator {other!r}."
                 )
     return frame
 
@@ -164,106 +164,90 @@ def _read_parquet(path: str) -> pd.DataFrame:
         return pd.read_parquet(path)
     except ImportError as error:
         raise CommandError(
-            f"Reading {path} needs pyarrow, which is not installed: "
-            "pip install 'optuna-mofs[parquet]'. Or save the table as CSV."
+            f"Reading {path} requires pyarrow. Install it by "
+            "pip install 'optuna-mofs[parquet]', or save the table as CSV."
         ) from error
 
 
 def _read_arrays(path: str, target: str) -> pd.DataFrame:
-    """Arrays ``X`` and the target; their names in ``feature_names`` if there are any."""
+    """Read the arrays ``X`` and the target, and the names in ``feature_names`` if present."""
     with np.load(path, allow_pickle=False) as arrays:
         for needed in ("X", target):
             if needed not in arrays:
                 raise CommandError(
-                    f"{path} has the arrays {sorted(arrays)}; needed are 'X' (rows and columns) "
-                    f"and the target {target!r} (choose it by --target)."
+                    f"{path} must have the arrays 'X' (rows and columns) and {target!r} (the "
+                    f"target, see --target), got {sorted(arrays)}."
                 )
         X, y = arrays["X"], arrays[target]
         if X.ndim != 2 or y.shape != (len(X),):
             raise CommandError(
-                f"In {path} 'X' has shape {X.shape} and {target!r} {y.shape}; needed are rows and "
-                "columns, and a value for each row."
+                f"In {path}, 'X' must have rows and columns and {target!r} one value per row, "
+                f"got shapes {X.shape} and {y.shape}."
             )
-        named = "feature_names" in arrays
-        names = list(map(str, arrays["feature_names"])) if named else []
-    if named and len(names) != X.shape[1]:
+        names = [f"x{j}" for j in range(X.shape[1])]
+        if "feature_names" in arrays:
+            names = list(map(str, arrays["feature_names"]))
+    if len(names) != X.shape[1]:
         raise CommandError(
             f"{path} has {X.shape[1]} columns in 'X' but {len(names)} names in 'feature_names'."
         )
-    frame = pd.DataFrame(X, columns=names or [f"x{j}" for j in range(X.shape[1])])
+    frame = pd.DataFrame(X, columns=names)
     if target in frame.columns:
         raise CommandError(f"{path} has a feature with the name of the target, {target!r}.")
     return pd.concat([frame, pd.Series(y, name=target)], axis=1)
 
 
-def _taken(frame: pd.DataFrame, name: str, option: str, path: str) -> pd.Series[Any]:
-    if name not in frame.columns:
-        raise CommandError(f"{option}: {path} has no column {name!r}{guess(name, frame.columns)}")
-    return frame[name]
-
-
-def guess(name: str, known: Iterable[str], limit: int = 8) -> str:
-    """The end of a sentence that says what else could be meant."""
-    names = list(known)
-    close = difflib.get_close_matches(name, names, n=1)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return f"; there are {', '.join(map(repr, names[:limit]))}{more}."
-
-
-def _words(frame: pd.DataFrame) -> tuple[str, ...]:
-    """Names of the columns that hold words; those that nothing can be made of are refused."""
+def _text_columns(frame: pd.DataFrame) -> tuple[str, ...]:
+    """Return the names of the text columns, or raise if a column cannot be used."""
     found = []
     for name, column in frame.items():
         kinds = pd.api.types
         if kinds.is_datetime64_any_dtype(column.dtype) or kinds.is_timedelta64_dtype(column.dtype):
             raise CommandError(
-                f"Column {name!r} holds dates. Leave it out by --drop {name!r}, "
-                "or turn it into numbers (days since, month, weekday)."
+                f"Column {name!r} contains dates. Ignore it by --drop {name!r}, "
+                "or convert it to numbers (days since, month, weekday)."
             )
-        categories = isinstance(column.dtype, pd.CategoricalDtype)
-        if kinds.is_numeric_dtype(column.dtype) and not categories:
+        is_categorical = isinstance(column.dtype, pd.CategoricalDtype)
+        if kinds.is_numeric_dtype(column.dtype) and not is_categorical:
             continue
         texts = column.dropna().astype(str)
         if len(texts) and texts.str.fullmatch(_DECIMAL_COMMA).all():
             raise CommandError(
-                f"Column {name!r} holds numbers with a decimal comma, for example "
-                f"{texts.iloc[0]!r}. Write them with a point."
+                f"Column {name!r} contains numbers with a decimal comma, for example "
+                f"{texts.iloc[0]!r}. Write them with a decimal point."
             )
         distinct = column.nunique()
-        if distinct > max(_MOST_WORDS, len(column) // 2):
+        if distinct > max(_MAX_DISTINCT_TEXTS, len(column) // 2):
             raise CommandError(
-                f"Column {name!r} holds {distinct} different texts in {len(column)} rows, for "
+                f"Column {name!r} contains {distinct} different texts in {len(column)} rows, for "
                 f"example {str(column.dropna().iloc[0])!r}; no model can learn from that. "
-                f"Leave it out by --drop {name!r}, or turn it into numbers or categories."
+                f"Ignore it by --drop {name!r}, or convert it to numbers or categories."
             )
         found.append(str(name))
     return tuple(found)
 
 
-def _refuse_missing(y: pd.Series[Any], target: str, path: str) -> None:
+def _check_no_missing(y: pd.Series[Any], path: str) -> None:
     missing = np.flatnonzero(y.isna())
     if len(missing):
         raise CommandError(
-            f"The target {target!r} is missing in {len(missing)} of {len(y)} rows of {path}, "
+            f"The target {y.name!r} is missing in {len(missing)} of {len(y)} rows of {path}, "
             f"the first is row {missing[0] + 1}. Remove those rows."
         )
 
 
-def _refuse_infinity(X: pd.DataFrame, words: Sequence[str]) -> None:
-    numbers = X.drop(columns=list(words)).to_numpy()
-    where = np.argwhere(np.isinf(numbers))
-    if len(where):
-        row, column = where[0]
-        name = X.columns.drop(list(words))[column]
+def _check_finite(X: pd.DataFrame, text_columns: Sequence[str]) -> None:
+    numbers = X.drop(columns=list(text_columns))
+    infinite = np.argwhere(np.isinf(numbers.to_numpy()))
+    if len(infinite):
+        row, column = infinite[0]
         raise CommandError(
-            f"Column {name!r} holds infinity in row {row + 1}. Leave the entry empty, or put a "
-            "large number there."
+            f"Column {numbers.columns[column]!r} contains infinity in row {row + 1}. "
+            "Replace it by a missing value or a large number."
         )
 
 
-def _plain(column: pd.Series[Any]) -> Any:
-    """A plain array: categories and nullable types as what they hold."""
+def _to_array(column: pd.Series[Any]) -> Any:
+    """Return a NumPy array, also of categories and nullable types."""
     array = column.to_numpy()
     return np.asarray(array.tolist()) if array.dtype.kind == "O" else array

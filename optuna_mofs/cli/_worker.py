@@ -1,4 +1,4 @@
-"""The search in one or several processes: signals, progress."""
+"""The search in one or several processes: signals and progress."""
 
 from __future__ import annotations
 
@@ -26,68 +26,72 @@ from optuna_mofs import (
     retry_interrupted,
 )
 from optuna_mofs._format import format_number
+from optuna_mofs._optuna import close_connections
 from optuna_mofs.cli._errors import CommandError, Terminated
-from optuna_mofs.cli._output import counted
+from optuna_mofs.cli._output import format_count
 from optuna_mofs.cli._settings import Settings, load_table, make_objective, make_sampler
-from optuna_mofs.cli._storage import close_connections, open_storage, storage_errors
+from optuna_mofs.cli._storage import open_storage, storage_errors
 
-_LAST_WORDS = 30.0  # seconds that a worker has to put its trial back
+_SHUTDOWN_TIMEOUT = 30.0  # seconds for a worker to enqueue its trial again
+_REFRESH_INTERVAL = 0.5  # seconds between two reads of the front for the progress bar
+_N_LINES = 10  # lines of a log if the number of trials is known
+_LINE_INTERVAL = 60.0  # seconds between two lines if it is not
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker process is told.
+    """The task of a worker process.
 
     Attributes:
-        settings: Of the search.
-        url: Of the storage.
+        settings: Settings of the search.
+        url: URL of the storage.
         study: Name of the study.
-        started: Trials that the study had at the beginning.
-        deadline: When to stop, by :func:`time.time`; None for never.
+        n_existing: Number of trials that the study had at the beginning.
+        deadline: Time at which to stop, as :func:`time.time`, or None.
     """
 
     settings: Settings
     url: str
     study: str
-    started: int
+    n_existing: int
     deadline: float | None
 
 
-def work(
+def run_trials(
     study: Study,
     objective: FeatureSelectionObjective,
     *,
-    take: Callable[[], bool],
-    ended: Callable[[TrialState], None],
+    may_start: Callable[[], bool],
+    on_end: Callable[[TrialState], None],
 ) -> None:
-    """Evaluate trials while there is something to take; what is cut off goes back in the queue.
+    """Run trials one by one; enqueue an interrupted trial again.
 
     Args:
         study: The study.
         objective: Its objective.
-        take: Whether one more trial may begin.
-        ended: Told of the state of each trial.
+        may_start: Whether one more trial may start.
+        on_end: Called with the state of each trial.
     """
     current: list[int] = []
-    with Interrupts() as interrupts:
+    with DeferredSignals() as signals:
 
-        def watched(trial: Trial) -> tuple[float, ...]:
+        def interruptible(trial: Trial) -> tuple[float, ...]:
             current[:] = [trial.number]
             try:
-                with interrupts.allowed():
+                with signals.immediate():
                     return objective(trial)
             except KeyboardInterrupt:
                 close_connections(study)
                 raise
 
-        def tell(study: Study, trial: FrozenTrial) -> None:
+        def callback(study: Study, trial: FrozenTrial) -> None:
             current.clear()
-            ended(trial.state)
+            on_end(trial.state)
 
         try:
-            while take():
-                study.optimize(watched, n_trials=1, callbacks=[tell])
-                interrupts.check()
+            while may_start():
+                study.optimize(interruptible, n_trials=1, callbacks=[callback])
+                signals.raise_pending()
         except KeyboardInterrupt:
             retry_interrupted(study, numbers=current)
             raise
@@ -95,73 +99,77 @@ def work(
             raise CommandError(str(error)) from error
 
 
-def work_alone(
+def search_in_this_process(
     study: Study,
     objective: FeatureSelectionObjective,
     progress: Progress,
     *,
-    trials: int | None,
+    n_trials: int | None,
     deadline: float | None,
 ) -> None:
     """Search in this process."""
 
-    def take() -> bool:
-        return (trials is None or progress.done < trials) and _in_time(deadline)
+    def may_start() -> bool:
+        return (n_trials is None or progress.n_trials < n_trials) and _is_before(deadline)
 
-    work(study, objective, take=take, ended=progress.tick)
+    run_trials(study, objective, may_start=may_start, on_end=progress.update)
 
 
-def work_together(job: Job, progress: Progress, *, trials: int | None, workers: int) -> None:
-    """Search in several processes; this one only watches.
+def search_in_workers(
+    job: Job, progress: Progress, *, n_trials: int | None, n_workers: int
+) -> None:
+    """Search in several processes; this one only shows the progress.
 
     Raises:
-        CommandError: If a worker failed; the others go on until the budget is spent.
+        CommandError: If a worker failed, after the others have used up the budget.
     """
-    processes = multiprocessing.get_context("spawn")
-    left = processes.Value("q", -1 if trials is None else trials)
-    news = processes.Queue()
-    # The processes share the cores: a thread pool in each would only get in the way.
+    context = multiprocessing.get_context("spawn")
+    remaining = context.Value("q", -1 if n_trials is None else n_trials)
+    messages = context.Queue()
+    # The processes share the cores, so thread pools within them would only slow them down.
     with _environment(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1"):
-        team = [
-            processes.Process(target=_worker, args=(job, i, left, news, os.getpid()), daemon=True)
-            for i in range(workers)
+        workers = [
+            context.Process(
+                target=_worker, args=(job, i, remaining, messages, os.getpid()), daemon=True
+            )
+            for i in range(n_workers)
         ]
-        for member in team:
-            member.start()
+        for worker in workers:
+            worker.start()
     failures: list[str] = []
     try:
-        with _terminating():
-            while any(member.is_alive() for member in team) or not news.empty():
+        with _terminable():
+            while any(worker.is_alive() for worker in workers) or not messages.empty():
                 try:
-                    kind, what = news.get(timeout=0.2)
+                    kind, content = messages.get(timeout=0.2)
                 except queue.Empty:
                     continue
                 if kind == "ended":
-                    progress.tick(what)
+                    progress.update(content)
                 else:
-                    failures.append(what)
+                    failures.append(content)
     finally:
-        with _undisturbed():
-            _dismiss(team)
-    for i, member in enumerate(team):
-        if member.exitcode and not failures:
-            failures.append(f"Worker {i} ended with exit code {member.exitcode}.")
+        with _ignored_signals():
+            _stop(workers)
+    for i, worker in enumerate(workers):
+        if worker.exitcode and not failures:
+            failures.append(f"Worker {i} ended with exit code {worker.exitcode}.")
     if failures:
-        raise CommandError(f"{failures[0]} Finished trials are kept; run the command again.")
+        raise CommandError(f"{failures[0]} Completed trials are kept; run the command again.")
 
 
-def _worker(job: Job, number: int, left: Any, news: Any, parent: int) -> None:
-    """The main function of a worker process."""
-    # Ctrl-C reaches all processes of a terminal; the watching one hears it and tells us.
+def _worker(job: Job, number: int, remaining: Any, messages: Any, parent: int) -> None:
+    """Run trials in a worker process."""
+    # Ctrl-C reaches all processes of a terminal. The parent handles it and stops the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-    def take() -> bool:
-        if not _in_time(job.deadline) or os.getppid() != parent:
+    def may_start() -> bool:
+        if not _is_before(job.deadline) or os.getppid() != parent:
             return False
-        with left.get_lock():
-            if left.value == 0:
+        with remaining.get_lock():
+            if remaining.value == 0:
                 return False
-            left.value -= left.value > 0
+            remaining.value -= remaining.value > 0
             return True
 
     try:
@@ -170,44 +178,49 @@ def _worker(job: Job, number: int, left: Any, news: Any, parent: int) -> None:
             study = optuna.load_study(
                 study_name=job.study,
                 storage=open_storage(job.url, heartbeat=True),
-                sampler=make_sampler(job.settings, started=job.started, worker=number),
+                sampler=make_sampler(job.settings, n_existing=job.n_existing, worker=number),
             )
             objective = make_objective(job.settings, load_table(job.settings))
             objective.attach(study)
-            work(study, objective, take=take, ended=lambda state: news.put(("ended", state)))
+            run_trials(
+                study,
+                objective,
+                may_start=may_start,
+                on_end=lambda state: messages.put(("ended", state)),
+            )
     except KeyboardInterrupt:
         pass
     except CommandError as error:
-        news.put(("failed", str(error)))
+        messages.put(("failed", str(error)))
 
 
-def _dismiss(team: list[Any]) -> None:
-    """Ask the workers to stop, and wait until their trials are back in the queue."""
-    for member in team:
-        if member.is_alive():
-            member.terminate()
-    latest = time.monotonic() + _LAST_WORDS
-    for member in team:
-        member.join(max(0.0, latest - time.monotonic()))
-        if member.is_alive():
-            member.kill()
-            member.join()
+def _stop(workers: list[Any]) -> None:
+    """Terminate the workers, and wait until they have enqueued their trials again."""
+    for worker in workers:
+        if worker.is_alive():
+            worker.terminate()
+    deadline = time.monotonic() + _SHUTDOWN_TIMEOUT
+    for worker in workers:
+        worker.join(max(0.0, deadline - time.monotonic()))
+        if worker.is_alive():
+            worker.kill()
+            worker.join()
 
 
-def failure(trials: list[FrozenTrial]) -> str:
-    """Why the last trial that failed did so."""
+def last_failure(trials: list[FrozenTrial]) -> str:
+    """Return a sentence with the reason of the last failed trial."""
     reasons = [trial.user_attrs.get("failure_reason") for trial in trials]
-    last = [str(reason) for reason in reasons if reason]
-    return f"The last one said: {last[-1]}" if last else "None of them said why."
+    known = [str(reason) for reason in reasons if reason]
+    return f"The last error was: {known[-1]}" if known else "No trial has a reason for it."
 
 
-def _in_time(deadline: float | None) -> bool:
+def _is_before(deadline: float | None) -> bool:
     return deadline is None or time.time() < deadline
 
 
 @contextmanager
-def _terminating() -> Iterator[None]:
-    """Let SIGTERM, which 'kill' and cluster managers send, stop a search as Ctrl-C does."""
+def _terminable() -> Iterator[None]:
+    """Let SIGTERM, which 'kill' and cluster managers send, stop a search like Ctrl-C."""
 
     def stop(number: int, frame: Any) -> None:
         raise Terminated
@@ -220,8 +233,8 @@ def _terminating() -> Iterator[None]:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Hear no second Ctrl-C while putting things in order."""
+def _ignored_signals() -> Iterator[None]:
+    """Ignore a second Ctrl-C during the shutdown."""
     before = {s: signal.signal(s, signal.SIG_IGN) for s in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
@@ -232,33 +245,33 @@ def _undisturbed() -> Iterator[None]:
 
 @contextmanager
 def _environment(**values: str) -> Iterator[None]:
-    """Set environment variables that are not set."""
-    mine = {name: value for name, value in values.items() if name not in os.environ}
-    os.environ.update(mine)
+    """Set those environment variables that are not set."""
+    added = {name: value for name, value in values.items() if name not in os.environ}
+    os.environ.update(added)
     try:
         yield
     finally:
-        for name in mine:
+        for name in added:
             del os.environ[name]
 
 
-class Interrupts:
-    """Holds back SIGINT (Ctrl-C) and SIGTERM (``kill``, cluster managers) until they do no harm.
+class DeferredSignals:
+    """Defers SIGINT (Ctrl-C) and SIGTERM (``kill``, cluster managers) while Optuna is at work.
 
-    A trial that has begun but does not know it yet would be lost. An impatient second signal is
-    not held back.
+    A trial that is interrupted before its number is known could not be enqueued again. A second
+    signal is not deferred.
     """
 
     def __init__(self) -> None:
-        self._waiting: KeyboardInterrupt | None = None
-        self._allowed = False
-        self._before: dict[int, Any] = {}
+        self._pending: KeyboardInterrupt | None = None
+        self._is_immediate = False
+        self._handlers: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
         for number in (signal.SIGINT, signal.SIGTERM):
-            # A process that is told to ignore a signal goes on doing so.
+            # An ignored signal stays ignored.
             if signal.getsignal(number) is not signal.SIG_IGN:
-                self._before[number] = signal.signal(number, self._hear)
+                self._handlers[number] = signal.signal(number, self._handle)
         return self
 
     def __exit__(
@@ -267,48 +280,42 @@ class Interrupts:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        for number, handler in self._before.items():
+        for number, handler in self._handlers.items():
             signal.signal(number, handler)
 
     @contextmanager
-    def allowed(self) -> Iterator[None]:
-        """Within, signals interrupt at once."""
-        self._allowed = True
+    def immediate(self) -> Iterator[None]:
+        """Let signals interrupt at once within the context."""
+        self._is_immediate = True
         try:
-            self.check()
+            self.raise_pending()
             yield
         finally:
-            self._allowed = False
+            self._is_immediate = False
 
-    def check(self) -> None:
-        """Raise what was held back."""
-        waiting, self._waiting = self._waiting, None
-        if waiting is not None:
-            raise waiting
+    def raise_pending(self) -> None:
+        """Raise the interrupt that was deferred, if any."""
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            raise pending
 
-    def _hear(self, number: int, frame: Any) -> None:
-        heard = Terminated() if number == signal.SIGTERM else KeyboardInterrupt()
-        if self._allowed or self._waiting is not None:
-            # It may come in the middle of a query, and then the pool of connections complains at
-            # length of the one that was cut off. All that is left to do is to stop.
+    def _handle(self, number: int, frame: Any) -> None:
+        interrupt = Terminated() if number == signal.SIGTERM else KeyboardInterrupt()
+        if self._is_immediate or self._pending is not None:
+            # In the middle of a query, SQLAlchemy would log a long error about the connection.
             logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
-            raise heard
-        self._waiting = heard
-
-
-_PAUSE = 0.5  # seconds between two looks at the front
-_LINES = 10  # of a log, when the number of trials is known
-_LINE_EVERY = 60.0  # seconds, when it is not
+            raise interrupt
+        self._pending = interrupt
 
 
 class Progress:
-    """Counts trials and shows what the front is worth.
+    """Counts trials and shows the quality of the front, as a bar or as lines of a log.
 
     Args:
-        study: The study, read for its front.
-        total: Trials of this run, or None if only a time is set.
-        quiet: Show nothing.
-        stream: Where to write; by default stderr.
+        study: The study.
+        total: Number of trials of this run, or None if it is unknown.
+        quiet: Whether to show nothing.
+        stream: Output stream; by default stderr.
     """
 
     def __init__(
@@ -318,48 +325,51 @@ class Progress:
         self._total = total
         self._stream = stream or sys.stderr
         self._quiet = quiet
-        self._looked = self._said = time.monotonic()
-        self.done = 0
-        self.failed = 0
+        self._last_output = time.monotonic()
+        self.n_trials = 0
+        self.n_failed = 0
         self._bar: Any = None
         if not quiet and self._stream.isatty():
             from tqdm import tqdm
 
             self._bar = tqdm(total=total, unit="trial", file=self._stream, dynamic_ncols=True)
 
-    def tick(self, state: TrialState) -> None:
-        """One more trial has ended."""
-        self.done += 1
-        self.failed += state == TrialState.FAIL
+    def update(self, state: TrialState) -> None:
+        """Count a trial that has ended."""
+        self.n_trials += 1
+        self.n_failed += state == TrialState.FAIL
         if self._quiet:
             return
-        now = time.monotonic()
-        last = self.done == self._total
         if self._bar is not None:
             self._bar.update()
-            if last or self.done == 1 or now - self._looked >= _PAUSE:
-                self._looked = now
-                self._bar.set_postfix_str(self._stand())
-        elif last or self._line_is_due(now):
-            self._said = now
+        if not self._is_due():
+            return
+        self._last_output = time.monotonic()
+        if self._bar is not None:
+            self._bar.set_postfix_str(self._status())
+        else:
             of = "" if self._total is None else f"/{self._total}"
-            print(f"  {self.done}{of} trials, {self._stand()}", file=self._stream, flush=True)
+            print(f"  {self.n_trials}{of} trials, {self._status()}", file=self._stream, flush=True)
 
     def close(self) -> None:
-        """The end of the bar."""
+        """Close the bar."""
         if self._bar is not None:
             self._bar.close()
 
-    def _line_is_due(self, now: float) -> bool:
-        if self._total is None:
-            return now - self._said >= _LINE_EVERY
-        return self.done * _LINES // self._total > (self.done - 1) * _LINES // self._total
+    def _is_due(self) -> bool:
+        n, total = self.n_trials, self._total
+        elapsed = time.monotonic() - self._last_output
+        if self._bar is not None:
+            return n in (1, total) or elapsed >= _REFRESH_INTERVAL
+        if total is None:
+            return elapsed >= _LINE_INTERVAL
+        return n * _N_LINES // total > (n - 1) * _N_LINES // total or n == total
 
-    def _stand(self) -> str:
+    def _status(self) -> str:
         front = pareto_front(self._study, duplicates=False)
         parts = [f"hypervolume {front.hypervolume():.4f}", f"front {len(front)}"]
         if len(front):
             parts.append(f"{front.metric_names[0]} {format_number(front.values[0, 0])}")
-        if self.failed:
-            parts.append(f"{counted(self.failed, 'trial')} failed")
+        if self.n_failed:
+            parts.append(f"{format_count(self.n_failed, 'trial')} failed")
         return ", ".join(parts)

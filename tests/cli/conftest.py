@@ -1,4 +1,4 @@
-"""What tests of commands share."""
+"""Fixtures of the tests of commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.cli.tables import write_people
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with ``people.csv`` in it."""
+    """Change to an empty folder with the table ``people.csv``."""
     monkeypatch.chdir(tmp_path)
     write_people(tmp_path)
     return tmp_path

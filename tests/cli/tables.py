@@ -1,4 +1,4 @@
-"""A small table as a user may have it: words, gaps, a name in each row."""
+"""A small table like a user's: texts, missing values, one name per row."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 
 
 def people(n: int = 60) -> pd.DataFrame:
-    """Two columns know the risk, one of them of words; both have gaps."""
+    """Return a table in which one number and one text column predict the risk."""
     rng = np.random.default_rng(0)
     high = rng.random(n) < 0.5
     frame = pd.DataFrame({f"noise {j}": rng.normal(size=n) for j in range(3)})
@@ -23,11 +23,11 @@ def people(n: int = 60) -> pd.DataFrame:
 
 
 def write_people(folder: Path, name: str = "people.csv") -> Path:
-    """The table in a file."""
+    """Write the table to a file."""
     path = folder / name
     people().to_csv(path, index=False)
     return path
 
 
-#: Quick to search: one filter, a linear learner, few folds.
-QUICK = ("--learner", "ridge", "--filters", "anova_f", "--folds", "3")
+#: A quick search: one filter, a linear learner, few folds.
+QUICK = ("--learner", "ridge", "--filters", "anova_f", "--cv", "3")

@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 from optuna_mofs.cli import main
-from optuna_mofs.cli._compare import Pattern, grouped
+from optuna_mofs.cli._compare import Pattern, group_studies
 from optuna_mofs.cli._errors import CommandError
 from optuna_mofs.statistics import compare_ranks
 
 URL = "sqlite:///optuna_mofs.db"
 RUNS = 6
-#: Of run i: 'good' is always better than 'fair', 'poor' is the worst.
+#: Error of run 0 per group: 'good' is always better than 'fair', 'poor' is the worst.
 ERRORS = {"good": 0.1, "fair": 0.2, "poor": 0.6}
 
 
@@ -41,14 +41,14 @@ def _compare(storage: str, *argv: str) -> list[str]:
     return ["compare", *argv, "--storage", storage, "--reference", "error=1", "size=1"]
 
 
-def test_a_table_for_people(storage: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_table(storage: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(_compare(storage, "poor-*", "good-*", "fair-*")) == 0
     captured = capsys.readouterr()
     lines = captured.out.splitlines()
     assert [line.split()[0] for line in lines[1:4]] == ["good", "fair", "poor"]
     assert lines[1].split()[-1] == "1.00"
     assert "Friedman: chi-square 12, p = 0.000129, the groups differ at 0.05" in captured.out
-    assert "Nemenyi, p of each pair:" in captured.out
+    assert "Nemenyi test, p-value per pair:" in captured.out
     assert captured.err == ""
 
 
@@ -88,7 +88,7 @@ def test_a_page(storage: str, tmp_path: Path) -> None:
     assert "critical difference" in text.lower()
 
 
-def test_notes_of_unequal_studies(
+def test_notes_about_different_lengths_and_missing_runs(
     storage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = f"sqlite:///{tmp_path}/b.db"
@@ -100,8 +100,8 @@ def test_notes_of_unequal_studies(
         study.add_trials([optuna.trial.create_trial(values=(0.5, 0.5)) for _ in range(3)])
     assert main([*_compare(storage, "good-*", "long-*"), "--storage", other]) == 0
     captured = capsys.readouterr()
-    assert "left out, because a group lacks the run: good-1" in captured.err
-    assert "2 to 3 finished trials; --trials 2" in captured.err
+    assert "excluded, because a group lacks the run: good-1" in captured.err
+    assert "2 to 3 completed trials; --trials 2" in captured.err
 
 
 def test_failures(storage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -138,27 +138,27 @@ STUDIES = {
 def test_patterns(written: str, group: str, name: str, run: str | None) -> None:
     pattern = Pattern.parse(written)
     assert pattern.group == group
-    assert pattern.run_of(name) == run
+    assert pattern.run_name(name) == run
 
 
-def test_runs_that_all_groups_have_in_the_order_of_people() -> None:
-    groups, left_out = grouped(["svm-*", "near=knn-*"], STUDIES)
+def test_groups_have_the_same_runs_in_natural_order() -> None:
+    groups, excluded = group_studies(["svm-*", "near=knn-*"], STUDIES)
     assert {name: list(runs) for name, runs in groups.items()} == {
         "svm": ["0", "2", "10"],
         "near": ["0", "2", "10"],
     }
     assert groups["near"]["2"].study_name == "knn-2"
-    assert left_out == ["knn-11"]
+    assert excluded == ["knn-11"]
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "message"),
     [
-        (["svn-0"], "No study is called 'svn-0'; did you mean 'svm-0'?"),
+        (["svn-0"], "No study is called 'svn-0'. Did you mean 'svm-0'?"),
         (["svm-*", "svm-0", "svm-*"], "Two groups are called 'svm'"),
         (["svm-*", "wine"], "No run is in all groups"),
     ],
 )
-def test_refused(written: list[str], said: str) -> None:
-    with pytest.raises(CommandError, match=said.replace("?", r"\?")):
-        grouped(written, STUDIES)
+def test_bad_patterns(written: list[str], message: str) -> None:
+    with pytest.raises(CommandError, match=message.replace("?", r"\?")):
+        group_studies(written, STUDIES)

@@ -1,4 +1,4 @@
-"""The installed command in processes of its own: from a table to a page and a model."""
+"""The installed command in new processes: from a table to a report and a model."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def _states() -> Counter[str]:
 def test_from_a_table_to_a_report_and_a_model(folder: Path) -> None:
     searched = _run("run", *DATA, *QUICK, "--trials", "10", "--workers", "2")
     assert "10/10 trials, hypervolume 0." in searched.stderr
-    assert "Front of 10 finished trials" in searched.stdout
+    assert "Front of 10 completed trials" in searched.stdout
     assert _states() == {"COMPLETE": 10}
 
     front = json.loads(_run("front", "--format", "json").stdout)
-    assert front["finished_trials"] == 10
+    assert front["completed_trials"] == 10
     _run("report", "--output", "people.html")
     assert "ridge on people.csv" in (folder / "people.html").read_text()
     exported = _run("export", "--output", "people.joblib")
@@ -68,7 +68,7 @@ def test_a_search_that_is_stopped_leaves_nothing_running(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # Tests that run in the background ignore Ctrl-C, and so would their children.
+        # Background processes ignore Ctrl-C, and their children would inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL) and None,
     )
     try:
@@ -94,5 +94,5 @@ def _done() -> int:
         return 0
     try:
         return _states()["COMPLETE"]
-    except Exception:  # the study is just being made
+    except Exception:  # the study is being created
         return 0

@@ -1,4 +1,4 @@
-"""The commands in README.md and docs/command_line.md work as they are written."""
+"""The commands in README.md and docs/command_line.md work as written."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _blocks(text: str) -> list[tuple[str, str]]:
 
 
 def _run(block: str) -> None:
-    """The commands of a block, with fewer trials and a quick filter."""
+    """Run the commands of a block, with fewer trials and a quick filter."""
     for line in block.replace("\\\n", " ").splitlines():
         program, command, *argv = shlex.split(line)
         assert program == "optuna-mofs"

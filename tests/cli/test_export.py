@@ -16,7 +16,7 @@ URL = "sqlite:///optuna_mofs.db"
 
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a table and a study of it."""
+    """Return a folder with a table and a study of it."""
     folder = tmp_path_factory.mktemp("searched")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -36,7 +36,7 @@ def _study() -> optuna.Study:
     return optuna.load_study(study_name="people", storage=URL)
 
 
-def test_the_knee_by_default_and_it_takes_any_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_model_of_the_knee_takes_any_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", "--output", "m.joblib"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("m.joblib: ridge of trial ")
@@ -46,10 +46,10 @@ def test_the_knee_by_default_and_it_takes_any_table(capsys: pytest.CaptureFixtur
     predicted = model.predict(table)
     assert set(predicted) <= {"high", "low"}
     assert np.mean(predicted == table["risk"]) > 0.7
-    # Only the chosen columns are needed, wherever they are.
+    # Only the selected columns are needed, in any order.
     chosen = model.named_steps["columns"].columns
     np.testing.assert_array_equal(model.predict(table[chosen[::-1]]), predicted)
-    # A word that was never seen, and a gap, are fine.
+    # Unseen texts and missing values are allowed.
     strange = table.assign(city="Atlantis", dose=np.nan)
     assert len(model.predict(strange)) == 60
 
@@ -63,11 +63,13 @@ def test_other_trials(capsys: pytest.CaptureFixture[str]) -> None:
     assert ", ".join(joblib.load("m.joblib").named_steps["columns"].columns) == features
 
 
-def test_other_rows_are_told_other_columns_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_rows_are_noted_and_other_columns_are_an_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     people(80).to_csv("more.csv", index=False)
     assert main(["export", "--output", "m.joblib", "--data", "more.csv"]) == 0
     captured = capsys.readouterr()
-    assert "note: not what the study searched" in captured.err
+    assert "note: the data differs from the study's" in captured.err
     assert "rows: 60 rows in the study, 80 rows now" in captured.err
     assert "fitted on 80 rows" in captured.out
     people().drop(columns="dose").to_csv("less.csv", index=False)
@@ -80,18 +82,18 @@ def test_data_that_has_moved(searched: Path, capsys: pytest.CaptureFixture[str])
     (searched / "people.csv").rename(searched / "moved.csv")
     try:
         assert main(["export", "--output", "m.joblib"]) == 1
-        assert "is not there. Say where it is by --data" in capsys.readouterr().err
+        assert "does not exist. Give its path by --data" in capsys.readouterr().err
         assert main(["export", "--output", "m.joblib", "--data", "people.csv", "--quiet"]) == 0
         assert capsys.readouterr().err == ""
     finally:
         (searched / "moved.csv").rename(searched / "people.csv")
 
 
-def test_a_study_that_was_made_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_study_created_in_python(capsys: pytest.CaptureFixture[str]) -> None:
     study = optuna.create_study(storage=URL, study_name="mine", directions=["minimize"] * 2)
     study.add_trial(optuna.trial.create_trial(values=(0.1, 0.5)))
     assert main(["export", "--study", "mine", "--output", "m.joblib"]) == 1
-    assert "--data is needed" in capsys.readouterr().err
+    assert "Give --data" in capsys.readouterr().err
 
 
 def test_arrays_of_numbers(capsys: pytest.CaptureFixture[str]) -> None:

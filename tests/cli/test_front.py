@@ -12,7 +12,7 @@ import pytest
 from optuna_mofs import pareto_front
 from optuna_mofs.cli import main
 from optuna_mofs.cli._errors import CommandError
-from optuna_mofs.cli._front import add_pick_options, picked
+from optuna_mofs.cli._front import add_pick_options, pick_trial
 from optuna_mofs.cli._settings import Settings
 
 URL = "sqlite:///optuna_mofs.db"
@@ -20,7 +20,7 @@ URL = "sqlite:///optuna_mofs.db"
 
 @pytest.fixture(autouse=True)
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> optuna.Study:
-    """Any study of Optuna's, with features as user attributes."""
+    """Create a study without this package, with features as user attributes."""
     monkeypatch.chdir(tmp_path)
     study = optuna.create_study(storage=URL, study_name="wine", directions=["minimize"] * 2)
     study.set_metric_names(["error", "size"])
@@ -36,9 +36,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> optuna.Study:
     return study
 
 
-def test_a_table_for_people(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["front"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -46,7 +44,7 @@ def test_a_table_for_people(
     assert lines[2].split() == ["*1", "0.12", "2", "2", "a,", "b"]
     assert lines[1].endswith(" …")
     assert max(map(len, lines[:4])) <= 80
-    assert "Front of 4 finished trials of study 'wine'" in lines[-1]
+    assert "Front of 4 completed trials of study 'wine'" in lines[-1]
 
 
 def test_csv_and_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,17 +72,17 @@ def test_json_has_no_infinity(study: optuna.Study, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "message"),
     [
-        (["--study", "beer"], "has no study 'beer'; there are 'wine'"),
-        (["--storage", "sqlite:///gone.db"], "There is no file 'gone.db'"),
+        (["--study", "beer"], "has no study 'beer'. Choose from 'wine'"),
+        (["--storage", "sqlite:///gone.db"], "File 'gone.db' does not exist"),
         (["--output", "gone/front.csv"], "gone/front.csv cannot be written: No such file"),
     ],
 )
-def test_failures(argv: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_failures(argv: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["front", *argv]) == 1
     captured = capsys.readouterr()
-    assert said in captured.err
+    assert message in captured.err
     assert captured.out == ""
     assert not Path("gone.db").exists()
 
@@ -92,7 +90,7 @@ def test_failures(argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
 def test_an_empty_study(capsys: pytest.CaptureFixture[str]) -> None:
     optuna.create_study(storage=URL, study_name="empty")
     assert main(["front", "--study", "empty"]) == 1
-    assert "no trial has finished with values (0 trials in all)" in capsys.readouterr().err
+    assert "no trial has completed with values (0 trials in total)" in capsys.readouterr().err
 
 
 # error, fraction, number of features
@@ -112,8 +110,8 @@ def picks_study() -> optuna.Study:
 def _pick(study: optuna.Study, *argv: str, settings: Settings | None = None) -> tuple[int, str]:
     parser = argparse.ArgumentParser()
     add_pick_options(parser)
-    found = picked(pareto_front(study), parser.parse_args(argv), settings)
-    return found.trial.number, found.how
+    found = pick_trial(pareto_front(study), parser.parse_args(argv), settings)
+    return found.trial.number, found.description
 
 
 @pytest.mark.parametrize(
@@ -132,12 +130,12 @@ def _pick(study: optuna.Study, *argv: str, settings: Settings | None = None) -> 
     ],
 )
 def test_picks(picks_study: optuna.Study, argv: list[str], number: int) -> None:
-    found, how = _pick(picks_study, *argv)
+    found, description = _pick(picks_study, *argv)
     assert found == number
-    assert how
+    assert description
 
 
-def test_what_the_search_went_by_is_the_default(picks_study: optuna.Study) -> None:
+def test_the_preference_of_the_search_is_the_default(picks_study: optuna.Study) -> None:
     settings = Settings(tolerances={"error": 0.012})
     assert _pick(picks_study, settings=settings)[0] == 1
     assert "error 0.012" in _pick(picks_study, settings=settings)[1]
@@ -146,23 +144,23 @@ def test_what_the_search_went_by_is_the_default(picks_study: optuna.Study) -> No
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "message"),
     [
-        (["--trial", "7"], "no finished trial 7; on the front are 0, 1, 2, 3"),
+        (["--trial", "7"], "no completed trial 7. The trials on the front are 0, 1, 2, 3"),
         (
             ["--trial", "1", "--max-features", "2"],
-            "--trial and --max-features choose a trial each",
+            "--trial and --max-features exclude each other",
         ),
         (["--pick", "knee", "--goal", "error=1"], "--pick and --priority"),
         (["--tolerance", "eror=1"], "No metric 'eror'"),
     ],
 )
-def test_refused(picks_study: optuna.Study, argv: list[str], said: str) -> None:
-    with pytest.raises(CommandError, match=said):
+def test_bad_options(picks_study: optuna.Study, argv: list[str], message: str) -> None:
+    with pytest.raises(CommandError, match=message):
         _pick(picks_study, *argv)
 
 
-def test_no_set_is_small_enough() -> None:
+def test_no_feature_set_is_small_enough() -> None:
     study = optuna.create_study(directions=["minimize"] * 2)
     study.add_trial(optuna.trial.create_trial(values=(0.1, 0.5), user_attrs={"n_features": 3}))
     with pytest.raises(CommandError, match="None of the 1 trials"):

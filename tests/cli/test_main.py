@@ -16,7 +16,7 @@ from optuna_mofs.cli._errors import CommandError, Terminated
 
 
 def _with_run(monkeypatch: pytest.MonkeyPatch, run: Callable[..., None]) -> None:
-    """Let the subcommand do something else."""
+    """Replace the subcommands by one that calls a function."""
 
     def add_to(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         subparsers.add_parser("do").set_defaults(run=run)
@@ -46,7 +46,7 @@ def test_expected_failure_is_one_line_and_code_1(
     assert captured.out == ""
 
 
-def test_ctrl_c_is_130_and_may_say_what_is_left(
+def test_ctrl_c_is_130_with_its_message(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _with_run(monkeypatch, _raise(KeyboardInterrupt("Five trials are kept.")))
@@ -54,7 +54,7 @@ def test_ctrl_c_is_130_and_may_say_what_is_left(
     assert capsys.readouterr().err == "\noptuna-mofs: stopped. Five trials are kept.\n"
 
 
-def test_a_defect_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     _with_run(monkeypatch, _raise(ZeroDivisionError()))
     with pytest.raises(ZeroDivisionError):
         main(["do"])
@@ -99,7 +99,7 @@ def test_sigterm_is_143(monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["do"]) == 143
 
 
-def test_a_reader_that_leaves_is_no_error() -> None:
+def test_a_closed_pipe_is_no_error() -> None:
     code = (
         "import sys\n"
         "from optuna_mofs.cli import _quickstart, main\n"

@@ -6,37 +6,37 @@ from argparse import ArgumentTypeError
 import pytest
 
 from optuna_mofs.cli._options import (
-    amount,
-    assigning,
+    assignments,
     duration,
     filter_name,
     measure_name,
+    nonnegative_int,
     number,
-    positive,
+    number_or_percentage,
+    positive_int,
     scorer_name,
-    seed,
     storage_url,
 )
 
 
 def test_good_values_pass() -> None:
-    assert positive("1") == 1
-    assert seed("0") == 0
+    assert positive_int("1") == 1
+    assert nonnegative_int("0") == 0
     assert storage_url("postgresql://host/db") == "postgresql://host/db"
 
 
 @pytest.mark.parametrize("text", ["0", "-3", "1.5", "many", ""])
-def test_positive_refuses(text: str) -> None:
+def test_positive_int_raises(text: str) -> None:
     with pytest.raises(ArgumentTypeError, match="at least 1"):
-        positive(text)
+        positive_int(text)
 
 
-def test_seed_refuses_negative() -> None:
-    with pytest.raises(ArgumentTypeError, match="'-1' is no integer of at least 0"):
-        seed("-1")
+def test_nonnegative_int_raises() -> None:
+    with pytest.raises(ArgumentTypeError, match="expected an integer of at least 0, got '-1'"):
+        nonnegative_int("-1")
 
 
-def test_a_file_name_is_told_its_url() -> None:
+def test_the_error_for_a_file_name_shows_its_url() -> None:
     with pytest.raises(ArgumentTypeError, match=r"write sqlite:///my\.db"):
         storage_url("my.db")
 
@@ -49,34 +49,34 @@ def test_times(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "1w", "h", "1 2"])
-def test_what_is_no_time(text: str) -> None:
-    with pytest.raises(ArgumentTypeError, match="is no time"):
+def test_bad_times(text: str) -> None:
+    with pytest.raises(ArgumentTypeError, match="expected a time"):
         duration(text)
 
 
 def test_amounts() -> None:
-    assert amount("0.05") == 0.05
-    assert amount("5%") == "5%"
+    assert number_or_percentage("0.05") == 0.05
+    assert number_or_percentage("5%") == "5%"
     for text in ("x%", "nan", "inf", ""):
-        with pytest.raises(ArgumentTypeError, match="is no number"):
-            amount(text)
+        with pytest.raises(ArgumentTypeError, match="expected a finite number"):
+            number_or_percentage(text)
 
 
-def test_names_are_known_or_guessed() -> None:
+def test_unknown_names_get_a_hint() -> None:
     assert scorer_name("roc_auc") == "roc_auc"
     assert filter_name("jmi") == "jmi"
     assert measure_name("error") == "error"
-    with pytest.raises(ArgumentTypeError, match="did you mean 'roc_auc'"):
+    with pytest.raises(ArgumentTypeError, match="Did you mean 'roc_auc'"):
         scorer_name("rocauc")
-    with pytest.raises(ArgumentTypeError, match="there are "):
+    with pytest.raises(ArgumentTypeError, match="Choose from "):
         filter_name("xyz")
 
 
-def test_assignments_are_gathered() -> None:
+def test_assignments_are_collected() -> None:
     parser = argparse.ArgumentParser(exit_on_error=False)
-    parser.add_argument("--cost", nargs="+", action=assigning(number))
-    found = parser.parse_args(["--cost", "a=1", "x=y=2", "--cost", "a=3"])
-    assert found.cost == {"a": 3.0, "x=y": 2.0}
+    parser.add_argument("--feature-cost", nargs="+", action=assignments(number))
+    found = parser.parse_args(["--feature-cost", "a=1", "x=y=2", "--feature-cost", "a=3"])
+    assert found.feature_cost == {"a": 3.0, "x=y": 2.0}
     for wrong in ("a", "=1", "a=b"):
         with pytest.raises(argparse.ArgumentError):
-            parser.parse_args(["--cost", wrong])
+            parser.parse_args(["--feature-cost", wrong])

@@ -9,13 +9,13 @@ from pathlib import Path
 import plotly.graph_objects as go
 import pytest
 
-from optuna_mofs.cli import _output as page
+from optuna_mofs.cli import _output as out
 from optuna_mofs.cli._output import (
-    chosen_format,
-    script,
-    table,
-    without_steps,
-    wrapped,
+    format_list,
+    format_table,
+    output_format,
+    script_path,
+    short_param_names,
     write_file,
     write_text,
 )
@@ -33,10 +33,10 @@ from optuna_mofs.cli._output import (
 )
 def test_format(given: str | None, output: str | None, chosen: str) -> None:
     formats = ("table", "csv", "json")
-    assert chosen_format(Namespace(format=given, output=output, formats=formats)) == chosen
+    assert output_format(Namespace(format=given, output=output, formats=formats)) == chosen
 
 
-def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
+def test_files_are_written_atomically(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     write_text("first", str(path))
 
@@ -50,7 +50,7 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["a.txt"]
 
 
-def test_others_may_read_it(tmp_path: Path) -> None:
+def test_files_have_the_usual_permissions(tmp_path: Path) -> None:
     plain = tmp_path / "plain"
     plain.touch()
     write_text("x", str(tmp_path / "a.txt"))
@@ -62,16 +62,16 @@ def test_a_dash_is_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "x\n"
 
 
-def test_columns_end_below_each_other() -> None:
-    lines = table(["a", "long"], [["123", "4"], ["5", "678901"]]).splitlines()
+def test_columns_are_aligned() -> None:
+    lines = format_table(["a", "long"], [["123", "4"], ["5", "678901"]]).splitlines()
     assert len({len(line) for line in lines}) == 1
     assert lines[1].split() == ["123", "4"]
 
 
-def test_wrapped_breaks_between_items_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_break_between_items_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "24")
     names = ["worst concave points", "mean area", "mean texture"]
-    text = wrapped(names)
+    text = format_list(names)
     assert all(any(name in line for line in text.splitlines()) for name in names)
     assert max(map(len, text.splitlines())) <= 24
 
@@ -79,7 +79,7 @@ def test_wrapped_breaks_between_items_only(monkeypatch: pytest.MonkeyPatch) -> N
 def test_script_is_bare_when_its_folder_is_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
     folder = str(Path(sys.executable).parent)
     monkeypatch.setenv("PATH", os.pathsep.join(["/nowhere", folder]))
-    assert script("pip") == "pip"
+    assert script_path("pip") == "pip"
 
 
 def test_script_is_a_path_when_the_environment_is_not_activated(
@@ -88,24 +88,24 @@ def test_script_is_a_path_when_the_environment_is_not_activated(
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr(sys, "executable", str(tmp_path / ".venv" / "bin" / "python"))
     monkeypatch.chdir(tmp_path)
-    assert script("pip") == os.path.join(".venv", "bin", "pip")
+    assert script_path("pip") == os.path.join(".venv", "bin", "pip")
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    assert script("pip") == str(tmp_path / ".venv" / "bin" / "pip")
+    assert script_path("pip") == str(tmp_path / ".venv" / "bin" / "pip")
 
 
-def test_steps_before_parameters_stay_where_names_would_clash() -> None:
-    assert without_steps(["svc__C", "svc__gamma"]) == ["C", "gamma"]
-    assert without_steps(["a__C", "b__C", "b__gamma"]) == ["a__C", "b__C", "b__gamma"]
-    assert without_steps(["odd__", "plain"]) == ["odd__", "plain"]
-    assert without_steps([]) == []
+def test_pipeline_steps_stay_where_names_would_clash() -> None:
+    assert short_param_names(["svc__C", "svc__gamma"]) == ["C", "gamma"]
+    assert short_param_names(["a__C", "b__C", "b__gamma"]) == ["a__C", "b__C", "b__gamma"]
+    assert short_param_names(["odd__", "plain"]) == ["odd__", "plain"]
+    assert short_param_names([]) == []
 
 
 BAD = "<i>&\"'"
 
 
 class Loaded(HTMLParser):
-    """Collects what a browser would fetch, and whether tags are closed."""
+    """Collects the addresses that a browser would load, and the open tags."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -123,13 +123,17 @@ class Loaded(HTMLParser):
 
 def test_nothing_is_loaded_and_every_tag_is_closed() -> None:
     parts = [
-        page.tiles({"trials": "5"}),
-        page.section("Front", page.page_table(["a", "b"], [[1, ["x"] * 20]], text=[1], chosen=0)),
-        page.columns(page.chips([f"feature {i}" for i in range(50)]), page.command("ls")),
-        page.figure(go.Figure(go.Scatter(x=[1], y=[1]))),
-        page.figure(go.Figure(go.Scatter(x=[1], y=[2]))),
+        out.html_tiles({"trials": "5"}),
+        out.html_section(
+            "Front", out.html_table(["a", "b"], [[1, ["x"] * 20]], text=[1], chosen=0)
+        ),
+        out.html_columns(
+            out.html_chips([f"feature {i}" for i in range(50)]), out.html_command("ls")
+        ),
+        out.html_figure(go.Figure(go.Scatter(x=[1], y=[1]))),
+        out.html_figure(go.Figure(go.Scatter(x=[1], y=[2]))),
     ]
-    text = page.page("A title", "one line", parts, script=True)
+    text = out.html_page("A title", "one line", parts, has_figures=True)
     found = Loaded()
     found.feed(text)
     found.close()
@@ -143,11 +147,13 @@ def test_nothing_is_loaded_and_every_tag_is_closed() -> None:
 
 def test_texts_are_escaped() -> None:
     parts = [
-        page.tiles({BAD: BAD}),
-        page.section(BAD, page.chips([BAD]), page.page_table([BAD], [[BAD], [[BAD]]]), note=BAD),
-        page.command(BAD),
+        out.html_tiles({BAD: BAD}),
+        out.html_section(
+            BAD, out.html_chips([BAD]), out.html_table([BAD], [[BAD], [[BAD]]]), note=BAD
+        ),
+        out.html_command(BAD),
     ]
-    text = page.page(BAD, BAD, parts, script=False)
+    text = out.html_page(BAD, BAD, parts, has_figures=False)
     assert "<i>&" not in text
     assert text.count("&lt;i&gt;&amp;") == 12
     assert "<script" not in text

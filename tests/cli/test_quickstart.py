@@ -32,7 +32,8 @@ def _filters_fitted_once(
 
 
 def _study() -> optuna.Study:
-    return optuna.load_study(study_name="quickstart", storage=f"sqlite:///{FILE}")
+    sampler = optuna.samplers.RandomSampler(seed=0)
+    return optuna.load_study(study_name="quickstart", storage=f"sqlite:///{FILE}", sampler=sampler)
 
 
 def test_first_run_then_continue(capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,7 +64,7 @@ def _check_front(text: str) -> None:
         assert tuple(trial.values) in expected
         assert float(error) == pytest.approx(trial.values[0], abs=1e-4)
         assert int(count) == trial.user_attrs["n_features"]
-    # The knee's features are told by name, all of them.
+    # All features of the knee are listed by name.
     told = re.search(r"Knee of the front: trial (\d+).*?features\n(.*?)\n  svm__", text, re.DOTALL)
     assert told is not None
     names = _study().trials[int(told[1])].user_attrs["features"]
@@ -71,8 +72,8 @@ def _check_front(text: str) -> None:
 
 
 def _check_refit(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The printed code runs as printed."""
-    lines = text.partition("Fit the knee's model")[2].splitlines()
+    """Run the printed code."""
+    lines = text.partition("Fit the model of the knee")[2].splitlines()
     code = "\n".join(line[2:] for line in lines if line.startswith("  "))
     scope: dict[str, Any] = {}
     exec(compile(code, "refit", "exec"), scope)
@@ -91,7 +92,7 @@ def test_same_seed_same_trials(capsys: pytest.CaptureFixture[str]) -> None:
     assert params[0] != params[2]
 
 
-def test_ctrl_c_keeps_finished_trials(
+def test_ctrl_c_keeps_completed_trials(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     evaluate = FeatureSelectionObjective.__call__
@@ -103,30 +104,30 @@ def test_ctrl_c_keeps_finished_trials(
 
     monkeypatch.setattr(FeatureSelectionObjective, "__call__", stop_at_third)
     assert main(["quickstart", "--trials", "5"]) == 130
-    assert "run the command again to continue" in capsys.readouterr().err
+    assert "Run the command again to continue" in capsys.readouterr().err
     done = [t for t in _study().trials if t.state == optuna.trial.TrialState.COMPLETE]
     assert len(done) == 2
 
 
-def test_a_trial_that_was_cut_off_runs_again(
+def test_an_interrupted_trial_is_repeated(
     objective: FeatureSelectionObjective,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["quickstart", "--trials", "1"]) == 0
-    cut_off = _study().ask({"svm__C": objective.space["svm__C"]})  # type: ignore[index]
+    interrupted = _study().ask({"svm__C": objective.space["svm__C"]})  # type: ignore[index]
     assert main(["quickstart", "--trials", "1"]) == 0
     assert "1 trial so far" in capsys.readouterr().out
     states = [t.state.name for t in _study().trials]
     assert states == ["COMPLETE", "RUNNING", "COMPLETE"], "it may belong to another terminal"
-    monkeypatch.setattr(quickstart, "_DEAD_AFTER", 0.0)
+    monkeypatch.setattr(quickstart, "_MAX_TRIAL_TIME", 0.0)
     assert main(["quickstart", "--trials", "1"]) == 0
     states = [t.state.name for t in _study().trials]
     assert states == ["COMPLETE", "FAIL", "COMPLETE", "COMPLETE"]
-    assert _study().trials[3].params["svm__C"] == cut_off.params["svm__C"]
+    assert _study().trials[3].params["svm__C"] == interrupted.params["svm__C"]
 
 
-def test_a_study_of_something_else_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unrelated_study_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     optuna.create_study(study_name="quickstart", storage=f"sqlite:///{FILE}")
     assert main(["quickstart", "--trials", "1"]) == 1
     error = capsys.readouterr().err
@@ -135,7 +136,7 @@ def test_a_study_of_something_else_is_refused(capsys: pytest.CaptureFixture[str]
     assert _study().trials == []
 
 
-def test_no_finished_trial(
+def test_no_completed_trial(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(
@@ -145,7 +146,7 @@ def test_no_finished_trial(
     assert "no front" in capsys.readouterr().err
 
 
-def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["quickstart", "--help"])
     text = capsys.readouterr().out

@@ -12,6 +12,7 @@ import pytest
 from optuna.trial import TrialState
 
 from optuna_mofs import FeatureSelectionObjective
+from optuna_mofs._optuna import storage_of, study_key
 from optuna_mofs.cli import main
 from optuna_mofs.objectives._evaluator import Evaluator
 from optuna_mofs.study._description import StudyDescription
@@ -27,56 +28,63 @@ def _study(name: str = "people", url: str = "sqlite:///optuna_mofs.db") -> optun
     return optuna.load_study(study_name=name, storage=url)
 
 
+def _system_attrs() -> set[str]:
+    study = _study()
+    return set(storage_of(study).get_study_system_attrs(study_key(study)[1]))
+
+
 def _params(study: optuna.Study) -> list[dict[str, Any]]:
     return [trial.params for trial in study.trials]
 
 
-def test_a_study_that_is_continued_is_as_if_it_had_not_been_stopped(
+def test_a_continued_study_equals_an_uninterrupted_one(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main([*NEW, "--trials", "5"]) == 0
     first = capsys.readouterr()
     assert "New study 'people': ridge" in first.err
-    assert "60 rows, 5 features (1 column of words), classification of 'risk'" in first.err
+    assert "60 rows, 5 features (1 text column), classification of 'risk'" in first.err
     assert "5/5 trials, hypervolume 0." in first.err
     assert "optuna-mofs report --study people --output people.html" in first.err
-    assert "Front of 5 finished trials" in first.out
+    assert "Front of 5 completed trials" in first.out
 
-    assert main(["run", "--trials", "3"]) == 0, "the only study, and all it needs is remembered"
-    assert "Continuing study 'people' after 5 finished trials" in capsys.readouterr().err
+    assert main(["run", "--trials", "3"]) == 0, "the only study, with its settings"
+    assert "Continuing study 'people' after 5 completed trials" in capsys.readouterr().err
 
-    # The budget is part of the plan: both were planned for five.
+    # The sampler depends on the number of trials that was planned first.
     assert main([*NEW, "--trials", "5", "--study", "whole"]) == 0
     assert main(["run", "--trials", "3", "--study", "whole"]) == 0
     assert _params(_study()) == _params(_study("whole"))
     assert len(_study().trials) == 8
 
 
-def test_optunas_samplers_do_not_begin_again() -> None:
+def test_optuna_samplers_do_not_repeat_trials() -> None:
     assert main([*NEW, "--sampler", "random", "--trials", "3", "--quiet"]) == 0
     assert main(["run", "--trials", "3", "--quiet"]) == 0
     assert len({str(params) for params in _params(_study())}) == 6
 
 
-def test_quiet_is_quiet(capsys: pytest.CaptureFixture[str]) -> None:
+def test_quiet(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*NEW, "--trials", "1", "--quiet"]) == 0
     assert capsys.readouterr() == ("", "")
 
 
-def test_other_data_is_refused_by_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_data_is_an_error_that_names_the_difference(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([*NEW, "--trials", "1", "--quiet"]) == 0
     capsys.readouterr()
     again = ["run", "--study", "people", "--trials", "1"]
-    for change, said in (
+    for change, message in (
         (["--learner", "knn"], "estimator: "),
-        (["--folds", "4"], "folds: 3 folds"),
+        (["--cv", "4"], "folds: 3 folds"),
         (["--scoring", "f1_macro"], "scoring: "),
         (["--drop", "name", "dose"], "missing: 'dose'"),
     ):
         assert main([*again, *change]) == 1
         error = capsys.readouterr().err
         assert error.splitlines()[-1].startswith("optuna-mofs: Study 'people' does not match")
-        assert said in error
+        assert message in error
     people().assign(dose=1.0).to_csv(folder / "people.csv", index=False)
     assert main(again) == 1
     assert "table: X" in capsys.readouterr().err
@@ -85,7 +93,8 @@ def test_other_data_is_refused_by_name(folder: Path, capsys: pytest.CaptureFixtu
 
 def test_costs_fixed_features_and_measures(folder: Path) -> None:
     (folder / "costs.csv").write_text("feature,cost\ndose,3\ncity,2\n")
-    options = ["--costs", "costs.csv", "--cost", "city=5", "--fixed", "noise 1"]
+    options = ["--feature-costs", "costs.csv", "--feature-cost", "city=5"]
+    options += ["--fixed-features", "noise 1"]
     assert main([*NEW, *options, "--trials", "2", "--quiet"]) == 0
     described = StudyDescription.read(_study())
     assert described is not None
@@ -94,7 +103,7 @@ def test_costs_fixed_features_and_measures(folder: Path) -> None:
     assert described.features.costs.tolist() == [1, 1, 1, 3, 5]
     assert described.features.fixed == (1,)
     assert _study().metric_names == ["error", "cost"]
-    assert main(["run", "--trials", "1", "--quiet"]) == 0, "the costs are remembered"
+    assert main(["run", "--trials", "1", "--quiet"]) == 0, "the costs are stored"
 
 
 def test_measures_and_preferences_reach_the_search() -> None:
@@ -104,7 +113,7 @@ def test_measures_and_preferences_reach_the_search() -> None:
     assert _study().metric_names == ["error", "n_features", "fnr"]
 
 
-def test_regression_with_words_and_weights(folder: Path) -> None:
+def test_regression_with_texts_and_weights(folder: Path) -> None:
     frame = people().assign(pay=np.random.default_rng(1).normal(size=60), w=1.0)
     frame.to_csv(folder / "pay.csv.gz", index=False)
     argv = ["run", "--data", "pay.csv.gz", "--target", "pay", "--drop", "name", "--quiet"]
@@ -134,8 +143,8 @@ def test_parquet_from_data_to_model(folder: Path) -> None:
         ["--scoring", "acuracy"],
         ["--filters", "nothing"],
         ["--measures", "eror"],
-        ["--cost", "dose"],
-        ["--cost", "dose=much"],
+        ["--feature-cost", "dose"],
+        ["--feature-cost", "dose=much"],
         ["--tolerance", "error=x%"],
         ["--storage", "my.db"],
     ],
@@ -149,31 +158,31 @@ def test_wrong_usage_is_2(wrong: list[str], capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "message"),
     [
-        (["run"], "Say what to search by --data and --target"),
-        (["run", "--data", "people.csv"], "Study 'people' is new, so --target is needed"),
-        (["run", "--data", "peple.csv", "--target", "risk"], "There is no file"),
-        ([*NEW, "--fixed", "does"], "--fixed: there is no feature 'does'; did you mean 'dose'?"),
-        ([*NEW, "--cost", "cit=2"], "--cost: there is no feature 'cit'"),
-        ([*NEW, "--costs", "people.csv"], "needed are feature and cost"),
+        (["run"], "Give --data and --target for a new study"),
+        (["run", "--data", "people.csv"], "Study 'people' is new, so --target is required"),
+        (["run", "--data", "peple.csv", "--target", "risk"], "does not exist"),
+        ([*NEW, "--fixed-features", "does"], "no feature is called 'does'. Did you mean 'dose'?"),
+        ([*NEW, "--feature-cost", "cit=2"], "--feature-cost: no feature is called 'cit'"),
+        ([*NEW, "--feature-costs", "people.csv"], "needs the columns 'feature' and 'cost'"),
         ([*NEW, "--learner", "elastic_net"], "'elastic_net' is for regression only"),
-        ([*NEW, "--folds", "50"], "No class has rows for 50 folds"),
+        ([*NEW, "--cv", "50"], "No class has enough rows for 50 folds"),
         ([*NEW, "--sampler", "lexiflow", "--tolerance", "eror=1"], "eror"),
     ],
 )
 def test_failures_are_1_and_one_line(
-    argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    argv: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*argv, "--quiet", "--trials", "1"]) == 1
     error = capsys.readouterr().err
     assert error.startswith("optuna-mofs: ")
-    assert said in error
+    assert message in error
     assert error.count("\n") == 1
     assert not list(Path().glob("*.db*")), "nothing is left behind"
 
 
-def test_a_search_in_which_everything_fails_ends(
+def test_a_search_whose_trials_all_fail_ends(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def broken(self: Evaluator, *rest: Any) -> Any:
@@ -182,12 +191,12 @@ def test_a_search_in_which_everything_fails_ends(
     monkeypatch.setattr(Evaluator, "__call__", broken)
     assert main([*NEW, "--trials", "50"]) == 1
     error = capsys.readouterr().err
-    assert "10 trials failed and no model could be evaluated." in error
-    assert "The last reason: ValueError: the learner is broken" in error
+    assert "10 trials failed and no model with at least one feature could be fitted" in error
+    assert "ValueError: the learner is broken" in error
     assert len(_study().trials) == 10
 
 
-def test_ctrl_c_puts_the_trial_back(
+def test_ctrl_c_enqueues_the_trial_again(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     evaluate = Evaluator.__call__
@@ -220,19 +229,19 @@ def test_trials_of_dead_workers_are_retried_on_request(
     assert main(["run", "--trials", "1", "--quiet"]) == 0
     assert [t.state.name for t in _study().trials] == ["COMPLETE", "RUNNING", "COMPLETE"]
     assert main(["run", "--trials", "1", "--retry-running"]) == 0
-    assert "1 trial of dead workers put back" in capsys.readouterr().err
+    assert "1 running trial enqueued again" in capsys.readouterr().err
     assert [t.state.name for t in _study().trials] == ["COMPLETE", "FAIL", "COMPLETE", "COMPLETE"]
 
 
-def test_time_is_a_limit_too() -> None:
+def test_timeout() -> None:
     assert main([*NEW, "--timeout", "0.5s", "--quiet"]) == 0
     assert len(_study().trials) >= 1
 
 
-def test_a_study_of_something_else_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unrelated_study_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     optuna.create_study(study_name="people", storage="sqlite:///optuna_mofs.db")
     assert main(["run", "--study", "people"]) == 1
-    assert "was not made by 'optuna-mofs run', so --data is needed" in capsys.readouterr().err
+    assert "was not created by 'optuna-mofs run', so --data is required" in capsys.readouterr().err
     assert main([*NEW, "--trials", "1"]) == 1
     assert "has directions ['minimize']" in capsys.readouterr().err
 
@@ -241,7 +250,7 @@ def test_a_study_made_in_python_can_be_continued() -> None:
     from optuna_mofs.cli._settings import Settings, load_table, make_objective
 
     settings = Settings(
-        "people.csv", "risk", drop=["name"], learner="ridge", filters=["anova_f"], folds=3
+        "people.csv", "risk", drop=["name"], learner="ridge", filters=["anova_f"], cv=3
     )
     objective: FeatureSelectionObjective = make_objective(settings, load_table(settings))
     objective.create_study(study_name="mine", storage="sqlite:///optuna_mofs.db")
@@ -252,9 +261,9 @@ def test_a_study_made_in_python_can_be_continued() -> None:
 def test_figures_for_the_dashboard() -> None:
     dashboard = pytest.importorskip("optuna_dashboard")
     assert main([*NEW, "--trials", "2", "--quiet"]) == 0
-    before = set(_study()._storage.get_study_system_attrs(_study()._study_id))
+    before = _system_attrs()
     assert main(["run", "--trials", "1", "--dashboard", "--quiet"]) == 0
-    after = set(_study()._storage.get_study_system_attrs(_study()._study_id))
+    after = _system_attrs()
     assert "minimize *error*" in dashboard.get_note(_study())
     assert len(after - before) > 3, "figures in pieces"
 
@@ -265,4 +274,4 @@ def test_the_dashboard_that_is_not_installed(
     monkeypatch.setitem(sys.modules, "optuna_dashboard", None)
     assert main([*NEW, "--trials", "1", "--dashboard", "--quiet"]) == 1
     assert "optuna-mofs[dashboard]" in capsys.readouterr().err
-    assert not Path("optuna_mofs.db").exists(), "said before the search, not after it"
+    assert not Path("optuna_mofs.db").exists(), "checked before the search"

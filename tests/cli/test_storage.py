@@ -7,17 +7,19 @@ from typing import Any
 import optuna
 import pytest
 from optuna.exceptions import StorageInternalError
+from optuna.samplers import RandomSampler
 from optuna.storages import RDBStorage
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
 from optuna_mofs.cli._errors import CommandError
-from optuna_mofs.cli._storage import open_storage, open_study, shown, storage_errors
+from optuna_mofs.cli._storage import display_url, open_storage, open_study, storage_errors
 
 
 def test_sqlite_writes_ahead(tmp_path: Path) -> None:
     storage = open_storage(f"sqlite:///{tmp_path}/a.db")
-    optuna.create_study(storage=storage).optimize(lambda trial: trial.suggest_float("x", 0, 1), 2)
+    study = optuna.create_study(storage=storage, sampler=RandomSampler(seed=0))
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=2)
     with storage.engine.connect() as connection:
         assert connection.execute(text("PRAGMA journal_mode")).scalar() == "wal"
         assert connection.execute(text("PRAGMA synchronous")).scalar() == 1
@@ -25,12 +27,13 @@ def test_sqlite_writes_ahead(tmp_path: Path) -> None:
 
 def test_what_was_written_can_be_opened_by_optuna_alone(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/a.db"
-    study = optuna.create_study(storage=open_storage(url), study_name="a")
+    sampler = RandomSampler(seed=0)
+    study = optuna.create_study(storage=open_storage(url), study_name="a", sampler=sampler)
     study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=3)
     assert len(optuna.load_study(study_name="a", storage=url).trials) == 3
 
 
-def test_the_slower_of_two_processes_tries_again(
+def test_the_slower_of_two_processes_retries(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = []
@@ -46,33 +49,33 @@ def test_the_slower_of_two_processes_tries_again(
     assert len(calls) == 2
 
 
-def test_reading_makes_no_file(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match=r"There is no file '.*a\.db'"):
+def test_reading_creates_no_file(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"File '.*a\.db' does not exist"):
         open_storage(f"sqlite:///{tmp_path}/a.db", create=False)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_study_is_found_or_those_there_are_named(tmp_path: Path) -> None:
+def test_a_missing_study_is_an_error_that_lists_studies(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/a.db"
     storage = open_storage(url)
     with pytest.raises(CommandError, match=r"a\.db has no study\."):
         open_study(storage, url, None)
     optuna.create_study(storage=storage, study_name="one")
     assert open_study(storage, url, None).study_name == "one"
-    with pytest.raises(CommandError, match="no study 'won'; there are 'one'"):
+    with pytest.raises(CommandError, match=r"no study 'won'\. Did you mean 'one'"):
         open_study(storage, url, "won")
     optuna.create_study(storage=storage, study_name="two")
-    with pytest.raises(CommandError, match="2 studies, choose one by --study: 'one', 'two'"):
+    with pytest.raises(CommandError, match=r"2 studies\. Choose one by --study: 'one', 'two'"):
         open_study(storage, url, None)
     assert open_study(storage, url, "two").study_name == "two"
 
 
-def test_what_a_dead_worker_left_is_queued_again(
+def test_the_trial_of_a_dead_worker_is_enqueued_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("optuna_mofs.cli._storage._DEAD_AFTER", 1)
+    monkeypatch.setattr("optuna_mofs.cli._storage._GRACE_PERIOD", 1)
     storage = open_storage(f"sqlite:///{tmp_path}/a.db", heartbeat=True)
-    study = optuna.create_study(storage=storage)
+    study = optuna.create_study(storage=storage, sampler=RandomSampler(seed=0))
     trial = study.ask({"x": optuna.distributions.FloatDistribution(0, 1)})
     storage.record_heartbeat(trial._trial_id)
     time.sleep(2.1)
@@ -82,7 +85,7 @@ def test_what_a_dead_worker_left_is_queued_again(
 
 
 def test_password_is_hidden() -> None:
-    assert "secret" not in shown("mysql+pymysql://me:secret@host/db")
+    assert "secret" not in display_url("mysql+pymysql://me:secret@host/db")
 
 
 def test_missing_folder(tmp_path: Path) -> None:
@@ -97,7 +100,7 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("url", ["nodb://me:secret@host/db", "://me:secret@host"])
-def test_bad_url_is_refused_without_its_password(url: str) -> None:
+def test_the_error_for_a_bad_url_hides_the_password(url: str) -> None:
     with pytest.raises(CommandError, match="URL cannot be read") as refused:
         open_storage(url)
     assert "secret" not in str(refused.value)

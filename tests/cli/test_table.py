@@ -13,10 +13,10 @@ from optuna_mofs.cli._table import read_table
 from tests.cli.tables import people, write_people
 
 
-def test_words_and_gaps_of_a_csv(tmp_path: Path) -> None:
+def test_texts_and_missing_values_of_a_csv(tmp_path: Path) -> None:
     table = read_table(str(write_people(tmp_path)), "risk", drop=["name"])
     assert table.names == ("noise 0", "noise 1", "noise 2", "dose", "city")
-    assert table.words == ("city",)
+    assert table.text_columns == ("city",)
     assert table.X["dose"].dtype == np.float64
     assert table.X["dose"].isna().sum() == 3
     assert set(table.X["city"].dropna()) == {"Rome", "Oslo"}
@@ -30,13 +30,13 @@ def test_numbers_only_are_an_array(tmp_path: Path) -> None:
     frame.to_csv(path, sep="\t", index=False)
     table = read_table(str(path), "y")
     np.testing.assert_array_equal(table.X, [[1, 1, 0.5], [2, 0, np.nan]])
-    assert table.words == ()
+    assert table.text_columns == ()
 
 
-def test_packed_and_other_separators(tmp_path: Path) -> None:
+def test_compressed_files_and_separators(tmp_path: Path) -> None:
     path = tmp_path / "a.csv.gz"
     people().to_csv(path, sep=";", index=False)
-    with pytest.raises(CommandError, match="try --separator ';'"):
+    with pytest.raises(CommandError, match="Try --separator ';'"):
         read_table(str(path), "risk")
     table = read_table(str(path), "risk", separator=";", drop=["name", "city"])
     assert table.X.shape == (60, 4)
@@ -63,10 +63,13 @@ def test_arrays(tmp_path: Path, named: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arrays", "said"),
+    ("arrays", "message"),
     [
-        ({"X": np.zeros((3, 2))}, r"arrays \['X'\]"),
-        ({"X": np.zeros((3, 2)), "y": np.zeros(2)}, r"'X' has shape \(3, 2\) and 'y' \(2,\)"),
+        ({"X": np.zeros((3, 2))}, r"must have the arrays .* got \['X'\]"),
+        (
+            {"X": np.zeros((3, 2)), "y": np.zeros(2)},
+            r"one value per row, got shapes \(3, 2\) and \(2,\)",
+        ),
         (
             {"X": np.zeros((3, 2)), "y": np.zeros(3), "feature_names": np.array(["a"])},
             "1 names in 'feature_names'",
@@ -74,9 +77,9 @@ def test_arrays(tmp_path: Path, named: bool) -> None:
         ({"X": np.array([[{}]]), "y": np.zeros(1)}, "cannot be read"),
     ],
 )
-def test_arrays_that_do_not_fit(tmp_path: Path, arrays: dict[str, Any], said: str) -> None:
+def test_arrays_that_do_not_fit(tmp_path: Path, arrays: dict[str, Any], message: str) -> None:
     np.savez(tmp_path / "a.npz", **arrays)
-    with pytest.raises(CommandError, match=said):
+    with pytest.raises(CommandError, match=message):
         read_table(str(tmp_path / "a.npz"), "y")
 
 
@@ -106,12 +109,12 @@ def test_parquet(tmp_path: Path) -> None:
     frame.to_parquet(path)
     table = read_table(path, "risk", drop=["name"])
     assert table.names == ("noise 0", "noise 1", "noise 2", "dose", "city", "Größe", "member")
-    assert table.words == ("city",)
+    assert table.text_columns == ("city",)
     assert table.X["Größe"].tolist()[1:] == list(range(59))
     assert table.X["member"].tolist()[1:3] == [1.0, 0.0]
     assert table.X[["Größe", "member"]].isna().sum().tolist() == [1, 1]
     assert table.y.tolist() == frame["risk"].tolist()
-    # The same table, whatever the file.
+    # The same table in another format.
     frame.to_csv(tmp_path / "a.csv", index=False)
     same = read_table(str(tmp_path / "a.csv"), "risk", drop=["name", "member"])
     pd.testing.assert_frame_equal(
@@ -128,7 +131,7 @@ def test_parquet_of_numbers_is_an_array(tmp_path: Path) -> None:
     assert table.y.tolist() == [0.5, 0.25]
 
 
-def test_a_broken_parquet_is_named(tmp_path: Path) -> None:
+def test_a_broken_parquet_file(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     (tmp_path / "a.parquet").write_bytes(b"PAR1")
     with pytest.raises(CommandError, match=r"a\.parquet cannot be read"):
@@ -136,28 +139,28 @@ def test_a_broken_parquet_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "options", "said"),
+    ("change", "options", "message"),
     [
-        ({}, {"target": "Risk"}, "--target: .* no column 'Risk'; did you mean 'risk'?"),
-        ({}, {"drop": ["nam"]}, "--drop: .* did you mean 'name'?"),
-        ({}, {"drop": []}, "'name' holds 60 different texts in 60 rows.*--drop 'name'"),
+        ({}, {"target": "Risk"}, "--target: .* no column 'Risk'. Did you mean 'risk'?"),
+        ({}, {"drop": ["nam"]}, "--drop: .* Did you mean 'name'?"),
+        ({}, {"drop": []}, "'name' contains 60 different texts in 60 rows.*--drop 'name'"),
         ({"risk": None}, {}, "'risk' is missing in 60 of 60 rows.*the first is row 1"),
-        ({"dose": np.inf}, {}, "'dose' holds infinity in row 1"),
+        ({"dose": np.inf}, {}, "'dose' contains infinity in row 1"),
     ],
 )
-def test_what_cannot_be_used_is_named(
-    tmp_path: Path, change: dict[str, Any], options: dict[str, Any], said: str
+def test_columns_that_cannot_be_used(
+    tmp_path: Path, change: dict[str, Any], options: dict[str, Any], message: str
 ) -> None:
     path = tmp_path / "a.csv"
     people().assign(**change).to_csv(path, index=False)
-    with pytest.raises(CommandError, match=said):
+    with pytest.raises(CommandError, match=message):
         read_table(str(path), **{"target": "risk", "drop": ["name"], **options})
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
-        ("a.xls", "x", "none of .csv"),
+        ("a.xls", "x", "must be .csv"),
         ("a.csv", "x,y\n", "a header but no rows"),
         ("a.csv", "", "cannot be read: No columns"),
         ("a.csv", "y\n1\n", "no columns besides the target"),
@@ -166,32 +169,32 @@ def test_what_cannot_be_used_is_named(
     ],
 )
 def test_files_that_cannot_be_used(
-    tmp_path: Path, name: str, text: str | bytes, said: str
+    tmp_path: Path, name: str, text: str | bytes, message: str
 ) -> None:
     (tmp_path / name).write_bytes(text.encode() if isinstance(text, str) else text)
-    with pytest.raises(CommandError, match=said):
+    with pytest.raises(CommandError, match=message):
         read_table(str(tmp_path / name), "y")
-    with pytest.raises(CommandError, match="There is no file"):
+    with pytest.raises(CommandError, match="does not exist"):
         read_table(str(tmp_path / "gone.csv"), "y")
     with pytest.raises(CommandError, match="is a folder"):
         read_table(str(tmp_path), "y")
 
 
-def test_decimal_commas_are_no_words(tmp_path: Path) -> None:
+def test_decimal_commas_are_no_texts(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("x;y\n0,5;1\n-1,25;0\n;1\n")
-    with pytest.raises(CommandError, match=r"'x' holds numbers with a decimal comma.*'0,5'"):
+    with pytest.raises(CommandError, match=r"'x' contains numbers with a decimal comma.*'0,5'"):
         read_table(str(tmp_path / "a.csv"), "y", separator=";")
     (tmp_path / "b.csv").write_text('x,y\n"1,5",1\n"a,b",0\n')
-    assert read_table(str(tmp_path / "b.csv"), "y").words == ("x",)
+    assert read_table(str(tmp_path / "b.csv"), "y").text_columns == ("x",)
 
 
-def test_columns_without_a_name_are_no_repeats(tmp_path: Path) -> None:
+def test_columns_without_a_name_are_no_duplicates(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(",,y\n1,2,3\n")
     assert read_table(str(tmp_path / "a.csv"), "y").names == ("Unnamed: 0", "Unnamed: 1")
 
 
-def test_dates_are_refused(tmp_path: Path) -> None:
+def test_dates_are_an_error(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     people().assign(when=pd.Timestamp("2026-01-01")).to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(CommandError, match=r"'when' holds dates.*--drop 'when'"):
+    with pytest.raises(CommandError, match=r"'when' contains dates.*--drop 'when'"):
         read_table(str(tmp_path / "a.parquet"), "risk", drop=["name"])

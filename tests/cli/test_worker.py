@@ -1,4 +1,4 @@
-"""What happens to a worker's trial when it is stopped."""
+"""Interrupted trials, signals and progress."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from optuna.trial import Trial, TrialState
 
 from optuna_mofs.cli._errors import Terminated
 from optuna_mofs.cli._storage import open_storage
-from optuna_mofs.cli._worker import Interrupts, Progress, work
+from optuna_mofs.cli._worker import DeferredSignals, Progress, run_trials
 
 
-def test_a_query_that_was_cut_off_does_not_lock_its_own_process_out(tmp_path: Path) -> None:
+def test_an_interrupted_query_does_not_lock_the_file(tmp_path: Path) -> None:
     storage, another = (open_storage(f"sqlite:///{tmp_path}/a.db") for _ in range(2))
     study = optuna.create_study(storage=storage, study_name="a")
     for _ in range(3):
         study.ask()
     half_read: list[Any] = []
 
-    def stopped(trial: Trial) -> float:
-        # Ctrl-C in the middle of a query: the traceback keeps its cursor, half read, and the
-        # connection, with a view of the file that is old as soon as another process writes.
+    def interrupted(trial: Trial) -> float:
+        # Ctrl-C in the middle of a query: the traceback keeps the cursor alive, so the connection
+        # has an old view of the file as soon as another process writes.
         pooled = storage.engine.raw_connection()
         assert pooled.driver_connection is not None
         half_read.append(pooled.driver_connection.execute("SELECT trial_id FROM trials"))
         half_read[0].fetchone()
         pooled.close()
-        another.set_study_user_attr(study._study_id, "somebody", "else")
+        optuna.load_study(study_name="a", storage=another).set_user_attr("somebody", "else")
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        work(study, stopped, take=lambda: True, ended=lambda state: None)  # type: ignore[arg-type]
+        run_trials(study, interrupted, may_start=lambda: True, on_end=lambda state: None)  # type: ignore[arg-type]
     states = [trial.state for trial in study.trials[3:]]
     assert states == [TrialState.FAIL, TrialState.WAITING]
 
 
 @pytest.fixture(autouse=True)
-def _hearing() -> None:
-    # Whoever runs the tests in the background lets them ignore Ctrl-C.
+def _default_handler() -> None:
+    # Background processes ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -53,51 +53,51 @@ def _send(number: int) -> None:
     os.kill(os.getpid(), number)
 
 
-def test_held_back_until_it_is_allowed() -> None:
+def test_signals_are_deferred() -> None:
     reached = []
-    with Interrupts() as interrupts:
+    with DeferredSignals() as signals:
         _send(signal.SIGINT)
         reached.append("after the signal")
-        with pytest.raises(KeyboardInterrupt), interrupts.allowed():
+        with pytest.raises(KeyboardInterrupt), signals.immediate():
             reached.append("never")
-        interrupts.check()
+        signals.raise_pending()
     assert reached == ["after the signal"]
 
 
-def test_at_once_where_allowed() -> None:
-    with Interrupts() as interrupts, interrupts.allowed(), pytest.raises(Terminated):
+def test_signals_are_immediate_in_the_context() -> None:
+    with DeferredSignals() as signals, signals.immediate(), pytest.raises(Terminated):
         _send(signal.SIGTERM)
 
 
-def test_the_second_is_not_held_back() -> None:
-    with Interrupts():
+def test_a_second_signal_is_not_deferred() -> None:
+    with DeferredSignals():
         _send(signal.SIGTERM)
         with pytest.raises(KeyboardInterrupt):
             _send(signal.SIGINT)
 
 
-def test_everything_is_as_before() -> None:
+def test_handlers_are_restored() -> None:
     before = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
-    with Interrupts():
+    with DeferredSignals():
         pass
     assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == before
 
 
-def test_ignored_stays_ignored() -> None:
+def test_ignored_signals_stay_ignored() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with Interrupts() as interrupts, interrupts.allowed():
+        with DeferredSignals() as signals, signals.immediate():
             _send(signal.SIGINT)
     finally:
         signal.signal(signal.SIGINT, before)
 
 
-def test_a_query_that_is_cut_off_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_interrupted_query_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
     logger = logging.getLogger("sqlalchemy.pool")
     before = logger.level
     engine = sqlalchemy.create_engine("sqlite://")
     try:
-        with Interrupts() as interrupts, interrupts.allowed():
+        with DeferredSignals() as signals, signals.immediate():
             with pytest.raises(KeyboardInterrupt):
                 _send(signal.SIGINT)
             engine.pool.logger.error("Error closing cursor")
@@ -123,15 +123,15 @@ def study() -> optuna.Study:
 def test_a_bar_in_a_terminal(study: optuna.Study) -> None:
     stream = _Terminal()
     progress = Progress(study, 4, stream=stream)
-    progress.tick(TrialState.COMPLETE)
-    progress.tick(TrialState.FAIL)
+    progress.update(TrialState.COMPLETE)
+    progress.update(TrialState.FAIL)
     progress.close()
     text = stream.getvalue()
     assert "2/4" in text
     assert "hypervolume" in text
     assert "front 2" in text
     assert "error 0.25" in text
-    assert progress.failed == 1
+    assert progress.n_failed == 1
 
 
 @pytest.mark.parametrize(("total", "lines"), [(200, 10), (3, 3)])
@@ -139,16 +139,16 @@ def test_a_few_lines_in_a_log(study: optuna.Study, total: int, lines: int) -> No
     stream = io.StringIO()
     progress = Progress(study, total, stream=stream)
     for _ in range(total):
-        progress.tick(TrialState.COMPLETE)
-    said = stream.getvalue().splitlines()
-    assert len(said) == lines
-    assert said[-1].startswith(f"  {total}/{total} trials, hypervolume ")
+        progress.update(TrialState.COMPLETE)
+    printed = stream.getvalue().splitlines()
+    assert len(printed) == lines
+    assert printed[-1].startswith(f"  {total}/{total} trials, hypervolume ")
 
 
-def test_nothing_at_all(study: optuna.Study) -> None:
+def test_quiet(study: optuna.Study) -> None:
     stream = _Terminal()
     progress = Progress(study, 1, quiet=True, stream=stream)
-    progress.tick(TrialState.FAIL)
+    progress.update(TrialState.FAIL)
     progress.close()
     assert stream.getvalue() == ""
-    assert (progress.done, progress.failed) == (1, 1)
+    assert (progress.n_trials, progress.n_failed) == (1, 1)

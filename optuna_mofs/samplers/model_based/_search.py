@@ -23,7 +23,7 @@ from optuna_mofs.samplers._mask_operators import (
     FilterEnsembleMutation,
     uniform_mask_crossover,
 )
-from optuna_mofs.samplers._row_operators import reflect
+from optuna_mofs.samplers._row_operators import other_category, reflect
 
 #: Bits drawn for all candidates together; more features mean fewer candidates.
 _MAX_BITS = 2_000_000
@@ -210,9 +210,7 @@ def neighbors(
     # Grids need steps that reach the next cell.
     width = np.maximum(step, np.where(np.isfinite(space.cells), 0.7 / space.cells, 0.0))
     moved = reflect(old + width * np.where(changed, 1.0, 0.1) * rng.standard_normal(shape))
-    n_other = np.maximum(1, np.where(space.categorical, space.cells - 1, 1))
-    other = np.floor(rng.random(shape) * n_other)
-    other = other + (other >= old)
+    other = other_category(rng, space, old)
     near = np.where(space.categorical, np.where(changed, other, old), moved)
     drawn = space.from_unit(rng.random((len(rows) * count, d))).reshape(shape)
     near = np.where(np.isnan(old), drawn, near)

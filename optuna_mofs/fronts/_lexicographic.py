@@ -106,21 +106,6 @@ class LexicographicOrder:
         ]
         return np.column_stack(columns)
 
-    def equal(self, a: Floats, b: Floats, targets: Floats) -> bool:
-        """Return whether both are equal or reach the target in every column (equation 5)."""
-        x, y = self.lifted(np.array([a, b]), targets).tolist()
-        return bool(x == y)
-
-    def better(self, a: Floats, b: Floats, targets: Floats) -> bool:
-        """Return whether a is better in the first column in which they differ (equation 6)."""
-        x, y = self.lifted(np.array([a, b]), targets).tolist()
-        return bool(x < y)
-
-    def not_worse(self, a: Floats, b: Floats, targets: Floats) -> bool:
-        """Return whether a is better or equal (equation 7)."""
-        x, y = self.lifted(np.array([a, b]), targets).tolist()
-        return bool(x <= y)
-
     def accepts(self, new: Floats, old: Floats, targets: Floats) -> bool:
         """Return whether ``new`` replaces the incumbent ``old`` (line 13 of Algorithm 1).
 

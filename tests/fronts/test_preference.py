@@ -60,12 +60,17 @@ def equation_5(a, b, z):
 
 
 def equation_6(a, b, z, columns):
-    """By the letter: some k with a better, b beyond its target, and equality before k."""
+    """Literally: a is better in some column k, b misses its target, and both are equal before k."""
     for k, c in enumerate(columns):
         before = list(columns[:k])
         if a[c] < b[c] and b[c] > z[c] and equation_5(a[before], b[before], z[before]):
             return True
     return False
+
+
+def lifted(order, a, b, z):
+    """Return two points by priority, with values that reach their target set to it."""
+    return order.lifted(np.array([a, b]), z).tolist()
 
 
 # ---- the relations ------------------------------------------------------------------------------
@@ -78,9 +83,10 @@ def test_relations_are_those_of_equations_5_to_7(case):
     z = order.targets(points)
     for a in points:
         for b in points:
-            assert order.equal(a, b, z) == equation_5(a, b, z)
-            assert order.better(a, b, z) == equation_6(a, b, z, order.columns)
-            assert order.not_worse(a, b, z) == (order.better(a, b, z) or order.equal(a, b, z))
+            x, y = lifted(order, a, b, z)
+            assert (x == y) == equation_5(a, b, z)
+            assert (x < y) == equation_6(a, b, z, order.columns)
+            assert (x <= y) == (equation_6(a, b, z, order.columns) or equation_5(a, b, z))
 
 
 @quick
@@ -89,11 +95,15 @@ def test_lemma_1_reflexive_transitive_total_for_any_targets(case, targets):
     points, order = case
     z = np.array(targets[: points.shape[1]])
     a, b, c = points[:3]
-    assert order.not_worse(a, a, z)
-    assert order.not_worse(a, b, z) or order.not_worse(b, a, z)
-    if order.not_worse(a, b, z) and order.not_worse(b, c, z):
-        assert order.not_worse(a, c, z)
-    assert not (order.better(a, b, z) and order.better(b, a, z))
+
+    def not_worse(a, b):
+        x, y = lifted(order, a, b, z)
+        return x <= y
+
+    assert not_worse(a, a)
+    assert not_worse(a, b) or not_worse(b, a)
+    if not_worse(a, b) and not_worse(b, c):
+        assert not_worse(a, c)
     # Accepting is strict and total: of two points with different values one is accepted.
     assert order.accepts(a, b, z) + order.accepts(b, a, z) == (not np.array_equal(a, b))
 

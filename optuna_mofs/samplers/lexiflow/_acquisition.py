@@ -263,24 +263,12 @@ def propose_candidate(
     count: int,
     config: Mapping[str, Any],
 ) -> Proposal | None:
-    """Return the new candidate with the best acquisition value.
-
-    Args:
-        ctx: Context of the proposal.
-        search: The local search.
-        space: The Euclidean space.
-        settings: Settings of the sampler.
-        count: Number of candidates.
-        config: The low-cost configuration.
-
-    Returns:
-        The proposal, or None if no objective can be improved or no candidate is new.
-    """
+    """Return the best new candidate, or None if no objective can improve or none is new."""
     history, rng, state = ctx.history, ctx.rng, search.state
     targets = improvement_targets(search.orders[0], search.losses, search.targets[0])
     if not targets:
         return None
-    ranking, strict_ranking = ctx.trial_cache("rankings", search.rankings)
+    ranking, strict_ranking = search.rankings()
     target, bases = targets[-1], (state.incumbent, int(ranking[0]))
     if len(targets) > 1 and rng.random() < settings.strict_incumbent_prob:
         target = targets[int(rng.integers(len(targets) - 1))]
@@ -297,10 +285,7 @@ def propose_candidate(
     )
     rows = space.scale.coordinates(history.space.snapped(batch.rows))
     candidates = Points(rows, history.space.categorical, batch.masks)
-    models = ctx.trial_cache(
-        "models",
-        lambda: _models(ctx, search, space, ranking, strict_ranking),
-    )
+    models = ctx.trial_cache("models", lambda: _models(ctx, search, space))
     values = log_constrained_ei(target, models, candidates)
     for k in np.argsort(-values, kind="stable").tolist():
         mask = None if batch.masks is None else batch.masks[k]
@@ -322,11 +307,7 @@ def propose_candidate(
 
 
 def _models(
-    ctx: ProposalContext,
-    search: LocalSearchReplay,
-    space: EuclideanSpace,
-    ranking: Array,
-    strict_ranking: Array,
+    ctx: ProposalContext, search: LocalSearchReplay, space: EuclideanSpace
 ) -> ColumnModels:
     history, schedule = ctx.history, ctx.study_cache("length_scales", RefitSchedule)
 
@@ -334,7 +315,7 @@ def _models(
         points = points_of(history, space.scale, np.arange(count))
         return length_scales(search.orders[0], points, search.losses[:count], column)
 
-    subset = training_subset(ranking, strict_ranking, _MAX_TRAINING_TRIALS)
+    subset = training_subset(*search.rankings(), _MAX_TRAINING_TRIALS)
     return ColumnModels(
         points_of(history, space.scale, subset),
         search.losses[subset],

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from optuna.distributions import BaseDistribution
 
-from optuna_mofs._optuna import distribution_contains
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import did_you_mean
 from optuna_mofs.features._mask_sampling import cost_adjusted, get_mask_sampler, simplex_weights
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._history import History
@@ -343,21 +340,6 @@ class DirectSearch:
 
 
 # ---- starting points ----------------------------------------------------------------------------
-
-
-def check_config(config: Mapping[str, Any], distributions: Mapping[str, BaseDistribution]) -> None:
-    """Raise if a low-cost configuration has unknown parameters or values out of range."""
-    for name, value in config.items():
-        if name not in distributions:
-            raise ValueError(
-                f"low_cost_partial_config names {name!r}, which is not a parameter of the study."
-                + did_you_mean(name, distributions)
-            )
-        if not distribution_contains(distributions[name], value):
-            raise ValueError(
-                f"low_cost_partial_config[{name!r}] must be a value of {distributions[name]}, "
-                f"got {value!r}."
-            )
 
 
 def low_cost_row(

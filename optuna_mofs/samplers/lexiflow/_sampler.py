@@ -9,8 +9,9 @@ from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
+from optuna_mofs._optuna import distribution_contains
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import check_int
+from optuna_mofs._validation import check_int, did_you_mean
 from optuna_mofs.fronts._preference import LexicographicPreference
 from optuna_mofs.samplers._base import HistorySampler
 from optuna_mofs.samplers._context import Proposal, ProposalContext
@@ -19,7 +20,6 @@ from optuna_mofs.samplers.lexiflow._acquisition import propose_candidate
 from optuna_mofs.samplers.lexiflow._directions import (
     DirectSearch,
     EuclideanSpace,
-    check_config,
     low_cost_row,
     random_mask,
     restart_row,
@@ -179,7 +179,7 @@ class LexiFlowSampler(HistorySampler):
         if trial.number > 0 or param_name not in self._config:
             return super().sample_independent(study, trial, param_name, param_distribution)
         value = self._config[param_name]
-        check_config({param_name: value}, {param_name: param_distribution})
+        _check_config({param_name: value}, {param_name: param_distribution})
         return value
 
     @property
@@ -206,7 +206,7 @@ class LexiFlowSampler(HistorySampler):
         if ctx.trial_number == 0 and (self._config or not self.n_candidates):
             described = history.described
             if described is not None and described.space:
-                check_config(self._config, described.distributions)
+                _check_config(self._config, described.distributions)
             return low_cost_row(rng, space, self._config)
         if not self.n_candidates:
             return restart_row(rng, space, self._config)
@@ -218,3 +218,20 @@ class LexiFlowSampler(HistorySampler):
             if history.table is not None or not history.contains(row):
                 return row
         return restart_row(rng, space, self._config, rng.random(d))
+
+
+def _check_config(
+    config: Mapping[str, Any], distributions: Mapping[str, BaseDistribution]
+) -> None:
+    """Raise if a low-cost configuration has unknown parameters or values out of range."""
+    for name, value in config.items():
+        if name not in distributions:
+            raise ValueError(
+                f"low_cost_partial_config names {name!r}, which is not a parameter of the study."
+                + did_you_mean(name, distributions)
+            )
+        if not distribution_contains(distributions[name], value):
+            raise ValueError(
+                f"low_cost_partial_config[{name!r}] must be a value of {distributions[name]}, "
+                f"got {value!r}."
+            )

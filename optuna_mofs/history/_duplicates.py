@@ -16,31 +16,31 @@ if TYPE_CHECKING:
 
 
 class SeenConfigurations:
-    """Configurations that were or are being tried, in Optuna's internal representation.
+    """Configurations of finished, running and enqueued trials, in internal representation.
 
-    A trial that failed or was interrupted between two suggestions says nothing about the
-    parameters that were to come: a trial that is not complete counts only if it has as many
-    parameters as complete trials of its kind.
+    A trial that failed or was interrupted between two suggestions lacks the parameters that would
+    have followed. A trial that is not complete therefore counts only if it has all parameters
+    that completed trials of its kind have.
     """
 
     def __init__(self) -> None:
-        #: Parameters of the study's description that every trial has.
+        #: Parameters that every trial has by the description of the study.
         self.required: frozenset[str] = frozenset()
-        self._complete: dict[frozenset[str], set[tuple[float, ...]]] = {}
+        self._completed: dict[frozenset[str], set[tuple[float, ...]]] = {}
         self._failed: dict[frozenset[str], set[tuple[float, ...]]] = {}
         self._unfinished: list[Mapping[str, float]] = []
-        #: Fingerprints of what running trials are going to suggest.
+        #: Fingerprints of the configurations that running trials will suggest.
         self._reserved: set[str | None] = set()
 
     @property
     def n_completed(self) -> int:
-        """Number of different configurations that were completed, of one set of parameters."""
-        return max(map(len, self._complete.values()), default=0)
+        """Largest number of distinct completed configurations with the same parameters."""
+        return max(map(len, self._completed.values()), default=0)
 
     def add_finished(self, values: Mapping[str, float], *, complete: bool) -> None:
         """Add the parameters of a finished trial."""
         if values:
-            seen = self._complete if complete else self._failed
+            seen = self._completed if complete else self._failed
             seen.setdefault(frozenset(values), set()).add(_ordered(values, values))
 
     def add_unfinished(self, values: Mapping[str, float]) -> None:
@@ -48,7 +48,7 @@ class SeenConfigurations:
         self._unfinished.append(values)
 
     def reserve(self, fingerprint: str | None) -> None:
-        """Add what a running trial is going to suggest."""
+        """Add the configuration that a running trial will suggest."""
         self._reserved.add(fingerprint)
 
     def clear_unfinished(self) -> None:
@@ -59,27 +59,27 @@ class SeenConfigurations:
     def contains(self, values: Mapping[str, float]) -> bool:
         """Return whether a trial has these parameters."""
         have = values.keys()
-        for names, seen in self._complete.items():
+        for names, seen in self._completed.items():
             if names <= have and _ordered(values, names) in seen:
                 return True
         for names, seen in self._failed.items():
-            if names <= have and _ordered(values, names) in seen and self._is_whole(names):
+            if names <= have and _ordered(values, names) in seen and self._is_complete(names):
                 return True
         if self._reserved and fingerprint(values) in self._reserved:
             return True
         return any(
-            other.items() <= values.items() and self._is_whole(frozenset(other))
+            other.items() <= values.items() and self._is_complete(frozenset(other))
             for other in self._unfinished
         )
 
-    def _is_whole(self, names: frozenset[str]) -> bool:
-        if not names or any(names < others for others in self._complete):
+    def _is_complete(self, names: frozenset[str]) -> bool:
+        if not names or any(names < others for others in self._completed):
             return False
-        return names in self._complete or (bool(self.required) and self.required <= names)
+        return names in self._completed or (bool(self.required) and self.required <= names)
 
 
 def fingerprint(values: Mapping[str, float]) -> str:
-    """Return a short text that is the same for equal parameters in internal representation."""
+    """Return a short text that identifies parameters in internal representation."""
     text = repr(sorted(values.items())).encode()
     return hashlib.blake2b(text, digest_size=8).hexdigest()
 

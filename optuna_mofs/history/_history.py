@@ -23,7 +23,7 @@ from optuna_mofs.features._codec import unpack
 from optuna_mofs.features._representation import MaskFeatures
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._duplicates import SeenConfigurations
-from optuna_mofs.history._search_space import SearchSpace, widened
+from optuna_mofs.history._search_space import SearchSpace, merge_distributions, to_internal
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import MASK
 from optuna_mofs.study._trial_note import NOTE, TrialNote
@@ -32,26 +32,26 @@ T = TypeVar("T")
 N = TypeVar("N", bound=TrialNote)
 #: Key in a note of the fingerprint by which a worker reserves a configuration.
 RESERVED = "configuration"
-#: Stands for infinite values, which are legal in Optuna but cannot be added to.
+#: Replaces infinite values, which are legal in Optuna but not in arithmetic.
 LARGEST = 1e300
 
 
 class History:
-    """What a sampler knows of a study: completed trials by number, and what is running.
+    """The completed trials of a study in order of their numbers, and the running ones.
 
     All of it can be computed again from the storage; the object is a cache.
 
     Args:
-        described: What the study says about its parameters, if anything.
+        described: Description of the study, if it has one.
     """
 
     def __init__(self, described: StudyDescription | None = None) -> None:
         self.described = described
         chosen = None if described is None else described.representation
-        #: Masks to suggestions and back, or None for a study without masks.
+        #: Encodes masks as parameters, or None for a study without masks.
         self.codec = chosen.codec if isinstance(chosen, MaskFeatures) else None
         self.space = SearchSpace({})
-        #: Numbers of the trials that are running now.
+        #: Numbers of the running trials.
         self.running_numbers: list[int] = []
         self._mask_distributions = {} if self.codec is None else self.codec.distributions
         self._distributions: dict[str, BaseDistribution] = {}
@@ -128,15 +128,15 @@ class History:
         )
 
     def running_notes(self, kind: type[N]) -> list[N]:
-        """Return the note on each trial that is running now."""
+        """Return the note on each running trial."""
         return [kind.from_json(data) for data in self._running]
 
     def per_trial(self, known: dict[int, T], make: Callable[[list[int]], Iterable[T]]) -> list[T]:
         """Return something for each trial, computed once per trial.
 
         Args:
-            known: What was computed before, by trial number; what is new is added.
-            make: Computes it for the trials at some positions.
+            known: Earlier results by trial number; new ones are added.
+            make: Function of positions of trials that returns one result per position.
         """
         numbers = self.numbers.tolist()
         new = [i for i, number in enumerate(numbers) if number not in known]
@@ -158,13 +158,13 @@ class History:
 
     @property
     def active_if(self) -> Mapping[str, tuple[str, Sequence[Any]]]:
-        """What the description says about parameters that are not in every trial."""
+        """Conditions of parameters, from the description of the study."""
         return {} if self.described is None else self.described.active_if
 
     def reference(self) -> Array:
         """Return the worst sensible value of each objective, minimized.
 
-        It is what the description says, else a little worse than the worst finite value seen.
+        It is taken from the description, else a little worse than the worst finite value.
         """
         values = self.values
         finite = np.abs(values) < LARGEST
@@ -182,7 +182,7 @@ class History:
 
     @property
     def n_configurations(self) -> int:
-        """Number of different configurations that were completed, of one set of parameters."""
+        """Largest number of distinct completed configurations with the same parameters."""
         return self._seen.n_completed
 
     def contains(self, row: Array, mask: Array | None = None) -> bool:
@@ -195,7 +195,7 @@ class History:
     def contains_params(self, params: Mapping[str, Any]) -> bool:
         """Return whether a finished, running or queued trial has these parameters.
 
-        Parameters that a trial did not ask for (inactive ones) do not count.
+        Parameters that a trial did not suggest (inactive ones) do not count.
         """
         return self.contains_internal(self.internal(params))
 
@@ -217,16 +217,16 @@ class History:
     # ---- reading ------------------------------------------------------------------------------
 
     def update(self, study: Study, *, exclude: int | None = None) -> None:
-        """Read what is new in the study.
+        """Read new trials of the study.
 
         Args:
             study: The study.
-            exclude: Number of the trial that asks, which is no history to itself.
+            exclude: Number of a trial to leave out: the one that a sampler proposes for.
         """
         self._signs = study_signs(study)
         trials = trials_of(study)
-        # Trials are numbered by position. Only new trials and those unfinished last time are
-        # looked at: a trial that a dead process left running does not slow down the others.
+        # Trials are numbered by position. Only new trials and those that were unfinished are
+        # read: a trial that a dead process left running does not slow down the others.
         pending = [*self._unfinished, *range(self._n_read, len(trials))]
         self._unfinished = []
         self._n_read = len(trials)
@@ -244,18 +244,18 @@ class History:
                 self._add_unfinished(trials[number])
 
     def require(self, distributions: Mapping[str, BaseDistribution]) -> None:
-        """Make sure that the space has these parameters."""
+        """Add parameters to the search space, or widen their ranges."""
         changed = False
         for name, new in distributions.items():
             if name in self._mask_distributions:
                 continue
             old = self._distributions.get(name)
             if old is None or old != new:
-                wide = new if old is None else widened(old, new)
-                changed |= wide != old
-                self._distributions[name] = wide
+                merged = new if old is None else merge_distributions(old, new)
+                changed |= merged != old
+                self._distributions[name] = merged
         if changed:
-            # Sorted by name: columns must not depend on which trial finished first.
+            # Sorted by name: columns must not depend on the order in which trials complete.
             self.space = SearchSpace(dict(sorted(self._distributions.items())))
             self._rows.fill([self.space.encode(t.params) for t in self._trials])
 
@@ -264,7 +264,7 @@ class History:
             note = frozen_attr(trial, NOTE) or {}
             self._running.append(note)
             self.running_numbers.append(trial.number)
-            # What a sampler reserved counts before all of it is suggested.
+            # A reserved configuration counts before all of it is suggested.
             self._seen.reserve(note.get(RESERVED))
         params = {**enqueued_params(trial), **trial.params}
         distributions = {**self.distributions, **trial.distributions}
@@ -295,7 +295,7 @@ class History:
 
 
 class HistoryFollower(ABC):
-    """Something computed trial by trial, such as a population, that follows the history.
+    """A state that is updated trial by trial, such as a population.
 
     An older trial can complete late; everything computed from later trials must then be
     recomputed. Subclasses implement :meth:`rewind` and :meth:`advance`.
@@ -305,7 +305,7 @@ class HistoryFollower(ABC):
         self._followed = np.zeros(0, dtype=np.int64)
 
     def follow(self, history: History) -> None:
-        """Catch up with the history."""
+        """Process all trials of the history that are new or follow a late one."""
         kept = n_unchanged(self._followed, history.numbers)
         if kept < len(self._followed):
             self.rewind(kept)
@@ -318,7 +318,7 @@ class HistoryFollower(ABC):
 
     @abstractmethod
     def advance(self, history: History) -> None:
-        """Go on to the end of the history."""
+        """Process the new trials of the history."""
 
 
 def n_unchanged(before: Array, now: Array) -> int:
@@ -346,14 +346,14 @@ def _internal(
         if distribution is None or distribution.single():
             continue
         try:
-            found[name] = float(distribution.to_internal_repr(value))
+            found[name] = to_internal(distribution, value)
         except (TypeError, ValueError):
-            continue  # enqueued by a user, and not in the distribution
+            continue  # enqueued by a user, but outside the distribution
     return found
 
 
 class _GrowingArray:
-    """An array that grows by rows at constant cost per row."""
+    """An array to which rows can be added at constant amortized cost."""
 
     def __init__(self, dtype: Any) -> None:
         self._dtype = dtype

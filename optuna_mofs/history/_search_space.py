@@ -1,4 +1,4 @@
-"""Parameters as rows of numbers, both ways, and which parameters are active."""
+"""Parameters as rows of numbers and back, and conditions of parameters."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from optuna_mofs._typing import Array
 
 
 class SearchSpace:
-    """Maps hyperparameters to a row in the unit cube, one column each.
+    """Encodes hyperparameters as a row of numbers, one column per parameter.
 
-    Numbers go to [0, 1], logarithmic scales through the logarithm; a value on a grid (integers,
-    steps) goes to the middle of its cell, so that a uniform draw hits all values equally often.
-    A categorical goes to the position of its choice. A missing parameter is NaN.
+    Numbers are mapped to [0, 1], through the logarithm if the scale is logarithmic. A value on a
+    grid (integers, steps) is mapped to the middle of its cell, so that a uniform draw hits all
+    values equally often. A category is encoded by its position. A missing parameter is NaN.
 
     Args:
-        distributions: By name; those of a single value are left out.
+        distributions: Distributions by name; those with a single value are left out.
 
     Example:
         >>> space = SearchSpace({"C": FloatDistribution(1, 64, log=True)})
@@ -43,22 +43,28 @@ class SearchSpace:
         self.categorical = np.array([a.choices is not None for a in self._axes], dtype=bool)
         #: Number of distinct values of each parameter, infinite for a continuous one.
         self.cells = np.array([a.cells for a in self._axes], dtype=float)
+        #: Parameters with tuples or lists among their choices.
+        self.sequence_parameters = {
+            name
+            for name, axis in zip(self.names, self._axes)
+            if any(isinstance(choice, list | tuple) for choice in axis.choices or ())
+        }
 
     def __len__(self) -> int:
         return len(self.names)
 
     def encode(self, params: Mapping[str, Any]) -> Array:
-        """A row from parameter values; what does not fit its distribution counts as missing."""
+        """Return the row of parameter values, NaN for a value that its distribution excludes."""
         return np.array(
             [
-                _encoded(axis, params[name]) if name in params else np.nan
+                _encode(axis, params[name]) if name in params else np.nan
                 for name, axis in zip(self.names, self._axes)
             ],
             dtype=float,
         )
 
     def decode(self, row: Array) -> dict[str, Any]:
-        """Parameter values from a row; columns that are NaN are left out."""
+        """Return the parameter values of a row; columns that are NaN are left out."""
         return {
             name: axis.decode(value)
             for name, axis, value in zip(self.names, self._axes, row.tolist())
@@ -66,18 +72,18 @@ class SearchSpace:
         }
 
     def sample(self, rng: np.random.Generator, count: int = 1) -> Array:
-        """Random rows, uniform in every parameter."""
+        """Return random rows, uniform in every parameter."""
         return self.from_unit(rng.random((count, len(self))))
 
     def from_unit(self, unit: Array) -> Array:
-        """Rows from points of the unit cube (a design): categoricals become choices."""
+        """Return rows from points of the unit cube, such as those of a design."""
         rows = unit.copy()
-        which = self.categorical
-        rows[:, which] = np.floor(unit[:, which] * self.cells[which])
+        columns = self.categorical
+        rows[:, columns] = np.floor(unit[:, columns] * self.cells[columns])
         return rows
 
     def snapped(self, rows: Array) -> Array:
-        """Rows with every value of a grid where :meth:`encode` puts it."""
+        """Return rows with values on grids moved to the middle of their cells."""
         rows = rows.copy()
         for j, axis in enumerate(self._axes):
             if isinstance(axis, _Grid):
@@ -85,23 +91,24 @@ class SearchSpace:
         return rows
 
     def size(self) -> float:
-        """Number of different configurations, infinite if any parameter is continuous."""
+        """Return the number of configurations, infinite if any parameter is continuous."""
         with np.errstate(over="ignore"):
             return float(np.prod(self.cells))
 
-    def nth(self, place: int) -> Array:
-        """The row at a place in the list of all configurations of a finite space."""
+    def nth(self, n: int) -> Array:
+        """Return the n-th of all configurations of a finite space."""
         row = np.empty(len(self))
         for i, axis in enumerate(self._axes):
-            place, cell = divmod(place, int(axis.cells))
+            n, cell = divmod(n, int(axis.cells))
             row[i] = axis.middle(cell)
         return row
 
 
 class _Axis:
-    """One parameter; the base is a continuous float."""
+    """One parameter."""
 
     choices: tuple[Any, ...] | None = None
+    #: Number of distinct values.
     cells: float = math.inf
 
     def encode(self, value: Any) -> float:
@@ -111,7 +118,7 @@ class _Axis:
         raise NotImplementedError
 
     def middle(self, cell: int) -> float:
-        """Where the value of a cell goes."""
+        """Return the number that encodes the value of a cell."""
         raise NotImplementedError
 
 
@@ -122,16 +129,16 @@ class _Continuous(_Axis):
         self.width = (math.log(d.high) if d.log else d.high) - self.start
 
     def encode(self, value: Any) -> float:
-        place = (math.log(value) if self.log else value) - self.start
-        return min(1.0, max(0.0, place / self.width))
+        position = (math.log(value) if self.log else value) - self.start
+        return min(1.0, max(0.0, position / self.width))
 
     def decode(self, value: float) -> float:
-        place = self.start + min(1.0, max(0.0, value)) * self.width
-        return min(self.high, max(self.low, math.exp(place) if self.log else place))
+        position = self.start + min(1.0, max(0.0, value)) * self.width
+        return min(self.high, max(self.low, math.exp(position) if self.log else position))
 
 
 class _Grid(_Axis):
-    """Integers and stepped floats: value k of the grid owns the k-th cell."""
+    """Integers and stepped floats: one cell per value."""
 
     def __init__(self, d: IntDistribution | FloatDistribution) -> None:
         self.low, self.high, self.step = d.low, d.high, d.step or 1
@@ -152,15 +159,15 @@ class _Grid(_Axis):
         return (self._scale(cell) - self.start) / self.width
 
     def decode(self, value: float) -> Any:
-        place = self.start + min(1.0, max(0.0, value)) * self.width
-        k = (math.exp(place) - self.low) / self.step if self.log else place
-        found = self.low + min(self.last, max(0, round(k))) * self.step
-        # The last step of a float may land a rounding error above its bound.
-        return int(found) if self.integer else min(self.high, found)
+        position = self.start + min(1.0, max(0.0, value)) * self.width
+        k = (math.exp(position) - self.low) / self.step if self.log else position
+        decoded = self.low + min(self.last, max(0, round(k))) * self.step
+        # The last step of a float can exceed its bound by a rounding error.
+        return int(decoded) if self.integer else min(self.high, decoded)
 
     def snapped(self, values: Array) -> Array:
-        place = self.start + np.minimum(1.0, np.maximum(0.0, values)) * self.width
-        k = np.rint((np.exp(place) - self.low) / self.step if self.log else place)
+        position = self.start + np.minimum(1.0, np.maximum(0.0, values)) * self.width
+        k = np.rint((np.exp(position) - self.low) / self.step if self.log else position)
         cells = np.minimum(self.last, np.maximum(0, k))
         scaled = np.log(self.low + cells * self.step) if self.log else cells
         snapped: Array = (scaled - self.start) / self.width
@@ -171,10 +178,10 @@ class _Choice(_Axis):
     def __init__(self, d: CategoricalDistribution) -> None:
         self.choices = d.choices
         self.cells = len(d.choices)
-        self.place = d.to_internal_repr
+        self._distribution = d
 
     def encode(self, value: Any) -> float:
-        return float(self.place(value))
+        return to_internal(self._distribution, value)
 
     def decode(self, value: float) -> Any:
         assert self.choices is not None
@@ -184,11 +191,30 @@ class _Choice(_Axis):
         return float(cell)
 
 
-def _encoded(axis: _Axis, value: Any) -> float:
+def to_internal(distribution: BaseDistribution, value: Any) -> float:
+    """Return a value in Optuna's internal representation.
+
+    Tuples and lists among choices count as equal, since a storage returns ``(50, 50)`` as
+    ``[50, 50]``.
+
+    Example:
+        >>> to_internal(CategoricalDistribution(("relu", "tanh")), "tanh")
+        1.0
+    """
+    if isinstance(distribution, CategoricalDistribution) and isinstance(value, list | tuple):
+        return float([_to_lists(c) for c in distribution.choices].index(_to_lists(value)))
+    return float(distribution.to_internal_repr(value))
+
+
+def _to_lists(choice: Any) -> Any:
+    return [_to_lists(c) for c in choice] if isinstance(choice, list | tuple) else choice
+
+
+def _encode(axis: _Axis, value: Any) -> float:
     try:
         return axis.encode(value)
     except (TypeError, ValueError):
-        # Optuna lets trials be added that another version of the objective made.
+        # Optuna allows adding trials of another version of the objective.
         return math.nan
 
 
@@ -201,20 +227,20 @@ def _axis(distribution: BaseDistribution) -> _Axis:
     return _Continuous(distribution) if distribution.step is None else _Grid(distribution)
 
 
-def widened(old: BaseDistribution, new: BaseDistribution) -> BaseDistribution:
-    """One distribution for a parameter whose range or step changes from trial to trial.
+def merge_distributions(old: BaseDistribution, new: BaseDistribution) -> BaseDistribution:
+    """Return one distribution of a parameter whose range or step changes between trials.
 
-    It covers both, so that it settles, and is the same in whichever order trials come. Of two
-    that differ in kind, which Optuna allows only for trials added from outside, it is always the
-    same one.
+    It covers both, so that it stops changing, and does not depend on the order of the trials. Of
+    two distributions of different kinds, which Optuna allows only for trials that were added to
+    the study, it is always the same one.
 
     Example:
-        >>> widened(IntDistribution(0, 8, step=4), IntDistribution(2, 14, step=6))
+        >>> merge_distributions(IntDistribution(0, 8, step=4), IntDistribution(2, 14, step=6))
         IntDistribution(high=14, log=False, low=0, step=2)
     """
     same_log = getattr(old, "log", None) == getattr(new, "log", None)
     if isinstance(old, IntDistribution) and isinstance(new, IntDistribution) and same_log:
-        # The coarsest grid with all values of both; a single value has no step of its own.
+        # The coarsest grid that has all values of both; a single value has no step.
         steps = [0 if d.single() else d.step for d in (old, new)]
         step = 1 if new.log else math.gcd(*steps, old.low - new.low) or 1
         return IntDistribution(*_cover(old, new), log=new.log, step=step)
@@ -235,39 +261,41 @@ def _same_grid(old: FloatDistribution, new: FloatDistribution) -> bool:
     return abs(steps - round(steps)) < 1e-8
 
 
-#: A grid of at most this many values can switch other parameters, as a category can.
-_LEVELS = 64
+#: A grid of at most this many values can be the parent of a condition, as a category can.
+_MAX_LEVELS = 64
 
 
 @dataclass(frozen=True)
-class _Rule:
-    """Parameter ``child`` is asked for at some levels of ``parent``."""
+class _Condition:
+    """Column ``child`` is active at some levels of column ``parent``."""
 
     child: int
     parent: int
-    active: Array  # by level; the last is "parent inactive"
+    #: Whether the child is active, by level of the parent; the last level is "parent inactive".
+    active: Array
 
 
 class ConditionalParameters:
-    """Switches off the parameters that trials with the same categories did not have.
+    """Conditions under which parameters are active, described by the study or inferred.
 
-    For each parameter that some trials lack, the category (or small grid of integers) is found
-    whose value tells best whether it is there. A value not seen yet switches nothing off: a
-    parameter proposed in vain costs nothing, one that lacks is drawn at random. What a study
-    describes need not be learned.
+    For each parameter that some trials lack, the category (or small grid of integers) is chosen
+    that predicts best whether the parameter is active. At a value that no trial has, the
+    parameter counts as active: an inactive parameter in a proposal is ignored, but a missing one
+    is drawn at random. Conditions that the study describes are not inferred.
 
     Args:
         space: The parameters.
-        rows: Finished trials, NaN where a parameter was inactive.
-        described: Parameters that others switch on: by which, and at which of its choices.
+        rows: Rows of completed trials, NaN where a parameter was inactive.
+        described: Parent of each conditional parameter, and its choices at which the parameter
+            is active.
 
     Example:
         >>> from optuna.distributions import CategoricalDistribution, FloatDistribution
         >>> space = SearchSpace(
         ...     {"kind": CategoricalDistribution(["a", "b"]), "x": FloatDistribution(0, 1)}
         ... )
-        >>> activity = ConditionalParameters(space, np.array([[0.0, 0.3], [1.0, np.nan]]))
-        >>> activity.apply(np.array([[0.0, 0.5], [1.0, 0.5]])).tolist()
+        >>> conditional = ConditionalParameters(space, np.array([[0.0, 0.3], [1.0, np.nan]]))
+        >>> conditional.apply(np.array([[0.0, 0.5], [1.0, 0.5]])).tolist()
         [[0.0, 0.5], [1.0, nan]]
     """
 
@@ -278,80 +306,79 @@ class ConditionalParameters:
         described: Mapping[str, tuple[str, Sequence[Any]]] | None = None,
     ) -> None:
         self._space = space
-        self._switches = space.categorical | (space.cells <= _LEVELS)
-        self._rules = self._read(described or {})
+        self._can_be_parent = space.categorical | (space.cells <= _MAX_LEVELS)
+        self._conditions = self._read(described or {})
         if len(rows):
-            self._rules += self._learn(rows, {rule.child for rule in self._rules})
+            self._conditions += self._infer(rows, {c.child for c in self._conditions})
 
     @property
     def conditional(self) -> bool:
         """Whether any parameter depends on another."""
-        return bool(self._rules)
+        return bool(self._conditions)
 
     @property
     def signature(self) -> list[tuple[int, int, list[bool]]]:
-        """The rules as plain values: equal signatures, equal effect."""
-        return [(rule.child, rule.parent, rule.active.tolist()) for rule in self._rules]
+        """The conditions as plain values: equal signatures have equal effects."""
+        return [(c.child, c.parent, c.active.tolist()) for c in self._conditions]
 
     def apply(self, rows: Array) -> Array:
-        """Rows with inactive parameters set to NaN."""
-        if not self._rules:
+        """Return rows with inactive parameters set to NaN."""
+        if not self._conditions:
             return rows
         rows = rows.copy()
-        for rule in self._rules:
-            level = self._levels(rows[:, rule.parent], rule.parent)
-            rows[~rule.active[level], rule.child] = np.nan
+        for condition in self._conditions:
+            level = self._levels(rows[:, condition.parent], condition.parent)
+            rows[~condition.active[level], condition.child] = np.nan
         return rows
 
     def _levels(self, column: Array, i: int) -> Array:
         cells = int(self._space.cells[i])
         scaled = column if self._space.categorical[i] else column * cells
-        absent = np.isnan(column)
-        level = np.clip(np.floor(np.where(absent, 0, scaled)), 0, cells - 1).astype(np.int64)
-        return np.where(absent, cells, level)
+        inactive = np.isnan(column)
+        level = np.clip(np.floor(np.where(inactive, 0, scaled)), 0, cells - 1).astype(np.int64)
+        return np.where(inactive, cells, level)
 
-    def _read(self, described: Mapping[str, tuple[str, Sequence[Any]]]) -> list[_Rule]:
-        places = {name: j for j, name in enumerate(self._space.names)}
+    def _read(self, described: Mapping[str, tuple[str, Sequence[Any]]]) -> list[_Condition]:
+        columns = {name: j for j, name in enumerate(self._space.names)}
 
         def depth(name: str) -> int:
             return 1 + depth(described[name][0]) if name in described else 0
 
-        rules = []
-        # From the root to the leaves, as rules are applied.
-        for child in sorted(described.keys() & places.keys(), key=lambda n: (depth(n), places[n])):
+        conditions = []
+        # Parents before their children: this is the order in which conditions are applied.
+        known = described.keys() & columns.keys()
+        for child in sorted(known, key=lambda name: (depth(name), columns[name])):
             parent, choices = described[child]
-            switch = self._space.distributions.get(parent)
-            if isinstance(switch, CategoricalDistribution):
-                active = [*(choice in choices for choice in switch.choices), False]
-                rules.append(_Rule(places[child], places[parent], np.array(active)))
-        return rules
+            distribution = self._space.distributions.get(parent)
+            if isinstance(distribution, CategoricalDistribution):
+                active = [*(choice in choices for choice in distribution.choices), False]
+                conditions.append(_Condition(columns[child], columns[parent], np.array(active)))
+        return conditions
 
-    def _learn(self, rows: Array, but: set[int]) -> list[_Rule]:
-        there = ~np.isnan(rows)
-        # From the root to the leaves: a parent is there at least as often as its child.
-        order = np.argsort(-there.sum(axis=0), kind="stable")
-        rules = []
-        for child in order:
-            if child in but or there[:, child].all():
+    def _infer(self, rows: Array, exclude: set[int]) -> list[_Condition]:
+        active = ~np.isnan(rows)
+        # Parents before their children: a parent is active at least as often.
+        order = np.argsort(-active.sum(axis=0), kind="stable").tolist()
+        conditions = []
+        for position, child in enumerate(order):
+            if child in exclude or active[:, child].all():
                 continue
-            best: tuple[float, _Rule] | None = None
-            for parent in order:
-                if parent == child:
-                    break
-                if not self._switches[parent]:
-                    continue
-                found = self._rule(rows, there, int(child), int(parent))
-                if best is None or found[0] < best[0]:
-                    best = found
-            if best is not None and not best[1].active.all():
-                rules.append(best[1])
-        return rules
+            parents = [j for j in order[:position] if self._can_be_parent[j]]
+            candidates = [self._candidate(rows, active, child, parent) for parent in parents]
+            if candidates:
+                _, best = min(candidates, key=lambda candidate: candidate[0])
+                if not best.active.all():
+                    conditions.append(best)
+        return conditions
 
-    def _rule(self, rows: Array, there: Array, child: int, parent: int) -> tuple[float, _Rule]:
+    def _candidate(
+        self, rows: Array, active: Array, child: int, parent: int
+    ) -> tuple[float, _Condition]:
+        """Return the number of trials that contradict a condition, and the condition."""
         level = self._levels(rows[:, parent], parent)
-        count = int(self._space.cells[parent]) + 1
-        seen = np.bincount(level, minlength=count)
-        had = np.bincount(level, weights=there[:, child], minlength=count)
-        # How many trials the rule gets wrong; levels where the child is sometimes there stay on.
-        wrong = float((seen - had)[had > 0].sum())
-        return wrong, _Rule(child, parent, (had > 0) | (seen == 0))
+        n_levels = int(self._space.cells[parent]) + 1
+        n_trials = np.bincount(level, minlength=n_levels)
+        n_active = np.bincount(level, weights=active[:, child], minlength=n_levels)
+        # At a level where the child is active in only some of the trials, it counts as active.
+        n_wrong = float((n_trials - n_active)[n_active > 0].sum())
+        return n_wrong, _Condition(child, parent, (n_active > 0) | (n_trials == 0))

@@ -80,7 +80,7 @@ def same(one: History, other: History) -> None:
         np.testing.assert_array_equal(one.reference(), other.reference())
 
 
-# ---- in any order of telling --------------------------------------------------------------------
+# ---- any order of completion --------------------------------------------------------------------
 
 FATES = st.sampled_from(["complete", "complete", "complete", "fail", "prune", "run"])
 
@@ -131,7 +131,7 @@ def test_incremental_is_from_scratch_in_any_order(form: str | None, data: st.Dat
         assert history.contains_params(params) == fresh.contains_params(params)
 
 
-def test_a_late_trial_goes_to_its_place() -> None:
+def test_a_late_trial_is_inserted_by_number() -> None:
     study = new_study()
     trials = [study.ask({"x": X}) for _ in range(4)]
     history = History()
@@ -143,7 +143,7 @@ def test_a_late_trial_goes_to_its_place() -> None:
     assert history.rows[:, 0].tolist() == pytest.approx([t.params["x"] for t in trials])
 
 
-# ---- what is in it ------------------------------------------------------------------------------
+# ---- arrays -------------------------------------------------------------------------------------
 
 
 def test_values_are_minimized_and_finite() -> None:
@@ -165,7 +165,7 @@ def test_violations_add_up() -> None:
     assert read(study).violations.tolist() == [0.0, 0.0, 2.5]
 
 
-def test_only_complete_trials_with_a_mask_are_in() -> None:
+def test_only_completed_trials_with_a_mask_are_read() -> None:
     study = new_study()
     described("packed").write(study)
     study.optimize(lambda t: (float(suggest_features(t, TABLE, form="packed").sum()), 0), 2)
@@ -221,7 +221,7 @@ def test_described_parameters_are_there_before_any_trial() -> None:
     assert history.numbers.size == 0
 
 
-def test_a_trial_of_another_version_of_the_objective_is_survived() -> None:
+def test_trials_of_another_version_of_the_objective_are_read() -> None:
     study = new_study()
     add(study, {"kind": (KIND, "c")})
     add(study, {"kind": (CategoricalDistribution(["a", "z"]), "z")})
@@ -249,7 +249,7 @@ def test_reference_ignores_infinite_values() -> None:
     assert read(study).reference().tolist() == pytest.approx([3.2, 1.1])
 
 
-def test_the_description_knows_the_worst() -> None:
+def test_the_description_can_define_the_worst_values() -> None:
     measures = (
         MeasureDescription("error", worst=1.0),
         MeasureDescription("auc", "maximize", worst=0.5),
@@ -260,7 +260,7 @@ def test_the_description_knows_the_worst() -> None:
     assert read(study).reference().tolist() == [1.0, -0.5]
 
 
-# ---- what is known ------------------------------------------------------------------------------
+# ---- configurations that were tried -------------------------------------------------------------
 
 
 def test_known_configurations() -> None:
@@ -282,7 +282,7 @@ def test_known_configurations() -> None:
 
 @pytest.mark.parametrize("state", [TrialState.FAIL, TrialState.PRUNED, TrialState.WAITING])
 @pytest.mark.parametrize("whole_first", [True, False])
-def test_a_trial_cut_off_between_suggestions_forbids_nothing(
+def test_a_trial_interrupted_between_suggestions_excludes_nothing(
     state: TrialState, whole_first: bool
 ) -> None:
     study = new_study()
@@ -297,17 +297,17 @@ def test_a_trial_cut_off_between_suggestions_forbids_nothing(
     assert not history.contains_params({"kind": "b", "x": 0.5})
 
 
-def test_a_branch_without_parameters_does_not_make_prefixes_whole() -> None:
+def test_a_branch_without_parameters_does_not_complete_interrupted_trials() -> None:
     study = new_study()
     add(study, {"kind": (KIND, "c")})  # complete as it is
     add(study, {"kind": (KIND, "a"), "x": (X, 0.5)})
-    add(study, {"kind": (KIND, "b")}, state=TrialState.FAIL)  # cut off before its own parameter
+    add(study, {"kind": (KIND, "b")}, state=TrialState.FAIL)  # interrupted
     history = read(study)
     assert history.contains_params({"kind": "c", "x": 0.5})
     assert not history.contains_params({"kind": "b", "x": 0.5})
 
 
-def test_running_and_queued_configurations_are_known() -> None:
+def test_running_and_enqueued_configurations_are_known() -> None:
     study = new_study()
     StudyDescription(space={"kind": KIND, "x": X}).write(study)
     running = study.ask({"kind": KIND, "x": X})
@@ -321,7 +321,7 @@ def test_running_and_queued_configurations_are_known() -> None:
     assert not read(study, exclude=running.number).contains_params(running.params)
 
 
-def test_a_running_trial_is_forgotten_when_it_is_the_asking_one() -> None:
+def test_the_excluded_trial_is_forgotten() -> None:
     study = new_study()
     StudyDescription(space={"x": X}).write(study)
     trials = [study.ask({"x": X}) for _ in range(2)]
@@ -335,7 +335,7 @@ def test_a_running_trial_is_forgotten_when_it_is_the_asking_one() -> None:
         assert not history.contains_params(trials[1].params)
 
 
-def test_queued_masks_are_known() -> None:
+def test_enqueued_masks_are_known() -> None:
     study = new_study()
     described("packed", space={"x": X}).write(study)
     enqueue_features(study, ["f1", "f7"], {"x": 0.5})
@@ -392,7 +392,7 @@ class _Counted(list[FrozenTrial]):
         raise AssertionError("walked through all trials")
 
 
-def test_an_update_looks_only_at_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_update_reads_only_new_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     study = new_study()
     stale = study.ask({"x": X})  # its process died
     slow = study.ask({"x": X})
@@ -427,7 +427,7 @@ def test_an_update_looks_only_at_what_is_new(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @given(st.sets(st.integers(0, 30)), st.sets(st.integers(0, 30)))
-def test_how_many_first_trials_are_the_same(one: set[int], other: set[int]) -> None:
+def test_n_unchanged_counts_equal_first_trials(one: set[int], other: set[int]) -> None:
     before, now = (np.array(sorted(numbers), dtype=np.int64) for numbers in (one, other))
     count = n_unchanged(before, now)
     assert before[:count].tolist() == now[:count].tolist()

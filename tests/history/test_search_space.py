@@ -15,7 +15,11 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from optuna_mofs.history._search_space import ConditionalParameters, SearchSpace, widened
+from optuna_mofs.history._search_space import (
+    ConditionalParameters,
+    SearchSpace,
+    merge_distributions,
+)
 
 STEPPED = FloatDistribution(-0.5, 1.6, step=0.3)
 MIXED = CategoricalDistribution([None, True, "a", 3, 2.5])
@@ -73,7 +77,7 @@ def test_round_trip(params: dict[str, Any]) -> None:
 @settings(max_examples=60)
 @given(SEEDS)
 def test_decoded_rows_are_legal(seed: int) -> None:
-    # Rows from outside the cube too: what operators overshoot comes back to the bound.
+    # Also rows outside the cube: values beyond a bound are clipped to it.
     rows = SPACE.sample(np.random.default_rng(seed), 3)
     rows[1], rows[2] = rows[1] - 2, rows[2] + 9
     for row in rows:
@@ -84,7 +88,7 @@ def test_decoded_rows_are_legal(seed: int) -> None:
 
 @settings(max_examples=40)
 @given(SEEDS)
-def test_rows_settle_after_one_decoding(seed: int) -> None:
+def test_decoding_twice_gives_the_same_values(seed: int) -> None:
     row = SPACE.sample(np.random.default_rng(seed))[0]
     params = SPACE.decode(row)
     again = SPACE.decode(SPACE.encode(params))
@@ -104,7 +108,7 @@ def test_a_uniform_draw_hits_all_values_equally_often(name: str) -> None:
     assert max(counts) - min(counts) <= 6
 
 
-def test_log_scales_share_the_range_by_factors() -> None:
+def test_log_scales_divide_the_range_by_factors() -> None:
     space = SearchSpace({"n": IntDistribution(1, 300, log=True)})
     unit = (np.arange(4000)[:, None] + 0.5) / 4000
     drawn = np.array([space.decode(row)["n"] for row in space.from_unit(unit)])
@@ -112,7 +116,7 @@ def test_log_scales_share_the_range_by_factors() -> None:
     assert abs(np.mean(drawn <= 17) - math.log(17.5 / 0.5) / math.log(300.5 / 0.5)) < 0.01
 
 
-def test_missing_and_unfitting_values_are_nan() -> None:
+def test_missing_and_invalid_values_are_nan() -> None:
     row = SPACE.encode({"float": 1.0, "mixed": "not there", "log": -1.0, "int": "text"})
     assert np.flatnonzero(~np.isnan(row)).tolist() == [SPACE.names.index("float")]
     assert SPACE.decode(row) == {"float": pytest.approx(1.0)}
@@ -134,7 +138,7 @@ def test_single_values_are_left_out() -> None:
 # ---- the whole space ----------------------------------------------------------------------------
 
 
-def test_size_and_list_of_all() -> None:
+def test_size_and_enumeration() -> None:
     space = SearchSpace({n: KINDS[n] for n in ("log_int", "stepped", "mixed")})
     assert space.size() == 300 * 8 * 5
     found = [tuple(space.decode(space.nth(i)).values()) for i in range(int(space.size()))]
@@ -151,7 +155,7 @@ def test_size_of_extremes() -> None:
 
 
 @given(SEEDS)
-def test_snapped_rows_are_where_their_values_go(seed: int) -> None:
+def test_snapped_rows_encode_their_values(seed: int) -> None:
     rows = SPACE.sample(np.random.default_rng(seed), 5)
     before = rows.copy()
     expected = [SPACE.encode(SPACE.decode(row)) for row in rows]
@@ -159,7 +163,7 @@ def test_snapped_rows_are_where_their_values_go(seed: int) -> None:
     np.testing.assert_array_equal(rows, before)
 
 
-def test_from_unit_keeps_its_input() -> None:
+def test_from_unit_does_not_change_its_input() -> None:
     unit = np.random.default_rng(0).random((4, len(SPACE)))
     before = unit.copy()
     rows = SPACE.from_unit(unit)
@@ -190,28 +194,30 @@ FLOATS = st.builds(
 
 @settings(max_examples=100)
 @given(st.lists(INTS, min_size=1, max_size=4), st.randoms())
-def test_widened_ints_hold_all_values_in_any_order(
+def test_merged_integers_have_all_values_in_any_order(
     distributions: list[IntDistribution], random: Any
 ) -> None:
     wide = distributions[0]
     for d in distributions:
-        wide = widened(wide, d)  # type: ignore[assignment]
+        wide = merge_distributions(wide, d)  # type: ignore[assignment]
     every = set(_values(wide))
     assert all(set(_values(d)) <= every for d in distributions)
     shuffled = random.sample(distributions, len(distributions))
     again = shuffled[0]
     for d in shuffled:
-        again = widened(again, d)
+        again = merge_distributions(again, d)
     assert _values(again) == _values(wide)
 
 
 @settings(max_examples=100)
 @given(st.lists(FLOATS, min_size=1, max_size=4), st.randoms())
-def test_widened_floats_in_any_order(distributions: list[FloatDistribution], random: Any) -> None:
+def test_merged_floats_do_not_depend_on_the_order(
+    distributions: list[FloatDistribution], random: Any
+) -> None:
     def joined(ds: list[FloatDistribution]) -> FloatDistribution:
         wide = ds[0]
         for d in ds:
-            wide = widened(wide, d)  # type: ignore[assignment]
+            wide = merge_distributions(wide, d)  # type: ignore[assignment]
         return wide
 
     wide = joined(distributions)
@@ -220,13 +226,15 @@ def test_widened_floats_in_any_order(distributions: list[FloatDistribution], ran
     assert wide.high == max(d.high for d in distributions)
 
 
-def test_widened_keeps_kind_and_scale() -> None:
-    logs = widened(FloatDistribution(1e-3, 1, log=True), FloatDistribution(0.1, 10, log=True))
+def test_merging_keeps_kind_and_scale() -> None:
+    logs = merge_distributions(
+        FloatDistribution(1e-3, 1, log=True), FloatDistribution(0.1, 10, log=True)
+    )
     assert logs == FloatDistribution(1e-3, 10, log=True)
-    ints = widened(IntDistribution(4, 8, log=True), IntDistribution(1, 6, log=True))
+    ints = merge_distributions(IntDistribution(4, 8, log=True), IntDistribution(1, 6, log=True))
     assert ints == IntDistribution(1, 8, log=True)
     same = FloatDistribution(0, 1, step=0.1)
-    assert widened(same, same) == same
+    assert merge_distributions(same, same) == same
 
 
 @pytest.mark.parametrize(
@@ -238,13 +246,13 @@ def test_widened_keeps_kind_and_scale() -> None:
         (CategoricalDistribution("ab"), FloatDistribution(0, 1)),
     ],
 )
-def test_of_different_kinds_always_the_same_one_wins(
+def test_merging_different_kinds_does_not_depend_on_the_order(
     one: BaseDistribution, other: BaseDistribution
 ) -> None:
-    assert widened(one, other) == widened(other, one)
+    assert merge_distributions(one, other) == merge_distributions(other, one)
 
 
-ACTIVITY_SPACE = SearchSpace(
+LEARNERS = SearchSpace(
     {
         "C": FloatDistribution(0, 1),
         "degree": IntDistribution(1, 5),
@@ -256,7 +264,7 @@ ACTIVITY_SPACE = SearchSpace(
 
 
 def rows(*params: dict[str, object]) -> np.ndarray:
-    return np.array([ACTIVITY_SPACE.encode(p) for p in params])
+    return np.array([LEARNERS.encode(p) for p in params])
 
 
 SEEN = rows(
@@ -270,30 +278,30 @@ FULL = {"C": 0.5, "degree": 2, "kernel": "poly", "trees": 9}
 
 
 def names(row: np.ndarray) -> set[str]:
-    return set(ACTIVITY_SPACE.decode(row))
+    return set(LEARNERS.decode(row))
 
 
 def test_nested_conditions() -> None:
-    activity = ConditionalParameters(ACTIVITY_SPACE, SEEN)
-    found = activity.apply(
+    conditional = ConditionalParameters(LEARNERS, SEEN)
+    found = conditional.apply(
         rows(
             {**FULL, "learner": "svm"},
             {**FULL, "learner": "svm", "kernel": "linear"},
             {**FULL, "learner": "forest"},
         )
     )
-    assert activity.conditional
+    assert conditional.conditional
     assert names(found[0]) == {"learner", "kernel", "C", "degree"}
     assert names(found[1]) == {"learner", "kernel", "C"}
     assert names(found[2]) == {"learner", "trees"}
 
 
-def test_a_value_never_seen_switches_nothing_off() -> None:
-    found = ConditionalParameters(ACTIVITY_SPACE, SEEN).apply(rows({**FULL, "learner": "tree"}))
+def test_all_parameters_are_active_at_a_new_value() -> None:
+    found = ConditionalParameters(LEARNERS, SEEN).apply(rows({**FULL, "learner": "tree"}))
     assert names(found[0]) == {*FULL, "learner"}
 
 
-def test_an_integer_can_switch() -> None:
+def test_an_integer_can_be_the_parent_of_a_condition() -> None:
     space = SearchSpace({"layers": IntDistribution(1, 3), "second": FloatDistribution(0, 1)})
     seen = np.array(
         [space.encode({"layers": n, "second": 0.5} if n > 1 else {"layers": 1}) for n in (1, 2, 3)]
@@ -304,16 +312,16 @@ def test_an_integer_can_switch() -> None:
     assert np.isnan(found[:, 1]).tolist() == [True, False, False]
 
 
-def test_no_condition_no_change_and_inputs_stay() -> None:
+def test_without_conditions_rows_do_not_change() -> None:
     given = rows({**FULL, "learner": "svm"})
-    assert not ConditionalParameters(ACTIVITY_SPACE, given).conditional
+    assert not ConditionalParameters(LEARNERS, given).conditional
     before = given.copy()
-    ConditionalParameters(ACTIVITY_SPACE, SEEN).apply(given)
+    ConditionalParameters(LEARNERS, SEEN).apply(given)
     np.testing.assert_array_equal(given, before)
-    np.testing.assert_array_equal(ConditionalParameters(ACTIVITY_SPACE, given).apply(given), given)
+    np.testing.assert_array_equal(ConditionalParameters(LEARNERS, given).apply(given), given)
 
 
-def test_what_is_described_need_not_be_learned() -> None:
+def test_described_conditions_are_not_inferred() -> None:
     described = {
         "degree": ("kernel", ["poly"]),
         "kernel": ("learner", ["svm"]),
@@ -321,17 +329,17 @@ def test_what_is_described_need_not_be_learned() -> None:
         "trees": ("learner", ["forest", "tree"]),
         "unknown": ("learner", ["svm"]),
     }
-    activity = ConditionalParameters(ACTIVITY_SPACE, np.empty((0, 5)), described)
-    found = activity.apply(rows(*({**FULL, "learner": name} for name in ("svm", "tree"))))
+    conditional = ConditionalParameters(LEARNERS, np.empty((0, 5)), described)
+    found = conditional.apply(rows(*({**FULL, "learner": name} for name in ("svm", "tree"))))
     assert names(found[0]) == {"learner", "kernel", "C", "degree"}
     assert names(found[1]) == {"learner", "trees"}
-    # Trials add nothing to it, and all else is still learned.
-    assert ConditionalParameters(ACTIVITY_SPACE, SEEN, described).signature == activity.signature
-    partly = ConditionalParameters(ACTIVITY_SPACE, SEEN, {"trees": ("learner", ["tree"])})
+    # Trials add nothing to them, and other conditions are still inferred.
+    assert ConditionalParameters(LEARNERS, SEEN, described).signature == conditional.signature
+    partly = ConditionalParameters(LEARNERS, SEEN, {"trees": ("learner", ["tree"])})
     assert names(partly.apply(rows({**FULL, "learner": "forest"}))[0]) == {"learner"}
 
 
-def test_a_switch_that_is_no_parameter_is_passed_over() -> None:
+def test_a_parent_that_is_no_parameter_is_ignored() -> None:
     assert not ConditionalParameters(
-        ACTIVITY_SPACE, np.empty((0, 5)), {"C": ("gone", ["svm"])}
+        LEARNERS, np.empty((0, 5)), {"C": ("gone", ["svm"])}
     ).conditional

@@ -134,8 +134,8 @@ def run(callback, *, directions=("minimize", "minimize"), n_trials=7, study=None
 
 
 def test_stops_when_all_goals_are_met():
-    wanted = LexicographicPreference(goals={0: 4.0, 1: 3.0})
-    assert run(LexicographicStoppingCallback(wanted)) == 3
+    preference = LexicographicPreference(goals={0: 4.0, 1: 3.0})
+    assert run(LexicographicStoppingCallback(preference)) == 3
     up = LexicographicPreference(goals={0: -4.0, 1: -3.0})
     assert run(LexicographicStoppingCallback(up), directions=["maximize", "maximize"]) == 3
 
@@ -152,22 +152,22 @@ def test_one_goal_is_enough_where_only_one_is_set():
 
 
 def test_stops_when_the_best_stays_the_same():
-    wanted = LexicographicPreference(tolerances={0: 0.5})
+    preference = LexicographicPreference(tolerances={0: 0.5})
     # The best is trial 3 from then on, until the last would have changed it.
-    assert run(LexicographicStoppingCallback(wanted, patience=2)) == 6
-    assert run(LexicographicStoppingCallback(wanted, patience=3)) == 7
+    assert run(LexicographicStoppingCallback(preference, patience=2)) == 6
+    assert run(LexicographicStoppingCallback(preference, patience=3)) == 7
 
 
 def test_goals_can_be_ignored():
-    wanted = LexicographicPreference(goals={0: 100.0})
-    assert run(LexicographicStoppingCallback(wanted, goals=False, patience=7)) == 7
+    preference = LexicographicPreference(goals={0: 100.0})
+    assert run(LexicographicStoppingCallback(preference, goals=False, patience=7)) == 7
 
 
 def test_it_continues_after_reopening():
-    wanted = LexicographicPreference(tolerances={0: 0.5})
+    preference = LexicographicPreference(tolerances={0: 0.5})
     study = optuna.create_study(directions=["minimize"] * 2, sampler=RandomSampler(seed=0))
-    assert run(LexicographicStoppingCallback(wanted, patience=2), n_trials=5, study=study) == 5
-    assert run(LexicographicStoppingCallback(wanted, patience=2), n_trials=2, study=study) == 6
+    assert run(LexicographicStoppingCallback(preference, patience=2), n_trials=5, study=study) == 5
+    assert run(LexicographicStoppingCallback(preference, patience=2), n_trials=2, study=study) == 6
 
 
 def test_infeasible_trials_meet_no_goal():
@@ -176,9 +176,9 @@ def test_infeasible_trials_meet_no_goal():
         return 0.0
 
     study = optuna.create_study()
-    wanted = LexicographicPreference(goals=[1.0])
+    preference = LexicographicPreference(goals=[1.0])
     study.optimize(
-        objective, n_trials=9, callbacks=[LexicographicStoppingCallback(wanted, patience=1)]
+        objective, n_trials=9, callbacks=[LexicographicStoppingCallback(preference, patience=1)]
     )
     assert len(study.trials) == 4
 

@@ -112,7 +112,7 @@ def test_percent_of_a_negative_best_value_loosens():
     assert lexicographic_index(points, tolerances=["10%", 0]) == 1
 
 
-def test_rounding_does_not_shut_out_the_edge_of_a_tolerance():
+def test_the_edge_of_a_tolerance_is_included_despite_rounding():
     assert 0.7 + 0.1 < 0.8
     assert lexicographic_index([[0.7, 9.0], [0.8, 1.0]], tolerances=[0.1, 0]) == 1
     assert lexicographic_index([[0.7, 9.0], [0.8001, 1.0]], tolerances=[0.1, 0]) == 0

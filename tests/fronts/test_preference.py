@@ -60,7 +60,7 @@ def equation_5(a, b, z):
 
 
 def equation_6(a, b, z, columns):
-    """Literally: a is better in some column k, b misses its target, and both are equal before k."""
+    """Literally: a is better in a column k, b misses its target, and both are equal before k."""
     for k, c in enumerate(columns):
         before = list(columns[:k])
         if a[c] < b[c] and b[c] > z[c] and equation_5(a[before], b[before], z[before]):
@@ -134,17 +134,17 @@ def test_targets_only_get_stricter_in_order_of_priority(case):
 
 def test_worked_example_of_the_paper():
     study = study_of(EXAMPLE.values(), names=NAMES)
-    wanted = LexicographicPreference(NAMES, tolerances={"loss": 0.05}, goals={"features": 500})
-    assert tuple(wanted.best(study).values) == EXAMPLE["C"]
-    order = [tuple(trial.values) for trial in wanted.rank(study)]
+    preference = LexicographicPreference(NAMES, tolerances={"loss": 0.05}, goals={"features": 500})
+    assert tuple(preference.best(study).values) == EXAMPLE["C"]
+    order = [tuple(trial.values) for trial in preference.rank(study)]
     # A misses the loss; B the features; D reaches both but is less stable.
     assert order == [EXAMPLE[x] for x in "CDBA"]
-    assert wanted.targets(study) == pytest.approx(
+    assert preference.targets(study) == pytest.approx(
         {"loss": 0.15, "features": 500, "instability": 0.2}
     )
 
 
-def test_names_and_positions_say_the_same():
+def test_names_and_positions_are_equivalent():
     study = study_of(EXAMPLE.values(), names=NAMES)
     ways = [
         LexicographicPreference(tolerances={"loss": 0.05}, goals={"features": 500}),
@@ -195,20 +195,20 @@ def test_names_of_the_objectives_measures():
     assert fewest.values[1] == min(t.values[1] for t in study.trials)
 
 
-def test_trials_that_break_constraints_come_last():
+def test_infeasible_trials_come_last():
     def objective(trial):
         trial.set_constraint("c", [5.0, -1.0, 2.0, 0.0][trial.number])
         return float(trial.number)
 
     study = optuna.create_study()
     study.optimize(objective, n_trials=4)
-    wanted = LexicographicPreference()
-    assert [t.number for t in wanted.rank(study)] == [1, 3, 2, 0]
-    assert wanted.best(study).number == 1
-    assert wanted.targets(study) == {"value_0": 1.0}
+    preference = LexicographicPreference()
+    assert [t.number for t in preference.rank(study)] == [1, 3, 2, 0]
+    assert preference.best(study).number == 1
+    assert preference.targets(study) == {"value_0": 1.0}
 
 
-def test_no_trial_is_no_answer():
+def test_a_study_without_trials_has_no_best_trial():
     study = optuna.create_study()
     assert LexicographicPreference().rank(study) == []
     with pytest.raises(ValueError, match="none of its 0 completed trials is feasible"):

@@ -19,16 +19,17 @@ def study_of(*sets: tuple[str, ...], direction: str = "maximize") -> optuna.Stud
     def objective(trial: optuna.Trial) -> tuple[float, float]:
         mask = suggest_features(trial, NAMES)
         score = SCORES.get(tuple(np.array(NAMES)[mask].tolist()), 0.0)
-        if trial.user_attrs.get("broken"):
-            trial.set_constraint("broken", 1.0)
+        if trial.user_attrs.get("infeasible"):
+            trial.set_constraint("infeasible", 1.0)
         return (score if direction == "maximize" else -score), float(mask.sum())
 
     study = optuna.create_study(directions=[direction, "minimize"])
     study.enqueue_trial(dict.fromkeys(NAMES, False))
     study.optimize(objective, n_trials=1)
     for one in sets:
-        broken = one[-1:] == ("!",)
-        enqueue_features(study, [n for n in one if n != "!"], user_attrs={"broken": broken})
+        infeasible = one[-1:] == ("!",)
+        names = [name for name in one if name != "!"]
+        enqueue_features(study, names, user_attrs={"infeasible": infeasible})
     study.optimize(objective, n_trials=len(sets))
     return study
 
@@ -48,15 +49,15 @@ def test_all_smallest_sets_within_the_tolerance(direction: str) -> None:
     assert len(optima(study, 0.0)) == 1
     assert optima(study, 0.0).features == [["a", "b", "c"]]
     assert len(optima(study, 0.06)) == 3
-    assert len(optima(study, 0.005, extra=1)) == 3
+    assert len(optima(study, 0.005, max_extra_features=1)) == 3
 
 
-def test_broken_constraints_do_not_count() -> None:
+def test_infeasible_trials_do_not_count() -> None:
     study = study_of(("a", "b", "!"), ("c", "d"))
     assert optima(study, 0.005).features == [["c", "d"]]
 
 
-def test_what_an_optima_object_says() -> None:
+def test_similarity_shared_features_and_table() -> None:
     found = optima(study_of(("a", "b"), ("c", "d"), ("a", "c")), 0.06)
     assert isinstance(found, Optima)
     assert found.shared == []
@@ -69,32 +70,22 @@ def test_what_an_optima_object_says() -> None:
     assert optima(study_of(("a", "b")), 0.0).shared == ["a", "b"]
 
 
-def test_picture_of_shared_features() -> None:
-    figure = optima(study_of(("a", "b"), ("c", "d"), ("a", "c")), 0.06).plot()
-    (heat,) = figure.data
-    # Features of several sets come first.
-    assert list(heat.x) == ["a", "c", "b", "d"]
-    assert list(heat.y) == ["trial 1", "trial 2", "trial 3"]
-    np.testing.assert_array_equal(
-        np.nan_to_num(np.array(heat.z, dtype=float)), [[2, 0, 1, 0], [0, 2, 0, 1], [2, 2, 0, 0]]
-    )
-
-
 def test_without_features_there_are_no_optima() -> None:
-    study = optuna.create_study()
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=2)
     with pytest.raises(ValueError, match="suggest_features"):
         optima(study, 0.1)
 
 
-def test_bad_arguments_are_refused() -> None:
+def test_bad_arguments_are_rejected() -> None:
     study = study_of(("a", "b"))
-    with pytest.raises(ValueError, match="tolerance must be a number of at least 0, but is -1"):
-        optima(study, -1)
-    with pytest.raises(ValueError, match="extra must be at least 0, but is -2"):
-        optima(study, 0.1, extra=-2)
-    with pytest.raises(ValueError, match="No metric 'speed'"):
-        optima(study, 0.1, value="speed")
+    for tolerance in (-1, np.inf, np.nan):
+        with pytest.raises(ValueError, match=f"tolerance must be .*, got {tolerance}"):
+            optima(study, tolerance)
+    with pytest.raises(ValueError, match=r"max_extra_features must be .*, got -2"):
+        optima(study, 0.1, max_extra_features=-2)
+    with pytest.raises(ValueError, match="'speed'"):
+        optima(study, 0.1, metric="speed")
 
 
 @quick
@@ -109,10 +100,10 @@ def test_rows_are_those_of_the_definition(points: list[tuple[int, int]], steps: 
     assert rows.tolist() == np.flatnonzero(good & (sizes == sizes[good].min())).tolist()
 
 
-def test_rows_without_numbers() -> None:
+def test_rows_with_nan_are_left_out() -> None:
     assert optimal_rows([np.nan, np.nan], [1, 1], 0.1).tolist() == []
     assert optimal_rows([np.nan, 2.0], [1, 9], 0.1).tolist() == [1]
 
 
-def test_empty_sets_share_nothing_but_are_themselves() -> None:
+def test_empty_sets_are_similar_only_to_themselves() -> None:
     assert similarities([[0, 0], [1, 0]]).tolist() == [[1, 0], [0, 1]]

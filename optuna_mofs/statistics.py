@@ -1,7 +1,7 @@
-"""Which of several methods is better over many data sets: Friedman's test, and Nemenyi's after it.
+"""Comparison of several methods on many data sets: Friedman's test and Nemenyi's post-hoc test.
 
 Demšar (2006), *Statistical comparisons of classifiers over multiple data sets*, JMLR 7, sections
-3.2.2 to 3.2.4. All functions take arrays and know nothing of studies.
+3.2.2 to 3.2.4. All functions take arrays and are independent of studies.
 """
 
 from __future__ import annotations
@@ -18,19 +18,18 @@ from optuna_mofs._typing import Floats
 
 @dataclass(frozen=True)
 class RankComparison:
-    """Mean ranks of methods, and which of them differ more than chance explains.
+    """Mean ranks of methods, and which of them differ significantly.
 
     Attributes:
-        names: The methods, the best mean rank first.
-        ranks: Mean rank of each, 1 the best possible.
+        names: Names of the methods, the best mean rank first.
+        ranks: Mean rank of each method, 1 the best possible.
         n_blocks: Number of data sets (or runs) they were ranked on.
         alpha: Level of significance.
         statistic: Friedman's chi-square, corrected for ties.
-        p_value: Its probability if all methods were equal, of Iman and Davenport's F, which is
-            less conservative than chi-square.
-        critical_difference: Mean ranks farther apart than this differ by Nemenyi's test.
-        pairwise: Probability of each pair's difference by Nemenyi's test, in the order of
-            ``names``.
+        p_value: P-value under the null hypothesis that all methods are equal, by Iman and
+            Davenport's F, which is less conservative than chi-square.
+        critical_difference: Larger differences of mean ranks are significant by Nemenyi's test.
+        pairwise: P-value of each pair by Nemenyi's test, in the order of ``names``.
     """
 
     names: tuple[str, ...]
@@ -44,12 +43,12 @@ class RankComparison:
 
     @property
     def is_significant(self) -> bool:
-        """Whether Friedman's test finds any difference; Nemenyi's only counts if it does."""
+        """Return whether Friedman's test is significant; otherwise ignore Nemenyi's test."""
         return self.p_value < self.alpha
 
     @property
     def cliques(self) -> list[tuple[int, int]]:
-        """First and last position of each largest run of methods that do not differ."""
+        """Return the first and last position of each maximal run of methods that do not differ."""
         found: list[tuple[int, int]] = []
         for first in range(len(self.names)):
             apart = self.ranks - self.ranks[first] > self.critical_difference
@@ -80,9 +79,9 @@ def compare_ranks(
     """Rank methods on each data set and test whether their mean ranks differ.
 
     Args:
-        scores: One row a data set (or run), one column a method; no NaN. Rows should be
-            independent: several seeds of one data set are better averaged first.
-        names: Of the methods. Default: the columns of a DataFrame, else ``method 1``, ...
+        scores: One row per data set (or run), one column per method; no NaN. Rows should be
+            independent: average several seeds of one data set first.
+        names: Names of the methods. Default: the columns of a DataFrame, else ``method 1``, ...
         alpha: Level of significance.
         higher_is_better: Whether a high score is good (a hypervolume) or bad (an error).
 
@@ -96,21 +95,21 @@ def compare_ranks(
     table = np.asarray(scores, dtype=np.float64)
     if table.ndim != 2 or table.shape[0] < 2 or table.shape[1] < 2:
         raise ValueError(
-            "scores must be a table of at least two rows (data sets or runs) and two columns "
-            f"(methods), but has shape {table.shape}."
+            "scores must have at least two rows (data sets or runs) and two columns (methods), "
+            f"got shape {table.shape}."
         )
     if np.isnan(table).any():
         row, column = np.argwhere(np.isnan(table))[0].tolist()
         raise ValueError(
-            f"scores has a NaN in row {row}, column {column}: every method needs a score on every "
-            "data set. Leave out that row or method."
+            f"scores must not have NaN, got one in row {row}, column {column}. Every method needs "
+            "a score on every data set: leave out that row or method."
         )
     if not 0.0 < alpha < 1.0:
-        raise ValueError(f"alpha must be between 0 and 1, but is {alpha!r}.")
+        raise ValueError(f"alpha must be between 0 and 1, got {alpha!r}.")
     n, k = table.shape
     labels = [f"method {j + 1}" for j in range(k)] if names is None else [str(s) for s in names]
     if len(labels) != k:
-        raise ValueError(f"names must name the {k} columns of scores, but are {labels}.")
+        raise ValueError(f"names must have one name for each of the {k} columns, got {labels}.")
     from scipy.stats import rankdata
 
     ranks = rankdata(-table if higher_is_better else table, axis=1)
@@ -131,13 +130,13 @@ def compare_ranks(
 
 
 def friedman(ranks: ArrayLike) -> tuple[float, float]:
-    """Friedman's chi-square of ranks, and the probability of Iman and Davenport's F.
+    """Return Friedman's chi-square of ranks, and the p-value of Iman and Davenport's F.
 
     Args:
-        ranks: Data sets × methods; ties have their mean rank.
+        ranks: Data sets × methods, ties averaged.
 
     Example:
-        Two methods in turn before a third:
+        Two methods alternate before a third one:
 
         >>> statistic, p_value = friedman([[1, 2, 3], [2, 1, 3], [1, 2, 3], [2, 1, 3]])
         >>> round(statistic, 6), round(p_value, 6)
@@ -148,14 +147,14 @@ def friedman(ranks: ArrayLike) -> tuple[float, float]:
     array = np.asarray(ranks, dtype=np.float64)
     n, k = array.shape
     between = n * float(((array.mean(axis=0) - (k + 1) / 2) ** 2).sum())
-    # Without ties this is k(k + 1)/12 a row; ties make it less.
+    # Without ties this is k(k + 1)/12 per row; ties make it smaller.
     within = float(((array - (k + 1) / 2) ** 2).sum()) / (n * (k - 1))
     if within == 0.0:
         return 0.0, 1.0  # all methods tie everywhere
     statistic = between / within
     rest = n * (k - 1) - statistic
     if rest <= 1e-9:
-        # The same order on every data set: F is infinite, but the chance of it is known.
+        # With the same order on every data set F is infinite, but its probability is known.
         repeats = np.unique(array[0], return_counts=True)[1]
         orders = math.factorial(k) / math.prod(map(math.factorial, repeats.tolist()))
         return statistic, float(orders ** (1 - n))
@@ -164,7 +163,7 @@ def friedman(ranks: ArrayLike) -> tuple[float, float]:
 
 
 def critical_difference(n_methods: int, n_blocks: int, *, alpha: float = 0.05) -> float:
-    """Least difference of mean ranks that is significant by Nemenyi's test.
+    """Return the smallest difference of mean ranks that is significant by Nemenyi's test.
 
     Example:
         Demšar (2006), section 3.2.4: four methods on 14 data sets.
@@ -179,15 +178,15 @@ def critical_difference(n_methods: int, n_blocks: int, *, alpha: float = 0.05) -
 
 
 def nemenyi(mean_ranks: ArrayLike, n_blocks: int) -> Floats:
-    """Probability of each pair's difference of mean ranks if both methods were equal."""
+    """Return the p-value of each pair's difference of mean ranks."""
     from scipy.stats import studentized_range
 
     means = np.asarray(mean_ranks, dtype=np.float64)
     k = len(means)
-    apart = np.abs(means[:, None] - means[None, :]) / _standard_error(k, n_blocks)
+    difference = np.abs(means[:, None] - means[None, :]) / _standard_error(k, n_blocks)
     found = np.ones((k, k))
     upper = np.triu_indices(k, 1)
-    found[upper] = studentized_range.sf(apart[upper] * math.sqrt(2.0), k, np.inf)
+    found[upper] = studentized_range.sf(difference[upper] * math.sqrt(2.0), k, np.inf)
     return np.minimum(found, found.T)
 
 

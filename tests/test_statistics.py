@@ -117,14 +117,14 @@ def test_the_same_order_everywhere_and_ties_everywhere() -> None:
 @pytest.mark.parametrize(
     ("scores", "options", "message"),
     [
-        ([[1, 2]], {}, r"two rows .* has shape \(1, 2\)"),
-        ([[1], [2]], {}, r"has shape \(2, 1\)"),
-        ([[1, 2], [np.nan, 1]], {}, "NaN in row 1, column 0"),
-        ([[1, 2], [2, 1]], {"alpha": 1.5}, "alpha must be between 0 and 1, but is 1.5"),
-        ([[1, 2], [2, 1]], {"names": ["a"]}, "must name the 2 columns"),
+        ([[1, 2]], {}, r"two rows .* got shape \(1, 2\)"),
+        ([[1], [2]], {}, r"got shape \(2, 1\)"),
+        ([[1, 2], [np.nan, 1]], {}, "NaN, got one in row 1, column 0"),
+        ([[1, 2], [2, 1]], {"alpha": 1.5}, "alpha must be between 0 and 1, got 1.5"),
+        ([[1, 2], [2, 1]], {"names": ["a"]}, "one name for each of the 2 columns"),
     ],
 )
-def test_bad_tables_are_refused(scores, options, message) -> None:
+def test_bad_tables_raise(scores, options, message) -> None:
     with pytest.raises(ValueError, match=message):
         compare_ranks(scores, **options)
 

@@ -1,4 +1,4 @@
-"""Learners that need a class of our own: kernel k-NN, early stopping, searchable networks."""
+"""Estimators that scikit-learn lacks: kernel k-NN, early stopping, networks of two integers."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from inspect import signature
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -15,26 +14,27 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from optuna_mofs._imports import optional_import
 from optuna_mofs._typing import Indices
+from optuna_mofs._validation import check_float, check_int
 
 
 def validation_split(
     n_rows: int, fraction: float, seed: int, codes: npt.NDArray[Any] | None = None
 ) -> tuple[Indices, Indices]:
-    """Split rows into a part to fit on and a part to watch.
+    """Split rows into a training and a validation part.
 
     Args:
         n_rows: Number of rows.
-        fraction: Share of the rows to watch (at least one row if possible).
-        seed: Same seed, same split.
-        codes: Class codes; each class gives its share, and keeps at least one row to fit on.
+        fraction: Share of the validation rows (at least one row if possible).
+        seed: Seed of the split.
+        codes: Class codes for a stratified split; each class keeps at least one training row.
 
     Returns:
-        Sorted row numbers of both parts; the second is empty if there is nothing to spare.
+        Sorted row numbers of both parts; the second is empty if no row can be spared.
 
     Example:
         >>> import numpy as np
-        >>> fit, watch = validation_split(10, 0.2, 0, np.array([0] * 5 + [1] * 5))
-        >>> len(fit), (watch < 5).sum().item(), (watch >= 5).sum().item()
+        >>> train, validation = validation_split(10, 0.2, 0, np.array([0] * 5 + [1] * 5))
+        >>> len(train), (validation < 5).sum().item(), (validation >= 5).sum().item()
         (8, 1, 1)
     """
     order = np.random.default_rng(seed).permutation(n_rows)
@@ -43,13 +43,13 @@ def validation_split(
     else:
         order = order[np.argsort(codes[order], kind="stable")]
         _, first = np.unique(codes[order], return_index=True)
-        # The first row of each class stays: a class that is only watched cannot be learned.
+        # The first row of each class is a training row: an absent class cannot be learned.
         spare = np.delete(order, first)
-    wanted = min(max(1, round(fraction * n_rows)), len(spare))
-    # Evenly spaced picks of rows sorted by class give every class its share.
-    places = ((np.arange(wanted) + 0.5) * len(spare) / max(wanted, 1)).astype(int)
-    watch = np.sort(spare[places])
-    return np.setdiff1d(np.arange(n_rows), watch), watch
+    size = min(max(1, round(fraction * n_rows)), len(spare))
+    # Evenly spaced positions in rows sorted by class make the split stratified.
+    positions = ((np.arange(size) + 0.5) * len(spare) / max(size, 1)).astype(int)
+    validation = np.sort(spare[positions])
+    return np.setdiff1d(np.arange(n_rows), validation), validation
 
 
 def _library(booster: Any) -> str | None:
@@ -61,7 +61,7 @@ def _library(booster: Any) -> str | None:
 
 
 class _EarlyStopping(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Split, fit and watch; the classifier and the regressor add the targets' side."""
+    """The common part of the classifier and the regressor."""
 
     def __init__(
         self,
@@ -77,24 +77,20 @@ class _EarlyStopping(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def _check_options(self) -> None:
-        patience, fraction = self.patience, self.validation_fraction
-        if patience is not None and (
-            not isinstance(patience, Integral) or isinstance(patience, bool) or patience < 1
-        ):
-            raise ValueError(
-                f"patience={patience!r} is not a positive integer; give the number of rounds "
-                "without improvement, or None for no early stopping."
-            )
-        if not isinstance(fraction, Real) or not 0 < fraction < 1:
-            raise ValueError(f"validation_fraction={fraction!r} is not between 0 and 1; try 0.1.")
-        if patience is not None and _library(self.booster) is None:
+        fraction = check_float("validation_fraction", self.validation_fraction, 0, 1)
+        if fraction in (0, 1):
+            raise ValueError(f"validation_fraction must not be {fraction:g}. Try 0.1.")
+        if self.patience is None:
+            return
+        check_int("patience", self.patience, 1)
+        if _library(self.booster) is None:
             raise TypeError(
-                f"booster={self.booster!r} is neither an xgboost nor a lightgbm estimator; "
-                "pass for example XGBClassifier(), or patience=None."
+                f"booster must be an xgboost or lightgbm estimator, got {self.booster!r}. "
+                "Pass for example XGBClassifier(), or patience=None."
             )
 
     def _arrays(self, X: Any, y: Any = "no_validation", **options: Any) -> Any:
-        # Plain arrays: both libraries refuse some column names (brackets, JSON characters).
+        # Plain arrays, because both libraries reject some column names (with brackets, or quotes).
         return validate_data(
             self, X, y, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", **options
         )
@@ -109,19 +105,19 @@ class _EarlyStopping(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             booster.set_params(random_state=seed)
         if weight is not None:
             weight = _check_sample_weight(weight, X)
-        fit, watch = np.arange(len(X)), np.empty(0, dtype=np.intp)
+        train, validation = np.arange(len(X)), np.empty(0, dtype=np.intp)
         if self.patience is not None:
-            fit, watch = validation_split(len(X), self.validation_fraction, seed, codes)
-        keywords: dict[str, Any] = {} if weight is None else {"sample_weight": weight[fit]}
-        if len(watch):
-            watched = None if weight is None else [weight[watch]]
-            keywords |= self._watching(booster, X[watch], y[watch], watched)
-        self.booster_ = booster.fit(X[fit], y[fit], **keywords)
-        self.validation_rows_ = watch
-        self.n_rounds_ = self._rounds() if len(watch) else own.get("n_estimators")
+            train, validation = validation_split(len(X), self.validation_fraction, seed, codes)
+        keywords: dict[str, Any] = {} if weight is None else {"sample_weight": weight[train]}
+        if len(validation):
+            weights = None if weight is None else [weight[validation]]
+            keywords |= self._stopping(booster, X[validation], y[validation], weights)
+        self.booster_ = booster.fit(X[train], y[train], **keywords)
+        self.validation_rows_ = validation
+        self.n_rounds_ = self._rounds() if len(validation) else own.get("n_estimators")
 
-    def _watching(self, booster: Any, X: Any, y: Any, weights: Any) -> dict[str, Any]:
-        """Keywords of ``fit`` that make each library watch the rows and stop."""
+    def _stopping(self, booster: Any, X: Any, y: Any, weights: Any) -> dict[str, Any]:
+        """Return the arguments of ``fit`` that stop early by the loss on these rows."""
         patience = int(self.patience or 0)
         if _library(booster) == "xgboost":
             booster.set_params(early_stopping_rounds=patience)
@@ -129,7 +125,7 @@ class _EarlyStopping(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         lightgbm = optional_import("lightgbm", "boosting")
         stop = lightgbm.early_stopping(patience, verbose=False)
         keywords = {"callbacks": [stop], "eval_sample_weight": weights}
-        if "eval_X" in signature(booster.fit).parameters:  # LightGBM 4.7 renamed it
+        if "eval_X" in signature(booster.fit).parameters:  # renamed in LightGBM 4.7
             return {"eval_X": X, "eval_y": y, **keywords}
         return {"eval_set": [(X, y)], **keywords}
 
@@ -140,7 +136,7 @@ class _EarlyStopping(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def feature_importances_(self) -> npt.NDArray[np.float64]:
-        """Importances of the fitted booster."""
+        """Return the importances of the fitted booster."""
         check_is_fitted(self)
         return np.asarray(self.booster_.feature_importances_, dtype=np.float64)
 
@@ -151,25 +147,27 @@ class _EarlyStopping(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class EarlyStoppingClassifier(ClassifierMixin, _EarlyStopping):  # type: ignore[misc]
-    """XGBoost or LightGBM classifier that chooses its number of rounds by itself.
+    """XGBoost or LightGBM classifier that chooses its number of rounds by early stopping.
 
     ``fit`` sets aside a seeded, stratified share of *its own* training rows and stops when their
-    loss has not improved for ``patience`` rounds, so nothing of a test fold is seen. Binder et
-    al. (2020, Table 3) do so on their large data sets with at most 2000 rounds and a patience
-    of 10. Labels of any kind are encoded, which XGBoost itself does not do.
+    loss has not improved for ``patience`` rounds, so that nothing leaks from a test fold. Binder
+    et al. (2020, Table 3) do so on their large data sets with at most 2000 rounds and a patience
+    of 10. Labels of any type are encoded, which XGBoost itself does not do.
 
-    The booster's own parameters are reached as ``booster__learning_rate`` and so on.
+    The booster's own parameters are available as ``booster__learning_rate`` and so on.
 
     Args:
-        booster: ``XGBClassifier`` or ``LGBMClassifier``; its ``n_estimators`` is the most rounds.
-        patience: Rounds without improvement before stopping; ``None`` fits all rounds on all rows.
-        validation_fraction: Share of the training rows that is only watched.
-        random_state: Seeds the split, and the booster if that has no seed of its own.
+        booster: ``XGBClassifier`` or ``LGBMClassifier``; ``n_estimators`` is the maximum number of
+            rounds.
+        patience: Number of rounds without improvement before stopping; ``None`` fits all rounds on
+            all rows.
+        validation_fraction: Share of the training rows that is set aside.
+        random_state: Seed of the split, and of the booster if it has no seed of its own.
 
     Attributes:
         booster_: The fitted booster.
-        n_rounds_: Rounds that predictions use.
-        validation_rows_: Positions of the watched training rows.
+        n_rounds_: Number of rounds that predictions use.
+        validation_rows_: Positions of the training rows that were set aside.
 
     Example:
         >>> from lightgbm import LGBMClassifier
@@ -182,51 +180,53 @@ class EarlyStoppingClassifier(ClassifierMixin, _EarlyStopping):  # type: ignore[
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the booster on part of the rows and watch the rest."""
+        """Fit the booster on part of the rows and stop early by the loss on the others."""
         self._check_options()
         X, y = self._arrays(X, y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"y holds one class only ({self.classes_[0]!r}); a classifier needs at least two."
+                f"y must have at least two classes, got one class: {self.classes_[0]!r}."
             )
         self._fit_booster(X, codes, sample_weight, codes)
         return self
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.floating]:
-        """Class probabilities, columns in the order of ``classes_``."""
+        """Return class probabilities, with columns in the order of ``classes_``."""
         check_is_fitted(self)
         X = self._arrays(X, reset=False)
         return np.asarray(self.booster_.predict_proba(X))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Most probable class."""
+        """Return the most probable class of each row."""
         chosen = self.predict_proba(X).argmax(axis=1)
         result: npt.NDArray[Any] = self.classes_[chosen]
         return result
 
 
 class EarlyStoppingRegressor(RegressorMixin, _EarlyStopping):  # type: ignore[misc]
-    """XGBoost or LightGBM regressor that chooses its number of rounds by itself.
+    """XGBoost or LightGBM regressor that chooses its number of rounds by early stopping.
 
     See :class:`EarlyStoppingClassifier`; the split is random instead of stratified.
 
     Args:
-        booster: ``XGBRegressor`` or ``LGBMRegressor``; its ``n_estimators`` is the most rounds.
-        patience: Rounds without improvement before stopping; ``None`` fits all rounds on all rows.
-        validation_fraction: Share of the training rows that is only watched.
-        random_state: Seeds the split, and the booster if that has no seed of its own.
+        booster: ``XGBRegressor`` or ``LGBMRegressor``; ``n_estimators`` is the maximum number of
+            rounds.
+        patience: Number of rounds without improvement before stopping; ``None`` fits all rounds on
+            all rows.
+        validation_fraction: Share of the training rows that is set aside.
+        random_state: Seed of the split, and of the booster if it has no seed of its own.
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the booster on part of the rows and watch the rest."""
+        """Fit the booster on part of the rows and stop early by the loss on the others."""
         self._check_options()
         X, y = self._arrays(X, y, y_numeric=True)
         self._fit_booster(X, y, sample_weight, None)
         return self
 
     def predict(self, X: Any) -> npt.NDArray[np.floating]:
-        """Predicted targets."""
+        """Return the predicted targets."""
         check_is_fitted(self)
         return np.asarray(self.booster_.predict(self._arrays(X, reset=False)))

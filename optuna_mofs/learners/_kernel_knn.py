@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -18,10 +17,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from optuna_mofs._typing import Floats, Indices
+from optuna_mofs._validation import check_choice, check_float, check_int
 
 
 class _KernelKNeighbors(BaseEstimator):  # type: ignore[misc]
-    """What the classifier and the regressor share: scaling, checks, weights."""
+    """The common part of the classifier and the regressor: scaling, checks, weights."""
 
     def __init__(
         self,
@@ -37,20 +37,13 @@ class _KernelKNeighbors(BaseEstimator):  # type: ignore[misc]
         self.scale = scale
 
     def _check_options(self) -> None:
-        k, p = self.n_neighbors, self.distance
-        if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
-            raise ValueError(f"n_neighbors={k!r} is not a positive integer; try n_neighbors=7.")
-        if not isinstance(p, Real) or math.isnan(p) or p < 1:
-            raise ValueError(
-                f"distance={p!r} is not a Minkowski exponent; give a number of at least 1 "
-                "(2 is Euclidean, float('inf') is Chebyshev)."
-            )
-        if self.kernel not in KERNELS:
-            raise ValueError(f"kernel={self.kernel!r} is unknown; use one of {sorted(KERNELS)}.")
+        check_int("n_neighbors", self.n_neighbors, 1)
+        check_float("distance", self.distance, 1)
+        check_choice("kernel", self.kernel, KERNELS)
 
     def _fit_rows(self, X: Floats) -> None:
         varies = np.ptp(X, axis=0) > 0
-        # As in kknn, a column that is constant in training says nothing about distance.
+        # As in kknn, columns that are constant in the training data do not count.
         factor = varies.astype(float)
         if self.scale and len(X) > 1:
             deviation = X.std(axis=0, ddof=1)
@@ -76,13 +69,14 @@ class KernelKNeighborsClassifier(ClassifierMixin, _KernelKNeighbors):  # type: i
     """Kernel-weighted k-nearest-neighbor classifier (Hechenbichler & Schliep 2004).
 
     One of the three learners of Binder et al. (2020), Table 3, where it is called kknn. Distances
-    are divided by that of the (k+1)-th neighbor, a kernel turns them into weights, and the
-    weights of a class, normalized, are its probability. Training rows at exactly the same
-    distance share their weight, so the order of the rows is irrelevant (kknn takes the first).
+    are divided by that of the (k+1)-th neighbor, a kernel converts them into weights, and the
+    normalized weights of a class are its probability. Training rows at exactly the same distance
+    share their weight, so the order of the rows is irrelevant (kknn takes the first).
 
     Args:
         n_neighbors: Number of neighbors k. At most ``n_rows - 1`` are used.
-        distance: Exponent of the Minkowski distance, at least 1. Large values are stable.
+        distance: Exponent of the Minkowski distance, at least 1 (2 is Euclidean, ``inf`` is
+            Chebyshev). Large values are numerically stable.
         kernel: ``"rectangular"``, ``"optimal"`` (Samworth 2012), ``"triangular"``,
             ``"biweight"``, ``"epanechnikov"``, ``"triweight"``, ``"cos"``, ``"inv"``,
             ``"gaussian"`` or ``"rank"``.
@@ -102,7 +96,7 @@ class KernelKNeighborsClassifier(ClassifierMixin, _KernelKNeighbors):  # type: i
     """
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Keep the (scaled) rows and the classes."""
+        """Store the (scaled) rows and the classes."""
         self._check_options()
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
@@ -112,13 +106,13 @@ class KernelKNeighborsClassifier(ClassifierMixin, _KernelKNeighbors):  # type: i
         return self
 
     def predict_proba(self, X: Any) -> Floats:
-        """Share of the neighbors' weight that each class holds."""
+        """Return the share of each class in the weights of the neighbors."""
         shares = self._weights(X) @ self._one_hot
         result: Floats = shares / shares.sum(axis=1, keepdims=True)
         return result
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Class with the largest weight."""
+        """Return the class with the largest weight."""
         chosen = self.predict_proba(X).argmax(axis=1)
         result: npt.NDArray[Any] = self.classes_[chosen]
         return result
@@ -145,7 +139,7 @@ class KernelKNeighborsRegressor(RegressorMixin, _KernelKNeighbors):  # type: ign
     """
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Keep the (scaled) rows and the targets."""
+        """Store the (scaled) rows and the targets."""
         self._check_options()
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         self._targets = np.asarray(y, dtype=np.float64)
@@ -153,24 +147,24 @@ class KernelKNeighborsRegressor(RegressorMixin, _KernelKNeighbors):  # type: ign
         return self
 
     def predict(self, X: Any) -> Floats:
-        """Weighted mean of the neighbors' targets."""
+        """Return the weighted mean of the neighbors' targets."""
         result: Floats = np.asarray(self._weights(X) @ self._targets)
         return result
 
 
-# Cells of a distance matrix held at once: 32 MB of doubles.
-_CELLS = 1 << 22
-# Above these a k-d tree loses to plain distance matrices (measured, 200 to 20,000 rows).
+# Entries of a distance matrix in memory at a time: 32 MB of doubles.
+_MAX_ENTRIES = 1 << 22
+# Limits within which a k-d tree is faster than distance matrices (measured, 200 to 20,000 rows).
 _TREE_MAX_COLUMNS = 4
 _TREE_MIN_ROWS = 500
-# scipy's tree sums raw powers: beyond this exponent small differences would underflow.
+# scipy's tree sums raw powers: above this exponent small differences would underflow.
 _TREE_MAX_EXPONENT = 16.0
-# Relative distances are kept off 0 and 1 (as in kknn) so that no weight is 0 or infinite.
+# Relative distances are clipped away from 0 and 1 (as in kknn), so that no weight is 0 or inf.
 _MARGIN = 1e-6
 
 
 def _optimal(ratio: Floats, n_columns: int) -> Floats:
-    """Weights by rank alone (Samworth 2012), asymptotically best for ``d`` columns."""
+    """Return weights by rank alone, asymptotically optimal for ``d`` columns (Samworth 2012)."""
     k, d = ratio.shape[1], n_columns
     powers = np.arange(k + 1, dtype=float) ** (1 + 2 / d)
     weights = (1 + d / 2 - d / (2 * k ** (2 / d)) * np.diff(powers)) / k
@@ -188,7 +182,7 @@ def _rank(ratio: Floats, n_columns: int) -> Floats:
     return np.broadcast_to(np.arange(k, 0, -1, dtype=float), ratio.shape)
 
 
-# Weight of a neighbor by its distance relative to the (k+1)-th one; constant factors left out.
+# Weight of a neighbor by its distance relative to the (k+1)-th one, without constant factors.
 KERNELS: dict[str, Callable[[Floats, int], Floats]] = {
     "rectangular": lambda ratio, _: np.ones_like(ratio),
     "optimal": _optimal,
@@ -206,7 +200,7 @@ _BY_RANK = frozenset({"optimal", "rank"})
 
 
 def paired_distances(a: Floats, b: Floats, p: float) -> Floats:
-    """Minkowski distance of each row of ``a`` to the same row of ``b``, stable for large ``p``.
+    """Return the distance of each row of ``a`` to the same row of ``b``, stable for large ``p``.
 
     Example:
         >>> import numpy as np
@@ -220,36 +214,37 @@ def paired_distances(a: Floats, b: Floats, p: float) -> Floats:
         return largest
     safe = np.where(largest > 0, largest, 1.0)
     difference /= safe[:, None]
-    with np.errstate(divide="ignore"):  # log(0) = -inf is meant: its power is 0
+    with np.errstate(divide="ignore"):  # log(0) = -inf is intended: its power is 0
         total = np.exp(p * np.log(difference)).sum(axis=1)  # faster than a power
     result: Floats = largest * total ** (1 / p)
     return result
 
 
 def _minkowski_block(query: Floats, train: Floats, k: int, p: float) -> Floats:
-    """Distances for general ``p``; infinite where a pair cannot be among the ``k + 1`` nearest.
+    """Return distances for any ``p``, infinite for pairs not among the ``k + 1`` nearest.
 
-    For ``a < p < b`` the distances to exponents ``a`` and ``b`` bound it from below,
-    ``D_p >= max(D_b, D_a d^(1/p-1/a))``, and their mean, weighted by where ``1/p`` lies between
-    ``1/a`` and ``1/b``, is a good guess. What the bounds leave open is computed exactly.
+    For ``a < p < b`` the distances with exponents ``a`` and ``b`` bound it from below,
+    ``D_p >= max(D_b, D_a d^(1/p-1/a))``, and their mean, weighted by the position of ``1/p``
+    between ``1/a`` and ``1/b``, is a good estimate. Only pairs that the bounds do not exclude are
+    computed exactly.
     """
     a, b = (1.0, 2.0) if p < 2 else (2.0, math.inf)
     names = ("cityblock", "euclidean") if p < 2 else ("euclidean", "chebyshev")
     wide, narrow = (cdist(query, train, name) for name in names)
     theta = (1 / p - 1 / b) / (1 / a - 1 / b)
-    guess = theta * wide + (1 - theta) * narrow
-    distances = np.full(guess.shape, np.inf)
+    estimate = theta * wide + (1 - theta) * narrow
+    distances = np.full(estimate.shape, np.inf)
 
     def compute(rows: Indices, columns: Indices) -> None:
-        step = max(1, _CELLS // train.shape[1])
+        step = max(1, _MAX_ENTRIES // train.shape[1])
         for start in range(0, len(rows), step):
             r, c = rows[start : start + step], columns[start : start + step]
             distances[r, c] = paired_distances(query[r], train[c], p)
 
-    # The likeliest k + 1 first: the farthest of them is a limit that the others must beat.
-    likely = np.argpartition(guess, k, axis=1)[:, : k + 1]
+    # The k + 1 nearest by the estimate first: the farthest of them is a limit for the others.
+    likely = np.argpartition(estimate, k, axis=1)[:, : k + 1]
     compute(np.repeat(np.arange(len(query)), k + 1), likely.ravel())
-    # A hair of slack: bounds and exact distances are rounded differently.
+    # With a tolerance, because bounds and exact distances are rounded differently.
     limit = np.take_along_axis(distances, likely, axis=1).max(axis=1, keepdims=True) * (1 + 1e-9)
     lower = np.maximum(narrow, wide * train.shape[1] ** (1 / p - 1 / a))
     compute(*np.nonzero((lower <= limit) & np.isinf(distances)))
@@ -267,14 +262,14 @@ def _block(query: Floats, train: Floats, k: int, p: float) -> Floats:
 
 
 def _by_tree(train: Floats, query: Floats, k: int, p: float) -> tuple[Floats, Indices, Indices]:
-    """The ``k + 1`` nearest by a k-d tree, and the rows for which the answer is not certain."""
+    """Return the ``k + 1`` nearest by a k-d tree, and the rows with an uncertain result."""
     n, d = train.shape
     tree = cKDTree(train)
     if p <= _TREE_MAX_EXPONENT or math.isinf(p) or d == 1:
         distances, indices = tree.query(query, k + 1, p=1.0 if d == 1 else p)
         certain = np.ones(len(query), dtype=bool)
     else:
-        # Large p is nearly Chebyshev: fetch more than needed, and check that it was enough.
+        # Large p is nearly Chebyshev: query more than needed, and check that it was enough.
         extra = min(n, 2 * (k + 1) + 8)
         bound, found = tree.query(query, extra, p=np.inf)
         flat = paired_distances(np.repeat(query, extra, axis=0), train[found.ravel()], p)
@@ -287,7 +282,7 @@ def _by_tree(train: Floats, query: Floats, k: int, p: float) -> tuple[Floats, In
     return distances, indices, np.flatnonzero(tied | ~certain)
 
 
-def _searched(
+def _search(
     train: Floats, query: Floats, k: int, p: float
 ) -> Iterator[tuple[Indices, Floats, Indices, Indices, Indices]]:
     """Yield (query rows, distances, indices, tied rows of the block, their training rows)."""
@@ -299,7 +294,7 @@ def _searched(
         done = np.ones(len(query), dtype=bool)
         done[todo] = False
         yield np.flatnonzero(done), distances[done], indices[done], none, none
-    step = max(1, _CELLS // n)
+    step = max(1, _MAX_ENTRIES // n)
     for start in range(0, len(todo), step):
         rows = todo[start : start + step]
         block = _block(query[rows], train, k, p)
@@ -309,12 +304,12 @@ def _searched(
         distances = np.take_along_axis(distances, order, axis=1)
         indices = np.take_along_axis(nearest, order, axis=1)
         tied = np.flatnonzero(distances[:, k] == distances[:, k - 1])
-        at, who = np.nonzero(block[tied] == distances[tied, k][:, None])
-        yield rows, distances, indices, tied[at], who
+        at, train_rows = np.nonzero(block[tied] == distances[tied, k][:, None])
+        yield rows, distances, indices, tied[at], train_rows
 
 
 def _share_within_ties(weights: Floats, distances: Floats) -> Floats:
-    """Mean weight over each run of equal distances, so that the order inside it is irrelevant."""
+    """Average weights over each run of equal distances, so that its order is irrelevant."""
     new_run = np.ones(distances.shape, dtype=bool)
     new_run[:, 1:] = distances[:, 1:] != distances[:, :-1]
     run = np.cumsum(new_run.ravel()) - 1
@@ -326,13 +321,13 @@ def _share_within_ties(weights: Floats, distances: Floats) -> Floats:
 def neighbor_weights(
     train: Floats, query: Floats, *, k: int, p: float, kernel: str, n_columns: int
 ) -> Any:
-    """Sparse matrix (query rows × training rows) of kernel weights; each row sums to one.
+    """Return a sparse matrix of kernel weights, query × training rows; each row sums to one.
 
     Args:
         train: Scaled training rows.
         query: Scaled rows to predict.
-        k: Neighbors; at most ``len(train) - 1`` are used (the next one sets the window's width),
-            or the only row there is.
+        k: Number of neighbors; at most ``len(train) - 1`` are used, because the next one
+            determines the width of the window (a single training row is always used).
         p: Minkowski exponent, at least 1, may be infinite.
         kernel: A name in :data:`KERNELS`.
         n_columns: Number of features for the ``optimal`` kernel.
@@ -350,7 +345,7 @@ def neighbor_weights(
         return csr_matrix(np.ones((len(query), 1)))
     k = min(k, n - 1)
     parts: list[tuple[Indices, Indices, Floats]] = []
-    for rows, distances, indices, tied, tied_who in _searched(train, query, k, p):
+    for rows, distances, indices, tied, tied_train in _search(train, query, k, p):
         width = distances[:, k : k + 1]
         ratio = distances[:, :k] / np.where(width > 0, width, 1.0)
         weights = KERNELS[kernel](np.clip(ratio, _MARGIN, 1 - _MARGIN), n_columns)
@@ -358,7 +353,7 @@ def neighbor_weights(
             weights = _share_within_ties(weights, distances[:, :k])
         weights = weights / weights.sum(axis=1, keepdims=True)
         if len(tied):
-            # The last places belong to all rows at that distance, in equal shares.
+            # All training rows at the last distance share its weight equally.
             has_tie = np.zeros(len(rows), dtype=bool)
             has_tie[tied] = True
             last = (distances[:, :k] == width) & has_tie[:, None]
@@ -366,7 +361,7 @@ def neighbor_weights(
                 np.bincount(tied, minlength=len(rows)), 1
             )
             weights = np.where(last, 0, weights)
-            parts.append((rows[tied], tied_who, share[tied]))
+            parts.append((rows[tied], tied_train, share[tied]))
         parts.append((np.repeat(rows, k), indices[:, :k].ravel(), weights.ravel()))
-    at, who, value = (np.concatenate(column) for column in zip(*parts))
-    return csr_matrix((value, (at, who)), shape=(len(query), n))
+    row, column, value = (np.concatenate(column) for column in zip(*parts))
+    return csr_matrix((value, (row, column)), shape=(len(query), n))

@@ -1,17 +1,17 @@
-"""Neural networks whose shape is two integers, so that Optuna can search it."""
+"""Neural networks whose shape is defined by two integers, so that Optuna can search it."""
 
 from __future__ import annotations
 
-from numbers import Integral
-
 import numpy as np
 from sklearn.neural_network import MLPClassifier, MLPRegressor
+
+from optuna_mofs._validation import check_int
 
 
 class _Layered:
     """``n_layers`` hidden layers of ``n_units`` units each, instead of a tuple of sizes.
 
-    An Optuna distribution cannot hold tuples in a database; two integers it can.
+    Optuna distributions cannot store tuples in a database, but integers.
     """
 
     n_layers: int
@@ -52,16 +52,13 @@ class _Layered:
 
     @property
     def hidden_layer_sizes(self) -> tuple[int, ...]:
-        """The tuple that scikit-learn's networks are built from."""
-        for name in ("n_layers", "n_units"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name}={value!r} is not a positive integer; try 1 or more.")
-        return (int(self.n_units),) * int(self.n_layers)
+        """Return the tuple of sizes that scikit-learn's networks use."""
+        n_layers = check_int("n_layers", self.n_layers, 1)
+        return (check_int("n_units", self.n_units, 1),) * n_layers
 
     @hidden_layer_sizes.setter
     def hidden_layer_sizes(self, value: object) -> None:
-        """Ignore what scikit-learn's constructor sets: the two integers decide."""
+        """Ignore the value that scikit-learn's constructor sets."""
 
 
 class LayeredMLPClassifier(_Layered, MLPClassifier):  # type: ignore[misc]
@@ -69,17 +66,18 @@ class LayeredMLPClassifier(_Layered, MLPClassifier):  # type: ignore[misc]
 
     Args:
         n_layers: Number of hidden layers.
-        n_units: Units of each hidden layer.
-        activation: As in scikit-learn, like all that follow.
+        n_units: Number of units per hidden layer.
+        activation: As in scikit-learn, like all following arguments.
         solver: Optimizer.
         alpha: Strength of the L2 penalty.
-        batch_size: Rows of a minibatch.
+        batch_size: Number of rows per minibatch.
         learning_rate_init: Initial step size.
-        max_iter: Most epochs.
-        tol: Least improvement of the loss that counts.
-        early_stopping: Watch a share of the training rows instead of the training loss.
+        max_iter: Maximum number of epochs.
+        tol: Minimum improvement of the loss that counts.
+        early_stopping: Stop by the score on a share of the training rows that is set aside,
+            instead of the training loss.
         validation_fraction: That share.
-        n_iter_no_change: Epochs without improvement before stopping.
+        n_iter_no_change: Number of epochs without improvement before stopping.
         random_state: Seed of the initial weights, the order of the rows and the split.
 
     Example:

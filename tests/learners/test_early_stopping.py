@@ -188,7 +188,7 @@ class TestBoth:
 
     @pytest.mark.parametrize("option", [{"patience": 0}, {"patience": 1.5}])
     def test_bad_patience(self, library, option):
-        with pytest.raises(ValueError, match="positive integer"):
+        with pytest.raises(ValueError, match="patience must be an integer of at least 1"):
             make(library, "Regressor", **option).fit(np.eye(4), np.arange(4))
 
     @pytest.mark.parametrize("fraction", [0, 1, -0.1, "a"])
@@ -199,5 +199,5 @@ class TestBoth:
 
 def test_other_estimators_only_without_patience():
     X, y = load_breast_cancer(return_X_y=True)
-    with pytest.raises(TypeError, match="neither an xgboost nor a lightgbm"):
+    with pytest.raises(TypeError, match="booster must be an xgboost or lightgbm estimator"):
         EarlyStoppingClassifier(SVC()).fit(X, y)

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from optuna_mofs.learners import KernelKNeighborsClassifier, KernelKNeighborsRegressor
-from optuna_mofs.learners import _kernel_knn as _neighbors
+from optuna_mofs.learners import _kernel_knn as module
 from optuna_mofs.learners._kernel_knn import KERNELS, neighbor_weights, paired_distances
 
 BOTH = [KernelKNeighborsClassifier, KernelKNeighborsRegressor]
@@ -107,14 +107,14 @@ def test_labels_of_any_kind():
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ({"n_neighbors": 0}, "n_neighbors=0"),
-        ({"n_neighbors": 2.5}, "n_neighbors=2.5"),
+        ({"n_neighbors": 0}, r"n_neighbors must be .* got 0"),
+        ({"n_neighbors": 2.5}, r"n_neighbors must be .* got 2.5"),
         ({"distance": 0.5}, "at least 1"),
-        ({"distance": float("nan")}, "distance=nan"),
+        ({"distance": float("nan")}, r"distance must be .* got nan"),
         ({"kernel": "square"}, "biweight"),
     ],
 )
-def test_bad_options_are_refused(cls, option, message):
+def test_bad_options_raise(cls, option, message):
     with pytest.raises(ValueError, match=message):
         clone(cls(**option)).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
 
@@ -195,17 +195,17 @@ def test_tree_and_matrix_agree(monkeypatch, d, p):
     train[:40] = train[0]
     query[0], query[1] = train[0], 50.0
     by_tree = weights(train, query, 9, p)
-    monkeypatch.setattr(_neighbors, "_TREE_MAX_COLUMNS", 0)
+    monkeypatch.setattr(module, "_TREE_MAX_COLUMNS", 0)
     np.testing.assert_allclose(by_tree, weights(train, query, 9, p), atol=1e-9)
 
 
 def test_tree_is_used_only_where_it_is_certain(monkeypatch):
     rng = np.random.default_rng(0)
     train, query = rng.normal(size=(900, 4)), rng.normal(size=(80, 4))
-    _, _, unsure = _neighbors._by_tree(train, query, 9, 20.0)
+    _, _, unsure = module._by_tree(train, query, 9, 20.0)
     assert len(unsure) < 20
     grid = np.round(train)
-    _, _, unsure = _neighbors._by_tree(grid, np.round(query), 9, 2.0)
+    _, _, unsure = module._by_tree(grid, np.round(query), 9, 2.0)
     assert len(unsure) > 40
 
 
@@ -252,19 +252,19 @@ def test_more_neighbors_than_rows(rows, k):
     np.testing.assert_allclose(got, np.where(np.arange(rows) < used, 1 / used, 0))
 
 
-@pytest.mark.parametrize("cells", [1, 7, 100])
+@pytest.mark.parametrize("entries", [1, 7, 100])
 @pytest.mark.parametrize("p", [2.0, 3.5])
-def test_blocks_change_nothing(monkeypatch, cells, p):
+def test_blocks_change_nothing(monkeypatch, entries, p):
     rng = np.random.default_rng(1)
     train, query = rng.normal(size=(30, 6)), rng.normal(size=(11, 6))
     whole = weights(train, query, 5, p)
-    monkeypatch.setattr(_neighbors, "_CELLS", cells)
+    monkeypatch.setattr(module, "_MAX_ENTRIES", entries)
     np.testing.assert_array_equal(weights(train, query, 5, p), whole)
 
 
 def test_bounds_spare_most_powers():
     rng = np.random.default_rng(2)
-    block = _neighbors._minkowski_block(rng.normal(size=(50, 8)), rng.normal(size=(400, 8)), 7, 40)
+    block = module._minkowski_block(rng.normal(size=(50, 8)), rng.normal(size=(400, 8)), 7, 40)
     assert np.isfinite(block).mean() < 0.1
 
 

@@ -47,6 +47,6 @@ def test_it_learns():
 
 @pytest.mark.parametrize("cls", BOTH)
 @pytest.mark.parametrize("option", [{"n_layers": 0}, {"n_units": 2.5}, {"n_units": True}])
-def test_bad_shapes_are_refused(cls, option):
-    with pytest.raises(ValueError, match="not a positive integer"):
+def test_bad_shapes_raise(cls, option):
+    with pytest.raises(ValueError, match="must be an integer of at least 1"):
         cls(**option).fit(np.eye(4), [0, 1, 0, 1])

@@ -1,7 +1,7 @@
-"""Test error of final models made of a front, beside the paper's and a default random forest.
+"""Test error of final models of a front, compared to the paper's and a default random forest.
 
 Rosales-Pérez et al. (2014), *Multi-objective model type selection*, Table 3, on the first official
-partitions of six of its data sets; and the hypervolume of MOEADSampler beside its peers on the
+partitions of six of its data sets; and the hypervolume of MOEADSampler and other samplers on the
 same objective.
 
     python -m benchmarks.model_type --data DIR --keep runs.jsonl
@@ -43,10 +43,10 @@ PAPER = {
 }
 SAMPLERS: dict[str, Callable[[int], Any]] = {
     "MOEADSampler": lambda seed: MOEADSampler(seed=seed),
-    "the paper's setting": lambda seed: MOEADSampler(paper=True, seed=seed),
+    "the paper's setting": lambda seed: MOEADSampler.from_paper(seed=seed),
     "NSGAIISampler": lambda seed: NSGAIISampler(seed=seed),
 }
-#: What is minimized: losses of cross-validation, or the paper's training error and VC dimension.
+#: Objectives: losses of cross-validation, or the paper's training error and VC dimension.
 MEASURES: dict[str, Callable[[], list[Any]]] = {
     "losses": lambda: ["error", "brier_loss", "log_loss", "auc_loss"],
     "paper": lambda: [
@@ -54,17 +54,17 @@ MEASURES: dict[str, Callable[[], list[Any]]] = {
         vc_dimension_measure(sizes=(10, 40, 160), repeats=1, per_octave=2),
     ],
 }
-#: How final models are made: the paper's three, and one of ours.
+#: Strategies of final models: the paper's three, and one of this package.
 MODELS: dict[str, dict[str, Any]] = {
     "S1": {"strategy": "knee"},
     "S2": {"strategy": "weighted"},
     "S3": {"strategy": "diverse"},
-    "focused": {"strategy": "focused", "each": "learner"},
+    "focused": {"strategy": "focused", "by": "learner"},
 }
 
 
 def learners() -> dict[str, tuple[Any, Any]]:
-    """Five model types: two of the paper's, and three that are cheap and strong."""
+    """Return five model types: two of the paper's, and three that are cheap and strong."""
     trees = IntDistribution(16, 64, log=True)
     svm = {
         "C": FloatDistribution(0.1, 100, log=True),
@@ -80,12 +80,12 @@ def learners() -> dict[str, tuple[Any, Any]]:
 
 
 def objective(X: Any, y: Any, measures: str) -> ModelTypeObjective:
-    """The choice among the learners."""
+    """Return the objective that chooses among the learners."""
     return ModelTypeObjective(learners(), X, y, measures=MEASURES[measures]())
 
 
 def run(folder: Path, name: str, part: int, sampler: str, trials: int, measures: str) -> dict:
-    """One search, its final models and the default forest on the partition's test rows."""
+    """Run one search; test its final models and the default forest on the partition."""
     data = load(folder, f"ida_{name}")
     X, y = data["X"].astype(float), data["y"]
     train, test = data["train_idx"][part], data["test_idx"][part]
@@ -117,7 +117,7 @@ def main() -> None:
     options.add_argument("--samplers", default="MOEADSampler", help="or all")
     options.add_argument("--capacity", action="store_true", help="VC dimension of linear models")
     options.add_argument(
-        "--keep", type=Path, help="file of finished runs, which are not run again"
+        "--keep", type=Path, help="file of completed runs, which are not repeated"
     )
     args = options.parse_args()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -132,7 +132,9 @@ def main() -> None:
     runs = finished(args.keep)
     jobs = [
         (name, part, sampler, trials, args.measures)
-        for part in range(parts)  # all data sets in turn: a run that is cut off tells of each
+        for part in range(
+            parts
+        )  # in the outer loop: an interrupted run has all data sets
         for name in tasks
         for sampler in samplers
     ]
@@ -152,16 +154,16 @@ def main() -> None:
 
 
 def finished(file: Path | None) -> dict[tuple[Any, ...], dict[str, float]]:
-    """Runs in a file, by job."""
+    """Return the runs in a file, by job."""
     if file is None or not file.exists():
         return {}
     return {tuple(job): found for job, found in map(json.loads, file.read_text().splitlines())}
 
 
 def report_errors(runs: dict, jobs: list, tasks: list[str]) -> None:
-    """Print mean test errors, and how many data sets keep each bar, for S2 and for focused."""
-    bars = ("within 0.5 of the paper's S2", "below the forest", "below S1")
-    kept = {label: [0, 0, 0] for label in ("S2", "focused")}
+    """Print mean test errors, and how many data sets pass each limit, for S2 and for focused."""
+    limits = ("within 0.5 of the paper's S2", "below the forest", "below S1")
+    passed = {label: [0, 0, 0] for label in ("S2", "focused")}
     rows = []
     for name in tasks:
         mine = [runs[job] for job in jobs if job[0] == name and job[2] == "MOEADSampler"]
@@ -174,7 +176,7 @@ def report_errors(runs: dict, jobs: list, tasks: list[str]) -> None:
             for key, paper in beside.items()
         ]
         rows.append([name, len(mine), f"{mean['front']:.0f}", *cells])
-        for label, counts in kept.items():
+        for label, counts in passed.items():
             error = mean[label]
             for i, good in enumerate(
                 (error <= s2 + 0.5, error < mean["forest"], error < mean["S1"])
@@ -183,8 +185,10 @@ def report_errors(runs: dict, jobs: list, tasks: list[str]) -> None:
     header = ["test error, % (paper)", "runs", "front", "S1", "S2", "S3", "focused", "forest"]
     print(markdown_table(header, rows))
     print()
-    table = [[label, *(f"{n} of {len(tasks)}" for n in counts)] for label, counts in kept.items()]
-    print(markdown_table(["data sets", *bars], table))
+    table = [
+        [label, *(f"{n} of {len(tasks)}" for n in counts)] for label, counts in passed.items()
+    ]
+    print(markdown_table(["data sets", *limits], table))
 
 
 def report_hypervolume(runs: dict, jobs: list, tasks: list[str], samplers: list[str]) -> None:
@@ -201,7 +205,7 @@ def report_hypervolume(runs: dict, jobs: list, tasks: list[str], samplers: list[
 
 
 def capacity(quick: bool) -> None:
-    """Print the VC dimension of linear classifiers beside the theory's."""
+    """Print the measured and the theoretical VC dimension of linear classifiers."""
     rows = []
     for d in (2, 5, 10) if quick else (2, 5, 10, 20, 50):
         found = vc_dimension(LogisticRegression(C=1e3, max_iter=300), d)

@@ -1,7 +1,7 @@
-"""Dominated hypervolume of FilterEnsembleNSGA2Sampler and of what people use today.
+"""Dominated hypervolume of FilterEnsembleNSGA2Sampler and of other samplers.
 
-The same objective, the same five folds, the same number of trials for all; reference point (1, 1)
-for error and fraction of features.
+All methods have the same objective, the same five folds and the same number of trials. The
+reference point is (1, 1) for error and fraction of features.
 
     python -m benchmarks.nsga2 --data DIR --tasks sonar:svm,wdbc:knn --seeds 5 --jobs 2
     python -m benchmarks.nsga2 --data DIR --tasks sonar:svm,wdbc:knn --ablation --trials 1000
@@ -42,12 +42,12 @@ from optuna_mofs.filters import DEFAULT_FILTERS
 from optuna_mofs.learners import KernelKNeighborsClassifier
 
 Job = tuple[str, str, int, int, str, int]
-#: Hypervolumes at the marks, a list a run, by task and method.
+#: Hypervolumes at the marks, one list per run, by task and method.
 Found = dict[tuple[str, str], list[list[float]]]
 
 
 def learner(name: str) -> tuple[Any, dict[str, Any]]:
-    """Estimator and the paper's space (Table 3)."""
+    """Return an estimator and the paper's space (Table 3)."""
     if name == "svm":
         return make_pipeline(StandardScaler(), SVC()), spaces.svm(prefix="svc__")
     if name == "knn":
@@ -56,13 +56,13 @@ def learner(name: str) -> tuple[Any, dict[str, Any]]:
 
 
 def constant(X: Any, y: Any) -> Any:
-    """The sixth filter of the authors' code: all features are alike."""
+    """Score all features equally: the sixth filter of the authors' code."""
     return np.zeros(X.shape[1])
 
 
 @lru_cache(maxsize=4)
 def objective(folder: str, task: str, rows: int, form: str) -> FeatureSelectionObjective:
-    """The objective of a task with one of the representations; the filters are shared."""
+    """Return the objective of a task with one of the representations; the filters are shared."""
     name, what = task.split(":")
     data = load(Path(folder), name)
     X, y = np.asarray(data["X"], dtype=float), data["y"]
@@ -93,7 +93,7 @@ METHODS: dict[str, tuple[str, Callable[[FeatureSelectionObjective, int, int], An
     ),
     "the paper's GA-MO-FE": (
         "mask",
-        lambda o, seed, n: FilterEnsembleNSGA2Sampler(variant="GA-MO-FE", seed=seed),
+        lambda o, seed, n: FilterEnsembleNSGA2Sampler.from_paper("GA-MO-FE", seed=seed),
     ),
     "NSGAIISampler, bits": ("bits", lambda o, seed, n: NSGAIISampler(seed=seed)),
     "TPESampler, bits": ("bits", lambda o, seed, n: TPESampler(seed=seed)),
@@ -109,21 +109,21 @@ METHODS: dict[str, tuple[str, Callable[[FeatureSelectionObjective, int, int], An
 VARIANTS = {
     f"variant {v}": (
         "mask, constant",
-        lambda o, seed, n, v=v: FilterEnsembleNSGA2Sampler(variant=v, seed=seed),
+        lambda o, seed, n, v=v: FilterEnsembleNSGA2Sampler.from_paper(v, seed=seed),
     )
     for v in range(1, 7)
 }
 
 
 def run(job: Job) -> tuple[Job, list[float]]:
-    """Hypervolume after each trial of one run."""
+    """Run one method and return the hypervolume after each trial."""
     folder, task, rows, n_trials, method, seed = job
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.filterwarnings("ignore")
     form, sampler = {**METHODS, **VARIANTS}[method]
     made = objective(folder, task, rows, form)
     mask_objective = objective(folder, task, rows, "mask")
-    # The data are finite and the parameters in their ranges: spare scikit-learn the checks.
+    # The data are finite and the parameters valid: skip the checks of scikit-learn.
     with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
         study = made.create_study(sampler=sampler(mask_objective, seed, n_trials))
         if method.startswith("pymoo"):
@@ -150,10 +150,10 @@ def main() -> None:
     options.add_argument("--methods", help="only these: parts of names, separated by ;")
     options.add_argument("--ablation", action="store_true", help="the six variants of Table 5")
     options.add_argument(
-        "--slow-seeds", type=int, help="fewer runs for TPESampler with a boolean a feature"
+        "--slow-seeds", type=int, help="fewer runs for TPESampler with one boolean per feature"
     )
     options.add_argument(
-        "--keep", type=Path, help="file of finished runs, which are not run again"
+        "--keep", type=Path, help="file of completed runs, which are not repeated"
     )
     args = options.parse_args()
     trials = 60 if args.quick else args.trials
@@ -187,7 +187,7 @@ def main() -> None:
 
 
 def finished(file: Path | None) -> dict[tuple[Any, ...], list[float]]:
-    """Curves of the runs in a file, by job."""
+    """Return the curves of the runs in a file, by job."""
     if file is None or not file.exists():
         return {}
     lines = map(json.loads, file.read_text().splitlines())
@@ -195,7 +195,7 @@ def finished(file: Path | None) -> dict[tuple[Any, ...], list[float]]:
 
 
 def report(found: Found, tasks: list[str], methods: list[str], marks: list[int]) -> None:
-    """Print a table a task, then the mean rank over tasks and seeds."""
+    """Print one table per task, then the mean rank over tasks and seeds."""
     for task in tasks:
         rows = []
         for method in methods:
@@ -206,8 +206,8 @@ def report(found: Found, tasks: list[str], methods: list[str], marks: list[int])
         print(f"\n### {task}\n")
         print(markdown_table(["hypervolume at trial", "runs", *map(str, marks)], rows))
     # A method with fewer runs than the others has no rank.
-    most = max(map(len, found.values()))
-    ranked = [m for m in methods if all(len(found[task, m]) == most for task in tasks)]
+    n_runs = max(map(len, found.values()))
+    ranked = [m for m in methods if all(len(found[task, m]) == n_runs for task in tasks)]
     runs = np.array([[found[task, m] for m in ranked] for task in tasks])
     ranks = rankdata(-runs, axis=1).mean(axis=(0, 2))
     print("\n### Mean rank over tasks and seeds (1 is best)\n")

@@ -13,7 +13,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import optuna
 from optuna.storages import RDBStorage
 from sqlalchemy import event
@@ -21,9 +20,8 @@ from sqlalchemy import event
 from benchmarks.common import Spread, markdown_table, parser
 from optuna_mofs import FeatureTable, suggest_features
 from optuna_mofs.features._mask_sampling import subset_of_size
-from optuna_mofs.history._history import History
 from optuna_mofs.samplers._base import HistorySampler
-from optuna_mofs.samplers._context import Proposal
+from optuna_mofs.samplers._context import Proposal, ProposalContext
 
 FEATURES = 10_935
 SELECTED = 50
@@ -33,13 +31,13 @@ MOST_RATIO, MOST_BYTES, MOST_SECONDS = 1.0, 5_000, 3.0
 
 
 class FixedSizeSampler(HistorySampler):
-    """Random masks of one size, handed over as our samplers do."""
+    """Random masks of one size, written as the samplers of this package do."""
 
-    def propose(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
-        """A random mask."""
-        assert history.table is not None
-        mask = subset_of_size(rng, SELECTED, len(history.table.free))
-        return Proposal(history.space.sample(rng)[0], mask)
+    def propose(self, ctx: ProposalContext) -> Proposal:
+        """Return a random mask."""
+        assert ctx.history.table is not None
+        mask = subset_of_size(ctx.rng, SELECTED, len(ctx.history.table.free))
+        return Proposal(ctx.history.space.sample(ctx.rng)[0], mask)
 
 
 def masked_trial(study: optuna.Study, table: FeatureTable) -> None:

@@ -44,7 +44,7 @@ METHODS: dict[str, tuple[str, Callable[[int], Any]]] = {
     "FilterEnsembleNSGA2Sampler": ("mask", lambda s: FilterEnsembleNSGA2Sampler(seed=s)),
     "the paper's GA-MO-FE": (
         "mask",
-        lambda s: FilterEnsembleNSGA2Sampler(variant="GA-MO-FE", seed=s),
+        lambda s: FilterEnsembleNSGA2Sampler.from_paper("GA-MO-FE", seed=s),
     ),
     "TPESampler, filter ensemble": ("ensemble", lambda s: TPESampler(seed=s)),
 }

@@ -1,4 +1,4 @@
-"""Optuna's samplers as peers, plain and with a start that helps them."""
+"""Optuna's samplers for comparison, with masks of geometric size in the initial population."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from optuna.trial import FrozenTrial
 
 from optuna_mofs import FeatureTable
 from optuna_mofs.features._mask_sampling import geometric_size, subset_of_size
-from optuna_mofs.history._history import History
 from optuna_mofs.samplers._base import HistorySampler
-from optuna_mofs.samplers._context import Proposal
+from optuna_mofs.samplers._context import Proposal, ProposalContext
 
 
 class GeometricNSGAIISampler(NSGAIISampler):
-    """Optuna's NSGA-II whose first population has masks of geometric size."""
+    """Optuna's NSGA-II with masks of geometric size in its first population."""
 
     def __init__(self, table: FeatureTable, *, seed: int, population_size: int = 50) -> None:
         super().__init__(seed=seed, population_size=population_size)
@@ -33,7 +32,7 @@ class GeometricNSGAIISampler(NSGAIISampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        """A bit of the trial's geometric mask in the first population, else as Optuna does."""
+        """Return a bit of a mask of geometric size in the first population, else as Optuna."""
         if trial.number < self._size and param_name in self._table.names:
             p = len(self._table)
             rng = np.random.default_rng([self._start_seed, trial.number])
@@ -45,9 +44,10 @@ class GeometricNSGAIISampler(NSGAIISampler):
 class RandomGeometricSampler(HistorySampler):
     """Random hyperparameters and masks of geometric size."""
 
-    def propose(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
-        """A random configuration."""
-        assert history.table is not None
-        p = len(history.table.free)
-        mask = subset_of_size(rng, geometric_size(rng, history.table.initial_size, p), p)
-        return Proposal(history.space.sample(rng)[0], mask)
+    def propose(self, ctx: ProposalContext) -> Proposal:
+        """Return a random configuration."""
+        table, rng = ctx.history.table, ctx.rng
+        assert table is not None
+        p = len(table.free)
+        mask = subset_of_size(rng, geometric_size(rng, table.initial_size, p), p)
+        return Proposal(ctx.history.space.sample(rng)[0], mask)

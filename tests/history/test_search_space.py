@@ -195,14 +195,14 @@ FLOATS = st.builds(
 @settings(max_examples=100)
 @given(st.lists(INTS, min_size=1, max_size=4), st.randoms())
 def test_merged_integers_have_all_values_in_any_order(
-    distributions: list[IntDistribution], random: Any
+    distributions: list[IntDistribution], rng: Any
 ) -> None:
     wide = distributions[0]
     for d in distributions:
         wide = merge_distributions(wide, d)  # type: ignore[assignment]
     every = set(_values(wide))
     assert all(set(_values(d)) <= every for d in distributions)
-    shuffled = random.sample(distributions, len(distributions))
+    shuffled = rng.sample(distributions, len(distributions))
     again = shuffled[0]
     for d in shuffled:
         again = merge_distributions(again, d)
@@ -212,7 +212,7 @@ def test_merged_integers_have_all_values_in_any_order(
 @settings(max_examples=100)
 @given(st.lists(FLOATS, min_size=1, max_size=4), st.randoms())
 def test_merged_floats_do_not_depend_on_the_order(
-    distributions: list[FloatDistribution], random: Any
+    distributions: list[FloatDistribution], rng: Any
 ) -> None:
     def joined(ds: list[FloatDistribution]) -> FloatDistribution:
         wide = ds[0]
@@ -221,7 +221,7 @@ def test_merged_floats_do_not_depend_on_the_order(
         return wide
 
     wide = joined(distributions)
-    assert wide == joined(random.sample(distributions, len(distributions)))
+    assert wide == joined(rng.sample(distributions, len(distributions)))
     assert wide.low == min(d.low for d in distributions)
     assert wide.high == max(d.high for d in distributions)
 

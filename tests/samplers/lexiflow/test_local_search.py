@@ -193,14 +193,14 @@ events = st.lists(
 
 @quick
 @given(events, st.randoms(use_true_random=False))
-def test_the_order_of_completion_does_not_matter(events, random):
+def test_the_order_of_completion_does_not_matter(events, rng):
     """The state is a function of the completed trials alone."""
     trials = [
         (n, (a, b), step(max(0, n - 2), sign, restart=restart, opposite_of=n - 1))
         for n, (a, b, sign, restart) in enumerate(events)
     ]
     completed = trials.copy()
-    random.shuffle(completed)
+    rng.shuffle(completed)
     replay = LocalSearchReplay(ORDER, SETTINGS)
     for k in range(1, len(completed) + 1):
         state = after(sorted(completed[:k], key=lambda t: t[0]), replay=replay)

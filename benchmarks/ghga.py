@@ -1,15 +1,16 @@
-"""How many evaluations GHGASampler needs to find all optima, what peers find, what it costs.
+"""How many evaluations GHGASampler needs to find all optima, compared with others, and its cost.
 
 ``guides``: evaluations until one, two, three and four optima are found. The problem ``ratios`` is
 that of Jung and Zscheischler (2013), section 3.1: 250 features, of which four sets of ten explain
-the target equally well, with noisy copies; ``twins`` is another one. Every run has data of its
-own. ``peers``: what others find on the same data. ``cost``: what a proposal and a retraining take.
+the target equally well, with noisy copies; ``twins`` is another one. Every run has its own data.
+``peers``: optima that other methods find on the same data. ``cost``: CPU time of a proposal and of
+fitting the guide.
 
     python -m benchmarks.ghga --seeds 12 --jobs 2
     python -m benchmarks.ghga --parts guides --problem twins --guides forest,random,none
     python -m benchmarks.ghga --parts guides --variant paper
 
-Error and size beside scikit-learn's selectors: ``python -m benchmarks.ghga_selectors``.
+Comparison with the selectors of scikit-learn: ``python -m benchmarks.ghga_selectors``.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ from benchmarks.peers.selectors import PEERS
 from optuna_mofs import FeatureTable, GHGASampler, suggest_features
 from optuna_mofs.samplers.ghga._guides import ForestGuide, Prediction
 
-#: Mean evaluations until all four are found, 12 runs each; "none" found them in 2 of 12 runs.
+#: Mean evaluations until all four are found in the paper, 12 runs each.
 PAPER = {"forest": "4,185", "frequency": "5,113", "random": "5,632", "none": "2 of 12 runs"}
 
-#: Kind of run, problem, method, variant, seed, evaluations at most.
+#: Kind of run, problem, method, variant, seed, maximum number of evaluations.
 Job = tuple[str, str, str, str, int, int]
 
 
 class Watch:
-    """Evaluates masks, and remembers at which evaluation each optimum was found."""
+    """Evaluates masks, and records at which evaluation each optimum was found."""
 
     def __init__(self, name: str, seed: int) -> None:
         self.problem = problem(name, seed)
@@ -52,7 +53,7 @@ class Watch:
         self.count = 0
 
     def __call__(self, mask: np.ndarray) -> float:
-        """The modeling efficiency."""
+        """Return the modeling efficiency."""
         self.count += 1
         for which in self.problem.which(mask):
             self.found.setdefault(which, self.count)
@@ -60,7 +61,7 @@ class Watch:
 
 
 def run(job: Job) -> tuple[Job, list[int]]:
-    """At which evaluations one run found its first, second, third and fourth optimum."""
+    """Return the evaluations at which a run found its first, second, third and fourth optimum."""
     kind, name, method, variant, seed, trials = job
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     watch = Watch(name, seed)
@@ -83,8 +84,8 @@ def run(job: Job) -> tuple[Job, list[int]]:
     return job, sorted(watch.found.values())
 
 
-def finished(jobs: list[Job], workers: int, keep: Path | None) -> dict[Job, list[int]]:
-    """Results of all jobs; those in the file are not run again."""
+def run_jobs(jobs: list[Job], workers: int, keep: Path | None) -> dict[Job, list[int]]:
+    """Return the results of all jobs; those in the file are not run again."""
     done: dict[Job, list[int]] = {}
     if keep is not None and keep.exists():
         done = {tuple(job): found for job, found in map(json.loads, keep.open())}
@@ -100,24 +101,24 @@ def finished(jobs: list[Job], workers: int, keep: Path | None) -> dict[Job, list
 
 
 def guides(args: Any) -> None:
-    """Evaluations until k optima are found, a row a guide."""
+    """Print the evaluations until k optima are found, one row per guide."""
     methods = args.guides.split(",")
     jobs: list[Job] = [
         ("guide", args.problem, method, args.variant, seed, args.trials)
         for seed in range(args.seeds)
         for method in methods
     ]
-    done = finished(jobs, args.jobs, args.keep)
+    done = run_jobs(jobs, args.jobs, args.keep)
     rows = []
     for method in methods:
         runs = [done[job] for job in jobs if job[2] == method]
         cells: list[object] = [method]
         for k in range(4):
-            there = [run[k] for run in runs if len(run) > k]
-            mean = f"{statistics.mean(there):,.0f}" if there else "-"
-            cells.append(mean if len(there) == len(runs) else f"{mean} ({len(there)} runs)")
-        most = max((run[3] for run in runs if len(run) > 3), default=0)
-        rows.append([*cells, f"{most:,}" if most else "-"])
+            found = [run[k] for run in runs if len(run) > k]
+            mean = f"{statistics.mean(found):,.0f}" if found else "-"
+            cells.append(mean if len(found) == len(runs) else f"{mean} ({len(found)} runs)")
+        slowest = max((run[3] for run in runs if len(run) > 3), default=0)
+        rows.append([*cells, f"{slowest:,}" if slowest else "-"])
         if args.problem == "ratios":
             rows[-1].append(PAPER.get(method, "-"))
     header = ["guide", "1", "2", "3", "4", "4, slowest run"]
@@ -125,11 +126,11 @@ def guides(args: Any) -> None:
         header.append("4, in the paper")
     print(f"\n### {args.problem}: mean evaluations until k optima are found, {args.seeds} runs\n")
     print(markdown_table(header, rows))
-    print(f"\nAt most {args.trials:,} evaluations a run.")
+    print(f"\nAt most {args.trials:,} evaluations per run.")
 
 
 def peers(args: Any) -> None:
-    """How many of the four optima others find."""
+    """Print how many of the four optima other methods find."""
     seeds = min(3, args.seeds)
     methods = [name for name in PEERS if any(part in name for part in args.peers.split(";"))]
     jobs: list[Job] = [
@@ -137,17 +138,19 @@ def peers(args: Any) -> None:
         for method in methods
         for seed in range(seeds)
     ]
-    done = finished(jobs, args.jobs, args.keep)
+    done = run_jobs(jobs, args.jobs, args.keep)
     rows = [
         [method, ", ".join(str(len(done[job])) for job in jobs if job[2] == method)]
         for method in methods
     ]
-    print(f"\n### {args.problem}: optima found in {jobs[0][-1]:,} evaluations, a number a run\n")
+    print(
+        f"\n### {args.problem}: optima found in {jobs[0][-1]:,} evaluations, one number per run\n"
+    )
     print(markdown_table(["method", "of four"], rows))
 
 
 def cost(args: Any) -> None:
-    """CPU time of proposals with 5,000 sets in the archive, retraining of the guide aside."""
+    """Print the CPU time of proposals with 5,000 sets in the archive, and of fitting the guide."""
     sets, proposals = (1100, 60) if args.quick else (5000, 200)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     rows = []
@@ -161,17 +164,17 @@ def cost(args: Any) -> None:
                 str(Spread.of(trained)),
             ]
         )
-    print(f"\n### Cost with {sets:,} sets of 250 features, CPU time, median [least, most]\n")
-    header = ["", "a proposal, ms", "95 % are below, ms", "a retraining, s"]
+    print(f"\n### Cost with {sets:,} sets of 250 features, CPU time, median [minimum, maximum]\n")
+    header = ["", "proposal, ms", "95 % quantile, ms", "fit of the guide, s"]
     print(markdown_table(header, rows))
 
 
 def measured_cost(sets: int, proposals: int, filters: int) -> tuple[list[float], list[float]]:
-    """Milliseconds of single proposals, shortest first, and seconds of retrainings.
+    """Return milliseconds per proposal, shortest first, and seconds per fit of the guide.
 
     Args:
         sets: Trials before the first proposal.
-        proposals: How many are measured.
+        proposals: How many proposals are measured.
         filters: Number of filters with random ranks; 0 for none.
     """
     watch = Watch("ratios", 0)
@@ -222,11 +225,15 @@ def main() -> None:
     options.add_argument("--parts", default="guides,peers,cost", help="guides, peers, cost")
     options.add_argument("--problem", default="ratios", choices=["ratios", "twins"])
     options.add_argument("--guides", default="forest,frequency,random,none")
-    options.add_argument("--peers", default="", help="only these: parts of names, between ;")
-    options.add_argument("--variant", default="", choices=["", "paper"], help="of GHGASampler")
-    options.add_argument("--trials", type=int, default=5_000, help="at most, a run")
-    options.add_argument("--jobs", type=int, default=2, help="runs at a time")
-    options.add_argument("--keep", type=Path, help="file of finished runs, which are kept")
+    options.add_argument("--peers", default="", help="only these: parts of names, separated by ;")
+    options.add_argument(
+        "--variant", default="", choices=["", "paper"], help="paper: GHGASampler.from_paper"
+    )
+    options.add_argument("--trials", type=int, default=5_000, help="maximum per run")
+    options.add_argument("--jobs", type=int, default=2, help="parallel runs")
+    options.add_argument(
+        "--keep", type=Path, help="file that collects the results; runs in it are not repeated"
+    )
     args = options.parse_args()
     if args.quick:
         args.seeds, args.trials = 1, min(args.trials, 1500)
@@ -238,7 +245,7 @@ def main() -> None:
         for used in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     )
     took = time.perf_counter() - began
-    print(f"\n{took:.0f} s in all, {spent:.0f} s of CPU time.", file=sys.stderr)
+    print(f"\n{took:.0f} s in total, {spent:.0f} s of CPU time.", file=sys.stderr)
 
 
 if __name__ == "__main__":

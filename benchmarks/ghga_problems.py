@@ -1,4 +1,4 @@
-"""Regression problems with four optima each, evaluated by Gram matrices in well under a ms."""
+"""Regression problems with four optima each, evaluated from Gram matrices in less than 1 ms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Halves = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 class LinearModels:
-    """Modeling efficiency (eq. 4) of linear regressions on any features, from Gram matrices."""
+    """Modeling efficiency (eq. 4) of linear regressions on feature sets, from Gram matrices."""
 
     def __init__(
         self, X: np.ndarray, y: np.ndarray, X_valid: np.ndarray, y_valid: np.ndarray
@@ -29,7 +29,7 @@ class LinearModels:
         self._total = float(valid_target @ valid_target)
 
     def __call__(self, mask: np.ndarray) -> float:
-        """The modeling efficiency; constants of the two halves do not count, as in eq. 4."""
+        """Return the modeling efficiency; the means of both halves are removed, as in eq. 4."""
         inside = np.flatnonzero(mask)
         if not len(inside):
             return 0.0
@@ -45,7 +45,7 @@ class Problem:
     """A regression problem.
 
     Args:
-        models: Mask → modeling efficiency.
+        models: Returns the modeling efficiency of a mask.
         wanted: The optima, sets × features.
     """
 
@@ -58,7 +58,7 @@ class Problem:
         return self.wanted.shape[1]
 
     def which(self, mask: np.ndarray) -> list[int]:
-        """Which optimum a mask is: one number, or none."""
+        """Return the position of the optimum that a mask equals, if any."""
         found: list[int] = np.flatnonzero((self.wanted == mask).all(axis=1)).tolist()
         return found
 
@@ -71,10 +71,10 @@ def _masks(sets: list[list[int]], p: int) -> np.ndarray:
 
 
 def ratios(seed: int) -> Halves:
-    """Section 3.1 of Jung and Zscheischler (2013), with noise as standard deviations.
+    """Return the data of Jung and Zscheischler (2013), section 3.1.
 
-    The third line of the construction is garbled in print; features 26 and 27 are scaled so that
-    the sums over 16..25 and over 18..27 are equal.
+    Noise levels are read as standard deviations. The third line of the construction is garbled in
+    print; features 26 and 27 are scaled so that the sums over 16..25 and over 18..27 are equal.
     """
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((1000, 250))
@@ -89,10 +89,10 @@ def ratios(seed: int) -> Halves:
 
 
 def twins(seed: int) -> Halves:
-    """Eight factors; two of them can be read off two features each, the others off one.
+    """Return data with eight factors, two of which are measured by two features each.
 
-    Every feature has noise of 0.03, and noisier copies of the first ten (0.3) and 130 features of
-    noise are beside them.
+    The other factors are measured by one feature each. Each of the ten features has noise of 0.03.
+    There are noisier copies of them (0.3), and 130 features of noise.
     """
     rng = np.random.default_rng(seed)
     factors = rng.standard_normal((800, 8))
@@ -103,7 +103,7 @@ def twins(seed: int) -> Halves:
     return X[:400], y[:400], X[400:], y[400:]
 
 
-#: Data of a seed, and the optima.
+#: Data of a seed, optima, and number of features.
 PROBLEMS: dict[str, tuple[Callable[[int], Halves], list[list[int]], int]] = {
     "ratios": (
         ratios,
@@ -116,7 +116,10 @@ PROBLEMS: dict[str, tuple[Callable[[int], Halves], list[list[int]], int]] = {
 
 @lru_cache(maxsize=2)
 def problem(name: str, seed: int) -> Problem:
-    """A draw of which all optima reach .999 (the ratios are heavy-tailed, most draws do not)."""
+    """Return the first draw whose optima all reach 0.999 (``twins``: 0.998).
+
+    The ratios are heavy-tailed, so most draws do not.
+    """
     data, sets, p = PROBLEMS[name]
     wanted = _masks(sets, p)
     for attempt in range(1000):

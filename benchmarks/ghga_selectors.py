@@ -1,8 +1,8 @@
-"""Error and size of GHGASampler beside RFECV and SequentialFeatureSelector, at equal fits.
+"""Error and size of GHGASampler, RFECV and SequentialFeatureSelector with equal budgets.
 
-All methods see the same training rows; one evaluation is a 5-fold cross-validation, five fits. As
-many evaluations as a selector of scikit-learn needed are given to GHGASampler, and the error of
-the chosen features is that on rows which no method saw.
+All methods get the same training rows; one evaluation is a 5-fold cross-validation, five fits.
+GHGASampler gets as many evaluations as the selector of scikit-learn used, and the error of the
+selected features is measured on held-out rows.
 
     python -m benchmarks.ghga_selectors --data DIR --tasks madelon,diabetes --seeds 3
     python -m benchmarks.ghga_selectors --data DIR --tasks madelon --against RFECV
@@ -38,14 +38,14 @@ from optuna_mofs import FeatureSelectionObjective, GHGASampler, optima
 
 TOLERANCE = 0.005
 SELECTORS = ("RFECV", "SequentialFeatureSelector")
-#: Task, split, training rows at most, selectors between commas.
+#: Task, split, maximum number of training rows, selectors separated by commas.
 Job = tuple[str, int, int, str]
 #: Method, evaluations, size, test error.
 Result = tuple[str, int, int, float]
 
 
 def task(name: str, folder: Path | None) -> tuple[np.ndarray, np.ndarray, Any, Any]:
-    """Data, the model, and the model that ranks features for RFECV (k-NN has no coefficients)."""
+    """Return data, model, and the model that ranks features for RFECV (k-NN cannot)."""
     if name == "diabetes":
         X, y = load_diabetes(return_X_y=True)
         X = PolynomialFeatures(2, include_bias=False).fit_transform(X)
@@ -56,13 +56,13 @@ def task(name: str, folder: Path | None) -> tuple[np.ndarray, np.ndarray, Any, A
 
 
 def selected_by_rfecv(X: np.ndarray, y: np.ndarray, ranker: Any) -> tuple[np.ndarray, int]:
-    """Features, and the number of evaluations: the sizes that were cross-validated."""
+    """Return features and number of evaluations: the sizes that were cross-validated."""
     chosen = RFECV(clone(ranker), step=max(1, X.shape[1] // 100), cv=5).fit(X, y)
     return chosen.support_, len(chosen.cv_results_["n_features"])
 
 
 def selected_by_sfs(X: np.ndarray, y: np.ndarray, model: Any) -> tuple[np.ndarray, int]:
-    """Features, and the number of evaluations: every feature left, at every step."""
+    """Return features and number of evaluations: every remaining feature, at every step."""
     chosen = SequentialFeatureSelector(clone(model), tol=TOLERANCE, cv=5).fit(X, y)
     size, p = int(chosen.get_support().sum()), X.shape[1]
     return chosen.get_support(), sum(p - k for k in range(min(size + 1, p)))
@@ -71,7 +71,7 @@ def selected_by_sfs(X: np.ndarray, y: np.ndarray, model: Any) -> tuple[np.ndarra
 def selected_by_ghga(
     X: np.ndarray, y: np.ndarray, model: Any, evaluations: int, seed: int
 ) -> np.ndarray:
-    """The smallest set within the tolerance after as many evaluations."""
+    """Return the smallest set within the tolerance after some evaluations."""
     objective = FeatureSelectionObjective(clone(model), X, y, cv=5)
     sampler = GHGASampler(seed=seed, tolerance=TOLERANCE, n_trials=evaluations)
     study = objective.create_study(sampler=sampler)
@@ -79,8 +79,8 @@ def selected_by_ghga(
     return optima(study, TOLERANCE).masks[0]
 
 
-def compared(job: Job, folder: str | None) -> tuple[Job, list[Result]]:
-    """All methods on one split."""
+def compare(job: Job, folder: str | None) -> tuple[Job, list[Result]]:
+    """Return the results of all methods on one split."""
     name, seed, rows, against = job
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.filterwarnings("ignore")
@@ -93,7 +93,7 @@ def compared(job: Job, folder: str | None) -> tuple[Job, list[Result]]:
     X, X_test = scaler.transform(X), scaler.transform(X_test)
     results: list[Result] = []
 
-    def judged(method: str, mask: np.ndarray, evaluations: int) -> None:
+    def add_result(method: str, mask: np.ndarray, evaluations: int) -> None:
         error = 1 - clone(model).fit(X[:, mask], y).score(X_test[:, mask], y_test)
         results.append((method, evaluations, int(mask.sum()), float(error)))
 
@@ -103,10 +103,10 @@ def compared(job: Job, folder: str | None) -> tuple[Job, list[Result]]:
                 mask, spent = selected_by_rfecv(X, y, ranker)
             else:
                 mask, spent = selected_by_sfs(X, y, model)
-            judged(method, mask, spent)
+            add_result(method, mask, spent)
             mask = selected_by_ghga(X, y, model, spent, seed)
-            judged(f"GHGASampler, as many as {method}", mask, spent)
-        judged("all features", np.ones(X.shape[1], dtype=bool), 1)
+            add_result(f"GHGASampler, budget of {method}", mask, spent)
+        add_result("all features", np.ones(X.shape[1], dtype=bool), 1)
     return job, results
 
 
@@ -114,12 +114,14 @@ def main() -> None:
     options = parser(__doc__ or "", seeds=3)
     options.add_argument("--tasks", default="madelon,diabetes")
     options.add_argument("--against", default=",".join(SELECTORS), help=" or ".join(SELECTORS))
-    options.add_argument("--rows", type=int, default=600, help="training rows at most")
-    options.add_argument("--jobs", type=int, default=2, help="splits at a time")
-    options.add_argument("--keep", type=Path, help="file of finished splits, which are kept")
+    options.add_argument("--rows", type=int, default=600, help="maximum number of training rows")
+    options.add_argument("--jobs", type=int, default=2, help="parallel splits")
+    options.add_argument(
+        "--keep", type=Path, help="file that collects the results; splits in it are not repeated"
+    )
     args = options.parse_args()
     if not set(args.against.split(",")) <= set(SELECTORS):
-        options.error(f"--against knows {', '.join(SELECTORS)}, not {args.against!r}.")
+        options.error(f"--against must be {' or '.join(SELECTORS)}, got {args.against!r}.")
     tasks = ["diabetes"] if args.quick else args.tasks.split(",")
     seeds = 1 if args.quick else args.seeds
     jobs: list[Job] = [
@@ -131,7 +133,7 @@ def main() -> None:
     todo = [job for job in jobs if job not in done]
     folder = None if args.data is None else str(args.data)
     with ProcessPoolExecutor(args.jobs) as pool:
-        for job, results in pool.map(compared, todo, [folder] * len(todo)):
+        for job, results in pool.map(compare, todo, [folder] * len(todo)):
             done[job] = results
             print(*job, results, file=sys.stderr, flush=True)
             if args.keep is not None:
@@ -143,7 +145,7 @@ def main() -> None:
             [found[0][0], *(str(Spread.of(list(column))) for column in list(zip(*found))[1:])]
             for found in zip(*runs)
         ]
-        print(f"\n### {name}: median [least, most] of {len(runs)} splits\n")
+        print(f"\n### {name}: median [minimum, maximum] of {len(runs)} splits\n")
         print(markdown_table(["method", "evaluations", "features", "test error"], rows))
 
 

@@ -1,7 +1,7 @@
-"""Several different feature sets explain the data equally well: find all of them.
+"""Find all of several feature sets that explain the data equally well.
 
-Two of the factors behind the target were measured by two instruments each, so that four sets of
-five features are as good as each other. A search that reports one of them hides the others.
+Two of the factors behind the target are measured by two instruments each, so that four sets of
+five features are equally good. A search that reports only one of them hides the others.
 """
 
 import numpy as np
@@ -35,5 +35,5 @@ print(f"{len(found)} sets of {found.masks.sum(axis=1)[0]} features, {len(study.t
 for features in found.features:
     print(" ", ", ".join(features))
 print("in all of them:", ", ".join(found.shared))
-print("what the sets share, pair by pair:")
+print("similarity of each pair of sets:")
 print(found.similarity.round(2))

@@ -1,4 +1,4 @@
-"""The problems of the GHGA benchmark are what they are said to be."""
+"""The problems of the GHGA benchmark are as documented."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_papers_four_sums_are_equal() -> None:
 
 
 @pytest.mark.parametrize(("name", "features"), [("ratios", 250), ("twins", 150)])
-def test_optima_are_good_and_tell_who_they_are(name: str, features: int) -> None:
+def test_optima_are_good_and_identified(name: str, features: int) -> None:
     made = problem(name, 0)
     assert made.features == features
     assert [made.which(mask) for mask in made.wanted] == [[0], [1], [2], [3]]
@@ -35,14 +35,14 @@ def test_optima_are_good_and_tell_who_they_are(name: str, features: int) -> None
     assert all(made.models(mask) > made.models(np.ones(features, bool)) for mask in made.wanted)
 
 
-def test_peers_keep_to_their_budget() -> None:
+def test_peers_stay_within_their_budget() -> None:
     for method, budget in ((forward, 200), (lasso, 50), (rfe, 5000)):
         watch = ghga.Watch("twins", 0)
         method(watch.problem, watch, budget, 0)
         assert 0 < watch.count <= budget
 
 
-def test_a_run_tells_when_each_optimum_was_found() -> None:
+def test_a_run_returns_when_each_optimum_was_found() -> None:
     job, found = ghga.run(("guide", "twins", "random", "", 0, 40))
     assert job[-1] == 40
     assert found == []

@@ -30,7 +30,7 @@ from tests.cli.tables import QUICK, write_people
 from tests.servers import SERVERS
 
 SAMPLERS = {
-    "nsga2": lambda: FilterEnsembleNSGA2Sampler(seed=2, start_size=8, population_size=8),
+    "nsga2": lambda: FilterEnsembleNSGA2Sampler(seed=2, n_startup_trials=8, population_size=8),
     "parego": lambda: ParEGOSampler(seed=2, start_size=8),
     "smsego": lambda: SMSEGOSampler(seed=2, start_size=8),
     "ghga": lambda: GHGASampler(

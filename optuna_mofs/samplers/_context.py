@@ -1,4 +1,4 @@
-"""What a sampler gets to see, and what it returns: all that a new sampler has to know."""
+"""What a sampler is given and what it returns: all that a new sampler needs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Proposal:
     Args:
         row: Hyperparameters, encoded by ``history.space``.
         mask: Over the free features, or None in a study without masks.
-        note: What is written on the trial.
+        note: The note that is written on the trial.
     """
 
     row: Array
@@ -36,13 +36,12 @@ class ProposalContext:
     """Everything that a proposal may depend on.
 
     Args:
-        history: The completed trials, and what is running; do not change it.
+        history: The completed and the running trials; do not change it.
         rng: Generator of this trial and this attempt.
         trial_number: Number of the trial.
-        attempt: 0, or how many proposals for this trial were duplicates of other trials.
+        attempt: Number of earlier proposals for this trial that were duplicates of other trials.
         n_conflicts: How often another worker reserved the proposed configuration first. Workers
-            that follow the same order would collide again and again: from 1 on, leave more to
-            chance.
+            that follow the same order would collide repeatedly: from 1 on, randomize more.
         seed: Seed of the study.
     """
 
@@ -62,14 +61,14 @@ class ProposalContext:
         return self._read_metrics()
 
     def study_cache(self, key: str, make: Callable[[], T]) -> T:
-        """Return something kept for the study, made when first asked for.
+        """Return an object that is kept for the study; it is made on the first call.
 
         It must be computable from the history: the cache can be dropped at any time.
         """
         return _cached(self._study_cache, key, make)
 
     def trial_cache(self, key: str, make: Callable[[], T]) -> T:
-        """Return something kept for all attempts of this trial, such as a fitted model."""
+        """Return an object that all attempts of this trial share, such as a fitted model."""
         return _cached(self._trial_cache, key, make)
 
     def study_rng(self, stream: int) -> np.random.Generator:

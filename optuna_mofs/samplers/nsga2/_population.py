@@ -104,7 +104,7 @@ class TriedMasks(HistoryFollower):
         self._n_trials = 0
 
     def rewind(self, n_trials: int) -> None:
-        """Read all trials again; a mask may be that of several."""
+        """Forget all masks; several trials may have the same one."""
         self._masks, self._n_trials = set(), 0
 
     def advance(self, history: History) -> None:
@@ -113,10 +113,10 @@ class TriedMasks(HistoryFollower):
         self._n_trials = len(history)
 
     def is_wasteful(self, mask: Array, parent: Array | None, *, has_fixed: bool) -> bool:
-        """Return whether evaluating a mask is likely to tell nothing new.
+        """Return whether a mask was tried and should not be tried again.
 
-        A mask that was tried is worth another trial only on purpose: if it is the parent's and
-        only the hyperparameters change. An empty set has no hyperparameters to change.
+        A mask is tried again only if it is that of the parent, so that only the hyperparameters
+        change. Without features there are no hyperparameters to change.
 
         Args:
             mask: Over the free features.
@@ -149,12 +149,12 @@ class TournamentSelection:
 class HypervolumeSelection:
     """Members of the front by their hypervolume contribution, mixed with tournaments.
 
-    A better child of a parent with a large contribution gains much; crowding, which treats all
-    parts of the front alike, cannot see that.
+    Crowding treats all parts of the front alike, but an improved child of a parent with a large
+    contribution gains more.
 
     Args:
         prob: Probability of drawing by hypervolume instead of by tournament.
-        uniform: Part of the hypervolume draw that is spread evenly over the front.
+        uniform: Part of the hypervolume draw that is uniform over the front.
     """
 
     prob: float = 0.5
@@ -183,7 +183,7 @@ class HypervolumeSelection:
 def _hypervolume_shares(values: Array, reference: Array) -> Array:
     even = np.full(len(values), 1 / len(values))
     if len(values) == 1 or values.shape[1] > 4:
-        # Beyond four objectives exact contributions cost more than they are worth.
+        # With more than four objectives exact contributions take too long.
         return even
     parts: Array = moocore.hv_contributions(np.minimum(values, reference), ref=reference)
     total = parts.sum()
@@ -233,13 +233,13 @@ def survivors(
     Args:
         values: Points × objectives, minimized.
         violations: Total violation of each point.
-        count: How many may stay.
+        count: Maximum number of points.
         normalize: Whether crowding distances are divided by ranges.
         unique: Whether all but the first of the points with equal values come last, so that they
             do not fill the population with one point of the front.
 
     Returns:
-        Their positions (ascending), and rank and crowding distance of each of them.
+        Their positions (ascending), ranks and crowding distances.
     """
     ranks = pareto_rank(values, violations)
     if unique:

@@ -33,7 +33,7 @@ from optuna_mofs.samplers.nsga2._variation import (
     Variation,
 )
 
-#: Children made until one has a mask that is worth a trial.
+#: Maximum number of children until one has a mask that was not tried.
 _MAX_CHILDREN = 10
 #: Population size after n completed trials: a tenth of n, within these bounds.
 _MIN_POPULATION, _MAX_POPULATION = 20, 80
@@ -51,9 +51,9 @@ class NSGA2Settings:
         variation: Makes a child of two parents.
         eliminate_duplicates: Whether all but one of the trials with equal values come last in the
             population.
-        allow_repeated_masks: Whether a mask that was tried may come up again by chance. If not,
-            it is tried again only with other hyperparameters than its parent's, and an empty mask
-            never.
+        allow_repeated_masks: Whether a mask that was tried may be drawn again. If not, it is
+            tried again only if a child keeps its parent's mask and changes the hyperparameters,
+            and an empty mask never.
         normalize_crowding: Whether crowding distances are divided by the objectives' ranges.
     """
 
@@ -77,13 +77,13 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
 
     Binder, Moosbauer, Thomas, Bischl (2020): multi-objective hyperparameter tuning and feature
     selection using filter ensembles, section 4.3; :meth:`from_paper` is the paper's algorithm.
-    The default keeps its representation and operators and changes what measurements on several
-    data sets advised (``docs/benchmarks/nsga2.md``): a steady state instead of generations, a
-    population that grows with the number of trials, parents drawn by their hypervolume
-    contribution, small steps beside large ones, and no trials wasted on masks that were tried.
+    The default keeps its representation and operators. After benchmarks on several data sets
+    (``docs/benchmarks/nsga2.md``) it has a steady state instead of generations, a population that
+    grows with the number of trials, parents drawn by their hypervolume contribution, small steps
+    in addition to large ones, and no trials of masks that were already tried.
 
     It needs no arguments: an objective of this package (or :func:`optuna_mofs.suggest_features`)
-    writes what it must know about the features into the study. Any other objective works too.
+    writes the features into the study. Any other objective works too.
 
     Args:
         population_size: Size of the population (mu). By default it grows from 20 to 80.

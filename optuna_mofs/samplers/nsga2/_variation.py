@@ -166,15 +166,15 @@ class PaperVariation:
 class MixedVariation:
     """One operator for the mask and one for the hyperparameters, drawn independently.
 
-    Changing both at once hides which change was good; changing only the mask, only the
-    hyperparameters, or both, each has its turn.
+    Changing both at once hides which change was good, so that some children change only the mask,
+    some only the hyperparameters, and some both.
 
     Args:
         mask_crossover_prob: Probability that the mask is crossed with that of the second parent.
         filter_ensemble_prob: Probability that bits are erased and drawn again by the filters.
         add_drop_prob: Probability that a few bits are added and dropped.
         resample_prob: Probability that a mask is drawn as in the initial design, to be tried with
-            hyperparameters that have proved good. Otherwise the mask is kept.
+            good hyperparameters. Otherwise the mask is kept.
         gaussian_prob: Probability that the hyperparameters take a Gaussian step.
         sbx_prob: Probability that they are crossed with those of the second parent. Otherwise
             they are kept.

@@ -148,11 +148,11 @@ def test_an_attribute_of_fifty_features_of_ten_thousand_is_small():
 
 
 @pytest.mark.parametrize("form", ["bits", "packed"])
-def test_a_mask_of_the_wrong_length_is_refused(form):
+def test_a_mask_of_the_wrong_length_raises(form):
     with pytest.raises(ValueError, match=r"7 free features, got shape \(8,\)"):
         MaskCodec(TABLES[7], form=form).encode(np.ones(8, dtype=bool))
 
 
-def test_an_unknown_form_is_refused():
+def test_an_unknown_form_raises():
     with pytest.raises(ValueError, match="'auto', 'bits', 'packed', got 'words'"):
         MaskCodec(TABLES[7], form="words")

@@ -178,7 +178,7 @@ def test_layout_without_data():
         ({"feature_groups": {"g": ["x7"]}}, "names no column 'x7'"),
     ],
 )
-def test_bad_options_are_refused(options, message):
+def test_bad_options_raise(options, message):
     with pytest.raises(ValueError, match=message):
         feature_table(TABLES_X, TABLES_Y, **options)
 

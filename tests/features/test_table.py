@@ -138,6 +138,6 @@ def test_groups_are_at_the_position_of_their_first_column():
         ({"a": ["g=1", "g=2"]}, "name of a column that is not in it"),
     ],
 )
-def test_bad_groups_are_refused(groups, message):
+def test_bad_groups_raise(groups, message):
     with pytest.raises(ValueError, match=message):
         group_columns(["a", "g=1", "g=2"], groups)

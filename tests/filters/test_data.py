@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from optuna_mofs.data._target import check_target, detect_task
 from optuna_mofs.filters import FilterData, filter_names, get_filter, jmi, rank_scores
 from optuna_mofs.filters._data import encode_columns
 
@@ -153,7 +152,7 @@ def test_greedy_steps_follow_the_budget():
         (np.ones((2, 2)), [0, 1], {"n_steps": 0}, "got 0"),
     ],
 )
-def test_bad_input_is_refused(X, y, options, message):
+def test_bad_input_raises(X, y, options, message):
     with pytest.raises(ValueError, match=message):
         FilterData(X, y, **options)
 
@@ -215,7 +214,7 @@ def test_sparse_stays_sparse():
         (sparse.csr_array([[np.inf, 0.0]]), "infinity"),
     ],
 )
-def test_bad_features_are_refused(X, message):
+def test_bad_features_raise(X, message):
     with pytest.raises(ValueError, match=message):
         encode_columns(X)
 
@@ -223,41 +222,3 @@ def test_bad_features_are_refused(X, message):
 def test_large_finite_values_are_not_taken_for_infinity():
     values, _ = encode_columns(np.full((2, 2), 1e308))
     assert np.isfinite(values).all()
-
-
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        ([[0, 1], [1, 0]], "vector"),
-        ([0.0, np.nan, 1.0], "1 missing"),
-        (["a", None, "b"], "1 missing"),
-        ([0.0, np.inf], "infinity"),
-    ],
-)
-def test_bad_targets_are_refused(y, message):
-    with pytest.raises(ValueError, match=message):
-        check_target(y)
-
-
-def test_target_containers():
-    assert check_target(pd.Series([1, 2], dtype="Int64")).dtype.kind == "i"
-    assert check_target(pd.Series(["a", "b"], dtype="category")).tolist() == ["a", "b"]
-    assert check_target(pd.DataFrame({"y": [1, 0]})).tolist() == [1, 0]
-
-
-@pytest.mark.parametrize(
-    ("y", "task"),
-    [
-        ([True, False, True], "classification"),
-        (["a", "b", "c"], "classification"),
-        ([0.0, 1.0, 1.0], "classification"),
-        ([0.1, 1.0, 2.5], "regression"),
-        (list(range(40)), "regression"),
-        (list(range(40)) * 20, "classification"),
-        ([float(k) for k in range(40)] * 20, "regression"),
-        ([float(k) for k in range(30)] * 20, "classification"),
-        ([str(k) for k in range(40)], "classification"),
-    ],
-)
-def test_detect_task(y, task):
-    assert detect_task(y) == task

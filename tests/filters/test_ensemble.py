@@ -108,7 +108,7 @@ def test_aggregate_is_the_weighted_mean_of_ranks(cancer):
         ([0, 0, 0], "all be zero"),
     ],
 )
-def test_bad_weights_are_refused(cancer, weights, message):
+def test_bad_weights_raise(cancer, weights, message):
     ensemble = FilterEnsemble(FAST).fit(*cancer)
     with pytest.raises(ValueError, match=message):
         ensemble.aggregate(weights)
@@ -180,7 +180,7 @@ def test_nan_of_one_column_does_not_spoil_its_group(cancer):
         ([[0, 1], [1]], "share"),
     ],
 )
-def test_bad_groups_are_refused(cancer, groups, message):
+def test_bad_groups_raise(cancer, groups, message):
     with pytest.raises(ValueError, match=message):
         FilterEnsemble(FAST).fit(*cancer, feature_groups=groups)
 

@@ -182,7 +182,7 @@ class TestBoth:
         plain = (model.fit(X, y).predict(X) == 1).sum()
         assert (model.fit(X, y, sample_weight=weight).predict(X) == 1).sum() < plain
 
-    def test_one_class_is_refused(self, library):
+    def test_one_class_raises(self, library):
         with pytest.raises(ValueError, match="one class"):
             make(library, "Classifier").fit(np.eye(4), ["a"] * 4)
 

@@ -163,6 +163,6 @@ def test_prediction_time_is_the_quickest_by_row():
 
 
 @pytest.mark.parametrize("repeats", [0, 1.5])
-def test_bad_repeats_are_refused(repeats):
+def test_bad_repeats_raise(repeats):
     with pytest.raises(ValueError, match=f"repeats.*{repeats}"):
         prediction_time(repeats=repeats)

@@ -323,7 +323,7 @@ def test_bad_groups_raise(sensitive, message):
         disparity(sensitive)
 
 
-def test_too_few_groups_and_unclear_positives_are_refused():
+def test_too_few_groups_and_unclear_positives_raise():
     with pytest.raises(ValueError, match="got 2 entries for at least 4 rows"):
         disparity([0, 1]).fold(with_rows(fold([0, 1], np.array([0, 1])), [0, 3]))
     with pytest.raises(ValueError, match=r"3 classes.*positive=2"):

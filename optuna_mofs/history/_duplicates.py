@@ -1,18 +1,9 @@
-"""Configurations and feature sets that trials have tried or reserved."""
+"""Configurations that trials have tried or reserved."""
 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
-
-import numpy as np
-
-from optuna_mofs._typing import Array
-
-if TYPE_CHECKING:
-    from optuna_mofs.history._history import History
+from collections.abc import Collection, Mapping
 
 
 class SeenConfigurations:
@@ -86,66 +77,3 @@ def fingerprint(values: Mapping[str, float]) -> str:
 
 def _ordered(values: Mapping[str, float], names: Collection[str]) -> tuple[float, ...]:
     return tuple(values[name] for name in sorted(names))
-
-
-class RowsToMasks(Protocol):
-    """What the rows of a filter representation stand for."""
-
-    def complete(self, rows: Array) -> Array:
-        """Return which rows have all parameters of the representation."""
-
-    def __call__(self, rows: Array) -> Array:
-        """Return the mask of each row."""
-
-
-class FeatureSets:
-    """Which feature sets had their trials.
-
-    A model asks for the same few features again and again, with hyperparameters that promise a
-    little more each time, while another set would tell it far more. A set of ``k`` features is
-    worth ``sqrt(k)`` trials, with other hyperparameters each. The top features of many filter
-    weights are one set, above all when they are few.
-
-    Args:
-        history: Finished trials.
-        filters: What weights of filters stand for, if the study has such.
-        kept: Keeps what was counted from trial to trial.
-    """
-
-    def __init__(
-        self,
-        history: History,
-        filters: RowsToMasks | None,
-        kept: Callable[[str, Callable[[], Any]], Any],
-    ) -> None:
-        self._filters = filters
-        known: dict[int, bytes] = kept("feature sets", dict)
-        self._tries = Counter(
-            history.per_trial(known, lambda new: _keys(self._of_trials(history, new)))
-        )
-
-    def spent(self, rows: Array, masks: Array | None = None) -> Array:
-        """Whether the set of each configuration had its trials.
-
-        Args:
-            rows: As in the history.
-            masks: Mask of each row, if the study has masks.
-        """
-        says = np.full(len(rows), masks is not None)
-        sets = np.zeros((len(rows), 0), dtype=bool) if masks is None else masks
-        if self._filters is not None:
-            says, sets = self._filters.complete(rows), self._filters(rows)
-        tries = np.array([self._tries[key] for key in _keys(sets)])
-        found: Array = says & (tries >= np.sqrt(np.maximum(1, sets.sum(axis=1))))
-        return found
-
-    def _of_trials(self, history: History, positions: list[int]) -> Array:
-        if self._filters is not None:
-            return self._filters(history.rows[positions])
-        if history.table is None:
-            return np.zeros((len(positions), 0), dtype=bool)
-        return history.masks(positions)
-
-
-def _keys(sets: Array) -> list[bytes]:
-    return [packed.tobytes() for packed in np.packbits(sets, axis=1)]

@@ -38,7 +38,7 @@ from optuna_mofs.study._feature_sets import selected_mask
 
 
 class Memory:
-    """What a sampler keeps, and how often it was made."""
+    """A study cache."""
 
     def __init__(self) -> None:
         self.kept: dict[str, Any] = {}
@@ -72,14 +72,14 @@ def history_of(study: optuna.Study) -> History:
     return history
 
 
-def columns_of(history: History, *, by_distance: bool, kept: Any = None) -> SurrogateEncoder:
-    warp = InputWarping(history.space.names, history.described)
+def encoder_of(history: History, *, by_distance: bool, kept: Any = None) -> SurrogateEncoder:
+    warping = InputWarping(history.space.names, history.described)
     filters = filter_sets(history)
-    return SurrogateEncoder(history, filters, warp, kept or Memory(), by_distance=by_distance)
+    return SurrogateEncoder(history, filters, warping, kept or Memory(), by_distance=by_distance)
 
 
 @pytest.mark.parametrize(
-    ("features", "by_distance", "together", "width", "shape"),
+    ("features", "by_distance", "n_shared", "width", "shape"),
     [
         # One hyperparameter and a fraction, then the set; weights are hidden.
         ("filter_ensemble", True, 12, 3, 1 + 1 + 12),
@@ -94,19 +94,19 @@ def columns_of(history: History, *, by_distance: bool, kept: Any = None) -> Surr
         (None, False, 0, 1, 1),
     ],
 )
-def test_what_surrogates_see(
-    features: str | None, by_distance: bool, together: int, width: int, shape: int
+def test_columns_of_surrogates(
+    features: str | None, by_distance: bool, n_shared: int, width: int, shape: int
 ) -> None:
-    columns = columns_of(history_of(study_of(features)[0]), by_distance=by_distance)
-    assert columns.together == together
-    assert columns.width == width
-    assert columns.of_trials().shape == (9, shape)
+    encoder = encoder_of(history_of(study_of(features)[0]), by_distance=by_distance)
+    assert encoder.n_shared_columns == n_shared
+    assert encoder.width == width
+    assert encoder.of_trials().shape == (9, shape)
 
 
 @pytest.mark.parametrize("features", ["mask", "filter_ensemble", "single_filter"])
 def test_a_set_is_the_one_that_was_evaluated(features: str) -> None:
     study, _ = study_of(features)
-    X = columns_of(history_of(study), by_distance=True).of_trials()
+    X = encoder_of(history_of(study), by_distance=True).of_trials()
     for trial, row in zip(study.trials, X):
         mask = selected_mask(study, trial)
         assert mask is not None
@@ -120,13 +120,13 @@ def test_a_set_is_the_one_that_was_evaluated(features: str) -> None:
 def test_sets_of_trials_are_made_once(features: str, by_distance: bool) -> None:
     study, objective = study_of(features)
     memory = Memory()
-    first = columns_of(history_of(study), by_distance=by_distance, kept=memory).of_trials()
+    first = encoder_of(history_of(study), by_distance=by_distance, kept=memory).of_trials()
     study.optimize(objective, n_trials=2)
-    memory.kept[f"seen sets {by_distance}"][0] *= 0
-    second = columns_of(history_of(study), by_distance=by_distance, kept=memory).of_trials()
+    memory.kept[f"encoded sets {by_distance}"][0] *= 0
+    second = encoder_of(history_of(study), by_distance=by_distance, kept=memory).of_trials()
     assert (second[0] != first[0]).any()  # as it was kept
     np.testing.assert_array_equal(second[1:9], first[1:])
-    fresh = columns_of(history_of(study), by_distance=by_distance).of_trials()
+    fresh = encoder_of(history_of(study), by_distance=by_distance).of_trials()
     np.testing.assert_array_equal(second[9:], fresh[9:])
 
 
@@ -165,26 +165,26 @@ def described(features: object, p: int = 60) -> StudyDescription:
 
 @settings(max_examples=50)
 @given(arrays(float, (3, 2), elements=st.floats(0, 1)))
-def test_there_and_back(rows: np.ndarray) -> None:
-    warp = InputWarping(["C", "fraction"], described(FilterEnsembleFeatures()))
-    there = warp(rows)
+def test_inverse_of_the_warping(rows: np.ndarray) -> None:
+    warping = InputWarping(["C", "fraction"], described(FilterEnsembleFeatures()))
+    there = warping(rows)
     np.testing.assert_array_equal(there[:, 0], rows[:, 0])
     assert ((there >= 0) & (there <= 1 + 1e-12)).all()
-    np.testing.assert_allclose(warp.back(there), rows, atol=1e-12)
-    np.testing.assert_allclose(warp.back(there[0]), rows[0], atol=1e-12)
+    np.testing.assert_allclose(warping.inverse(there), rows, atol=1e-12)
+    np.testing.assert_allclose(warping.inverse(there[0]), rows[0], atol=1e-12)
 
 
 def test_one_filter_may_have_nearly_all_of_the_weight() -> None:
     names = ["C", "weight_auc", "fraction", "weight_other"]
-    warp = InputWarping(names, described(FilterEnsembleFeatures()))
+    warping = InputWarping(names, described(FilterEnsembleFeatures()))
     rows = np.array([[0.5, 0.125, 1.0, 0.5]])
-    np.testing.assert_allclose(warp(rows), [[0.5, 0.5, 1.0, 0.5]])
-    np.testing.assert_allclose(warp.back(warp(rows)), rows)
+    np.testing.assert_allclose(warping(rows), [[0.5, 0.5, 1.0, 0.5]])
+    np.testing.assert_allclose(warping.inverse(warping(rows)), rows)
 
 
-def test_few_features_get_room() -> None:
-    warp = InputWarping(["fraction"], described(FilterEnsembleFeatures()))
-    place = warp(np.array([[0.0], [1 / 60], [7 / 60], [1.0]]))[:, 0]
+def test_few_features_get_as_much_of_the_range_as_many() -> None:
+    warping = InputWarping(["fraction"], described(FilterEnsembleFeatures()))
+    place = warping(np.array([[0.0], [1 / 60], [7 / 60], [1.0]]))[:, 0]
     np.testing.assert_allclose(place[[0, 3]], [0, 1])
     np.testing.assert_allclose(place[[1, 2]], np.log([2, 8]) / np.log(61))
 
@@ -192,9 +192,9 @@ def test_few_features_get_room() -> None:
 def test_other_fractions_are_left_alone() -> None:
     rows = np.array([[0.25]])
     for known in (None, described(MaskFeatures())):
-        warp = InputWarping(["fraction"], known)
-        assert warp(rows) is rows
-        assert warp.back(rows) is rows
+        warping = InputWarping(["fraction"], known)
+        assert warping(rows) is rows
+        assert warping.inverse(rows) is rows
 
 
 def table(p: int, filters: int = 3, seed: int = 0, fixed: tuple[int, ...] = ()) -> FeatureTable:
@@ -230,19 +230,19 @@ REPRESENTATIONS = [
 
 def test_distance_is_what_sets_have_in_common() -> None:
     masks = np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]], dtype=bool)
-    points = FeatureSetEmbedding(FeatureTable(tuple("abcd")))(masks)
+    points = FeatureSetEmbedding.embed(masks)
     squares = ((points[:, None] - points[None]) ** 2).sum(axis=2)
     np.testing.assert_allclose(squares[0], [0, 1, 2, 1], atol=1e-6)
 
 
-def test_of_many_features_those_are_shown_that_a_filter_likes() -> None:
+def test_of_many_features_those_that_a_filter_ranks_highest_are_embedded() -> None:
     features = table(900)
-    view = FeatureSetEmbedding(features)
-    assert len(view.shown) == 500
+    embedding = FeatureSetEmbedding(features)
+    assert len(embedding.features) == 500
     assert features.ranks is not None
-    liked = features.ranks.max(axis=0)
-    assert liked[view.shown].min() >= np.delete(liked, view.shown).max()
-    assert len(FeatureSetEmbedding(FeatureTable(tuple(map(str, range(900))))).shown) == 500
+    best_rank = features.ranks.max(axis=0)
+    assert best_rank[embedding.features].min() >= np.delete(best_rank, embedding.features).max()
+    assert len(FeatureSetEmbedding(FeatureTable(tuple(map(str, range(900))))).features) == 500
 
 
 @pytest.mark.parametrize("features", REPRESENTATIONS, ids=lambda f: f"{f.kind} {f.needs_similar}")
@@ -287,7 +287,7 @@ def test_rows_that_lack_a_parameter_have_no_set() -> None:
 
 
 @pytest.mark.parametrize("features", REPRESENTATIONS, ids=lambda f: f"{f.kind} {f.needs_similar}")
-def test_what_only_says_which_features_are_chosen(features: FilterFeatures) -> None:
+def test_parameters_that_only_determine_the_features_are_hidden(features: FilterFeatures) -> None:
     chosen = features.bind(table(9))
     hidden = FilterSets(chosen, space_of(chosen)).parameters
     assert hidden == chosen.distributions.keys() - {"fraction"}

@@ -1,10 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
-import optuna
 import pytest
-from optuna.distributions import FloatDistribution
-from optuna.trial import create_trial
 from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -15,22 +12,27 @@ from optuna_mofs.history._history import History
 from optuna_mofs.samplers import _gaussian_process as likelihood
 from optuna_mofs.samplers._encoding import LogFractionScale, points_of
 from optuna_mofs.samplers._gaussian_process import (
-    Points,
     GaussianProcess,
+    OrdinaryKriging,
+    Points,
     RefitSchedule,
+    fit_column_scales,
     fit_length_scales,
-    learned_from,
-    likely_scales,
+    matern32,
     normal_scores,
+    representative_subset,
 )
-from optuna_mofs.samplers.model_based import Kriging
-from optuna_mofs.samplers.model_based._surrogates import Outside
+from optuna_mofs.samplers.model_based._surrogates import OutOfRangeImputer
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.testing.problems import PROBLEMS, make_study
-from tests.samplers.gaussian.numbers import numbers
 
 
-def test_scores_keep_the_order_and_no_value_is_far_off():
+def numbers(rows: np.ndarray) -> Points:
+    """Return points of numbers only."""
+    return Points(rows, np.zeros(rows.shape[1], dtype=bool))
+
+
+def test_normal_scores_keep_the_order_and_bound_outliers():
     values = np.array([3.0, 1.0, 1e300, 2.0, 1.0])
     scores = normal_scores(values)
     np.testing.assert_array_equal(np.argsort(scores, kind="stable"), [1, 4, 3, 0, 2])
@@ -38,8 +40,7 @@ def test_scores_keep_the_order_and_no_value_is_far_off():
     assert np.abs(scores).max() < 2
 
 
-def test_it_agrees_with_the_textbook():
-    """Conditioning of a multivariate normal distribution, with the mean that is most likely."""
+def test_predictions_are_those_of_a_conditioned_normal_distribution():
     rng = np.random.default_rng(0)
     seen, new = numbers(rng.random((12, 2))), numbers(rng.random((5, 2)))
     z = rng.standard_normal(12)
@@ -54,20 +55,22 @@ def test_it_agrees_with_the_textbook():
     mu = (inverse @ z).sum() / inverse.sum()
     variance = (z - mu) @ inverse @ (z - mu) / 12
     k = kernel(new, seen)
-    mean, sd = GaussianProcess(seen.squared_distances(seen), z, scales).predict(new.squared_distances(seen))
+    mean, sd = GaussianProcess(seen.squared_distances(seen), z, scales).predict(
+        new.squared_distances(seen)
+    )
     np.testing.assert_allclose(mean, mu + k @ inverse @ (z - mu))
     np.testing.assert_allclose(sd**2, variance * (1 - np.einsum("ij,jk,ik->i", k, inverse, k)))
 
 
-def test_scales_are_estimated_ever_more_seldom():
-    counts = [learned_from(n) for n in range(1, 2000)]
+def test_refits_become_ever_rarer():
+    counts = [RefitSchedule().n_first_trials(n) for n in range(1, 2000)]
     assert all(1 <= c <= n for n, c in enumerate(counts, start=1))
     assert counts == sorted(counts)
     assert all(c * 1.35 > n for n, c in enumerate(counts[20:], start=21))
     assert len(set(counts[100:])) < 15
 
 
-def test_the_slopes_of_the_likelihood_are_right(monkeypatch):
+def test_the_gradient_of_the_likelihood(monkeypatch):
     rng = np.random.default_rng(1)
     points = numbers(rng.random((15, 3)))
     z = rng.standard_normal(15)
@@ -80,15 +83,17 @@ def test_the_slopes_of_the_likelihood_are_right(monkeypatch):
     monkeypatch.setattr(likelihood, "minimize", catch)
     fit_length_scales(points.squared_distances(points), z)
     at = caught["start"] + [0.3, -0.2, 0.1, 0.4]
-    _, slopes = caught["loss"](at)
+    _, gradient = caught["loss"](at)
     np.testing.assert_allclose(
-        slopes, approx_fprime(at, lambda x: caught["loss"](x)[0], 1e-6), rtol=1e-3, atol=1e-3
+        gradient, approx_fprime(at, lambda x: caught["loss"](x)[0], 1e-6), rtol=1e-3, atol=1e-3
     )
-    # Up to a constant it is the density, at the mean and variance that are most likely.
+    # Up to a constant it is the density, at the maximum likelihood mean and variance.
     other = caught["start"]
     differences = []
     for scales in (at, other):
-        r = np.sqrt(3 * np.tensordot(np.exp(-2 * scales[:-1]), points.squared_distances(points), 1))
+        r = np.sqrt(
+            3 * np.tensordot(np.exp(-2 * scales[:-1]), points.squared_distances(points), 1)
+        )
         K = (1 + r) * np.exp(-r) + np.exp(scales[-1]) * np.eye(15)
         inverse = np.linalg.inv(K)
         mu = (inverse @ z).sum() / inverse.sum()
@@ -99,7 +104,7 @@ def test_the_slopes_of_the_likelihood_are_right(monkeypatch):
     assert differences[0] == pytest.approx(differences[1])
 
 
-def test_it_finds_out_which_parameter_matters():
+def test_the_parameter_that_matters_has_the_shortest_length_scale():
     rng = np.random.default_rng(2)
     points = numbers(rng.random((40, 4)))
     z = normal_scores(np.sin(6 * points.rows[:, 2]))
@@ -128,7 +133,7 @@ def test_masks_differ_by_what_they_do_not_share_and_by_size():
     assert 0 < sizes[1, 0] < sizes[3, 0]
 
 
-def test_trials_of_a_study_are_seen_with_their_masks():
+def test_points_of_trials_have_their_masks():
     study = make_study("packed", sampler=FilterEnsembleNSGA2Sampler(seed=0))
     study.optimize(PROBLEMS["packed"], n_trials=5)
     history = History(StudyDescription.read(study))
@@ -139,51 +144,69 @@ def test_trials_of_a_study_are_seen_with_their_masks():
     np.testing.assert_array_equal(points.rows, history.rows[[3, 1]])
 
 
-def history_of(count: int, high: float = 1.0, *, but: int | None = None) -> History:
-    study = optuna.create_study()
-    for n in range(count):
-        trial = create_trial(
-            params={"x": 0.5}, distributions={"x": FloatDistribution(0, high)}, value=0.0
-        )
-        state = optuna.trial.TrialState.FAIL if n == but else None
-        study.add_trial(create_trial(state=state) if state else trial)
-    history = History()
-    history.update(study)
-    return history
+def counts(schedule: RefitSchedule, *numbers: np.ndarray) -> list[int]:
+    """Return from how many trials it fitted, once per fit."""
+    fits: list[int] = []
+    for each in numbers:
+        schedule.fitted("x", each, fits.append)
+    return fits
 
 
-def counts(lasting: RefitSchedule, *histories: History) -> list[int]:
-    """From how many trials it learned for each history; once each if it learned at all."""
-    learned: list[int] = []
-    for history in histories:
-        lasting.of(history, "x", lambda count: learned.append(count) or count)  # type: ignore[func-returns-value]
-    return learned
+def test_refit_when_the_number_of_trials_has_grown_by_a_factor() -> None:
+    numbers = [np.arange(n) for n in (3, 4, 5, 6, 7, 8, 9)]
+    assert counts(RefitSchedule(n_always=4, growth=1.5), *numbers) == [3, 4, 6, 9]
 
 
-def test_it_learns_when_trials_are_some_times_as_many() -> None:
-    histories = [history_of(n) for n in (3, 4, 5, 6, 7, 8, 9)]
-    assert counts(RefitSchedule(first=4, again=1.5), *histories) == [3, 4, 6, 9]
+def test_the_last_fit_is_kept_by_name() -> None:
+    schedule, four, five = RefitSchedule(n_always=4, growth=2), np.arange(4), np.arange(5)
+    assert schedule.fitted("a", four, lambda count: ("first", count)) == ("first", 4)
+    assert schedule.fitted("a", five, lambda count: ("second", count)) == ("first", 4)
+    assert schedule.fitted("b", five, lambda count: ("other", count)) == ("other", 4)
 
 
-def test_what_is_kept_is_what_was_learned() -> None:
-    lasting = RefitSchedule(first=4, again=2)
-    assert lasting.of(history_of(4), "a", lambda count: ("first", count)) == ("first", 4)
-    assert lasting.of(history_of(5), "a", lambda count: ("second", count)) == ("first", 4)
-    assert lasting.of(history_of(5), "b", lambda count: ("other", count)) == ("other", 4)
+def test_refit_if_a_late_trial_is_among_the_first() -> None:
+    schedule = RefitSchedule(n_always=4, growth=2)
+    assert counts(schedule, np.array([0, 2, 3, 4, 5]), np.arange(6)) == [4, 4]
+    assert counts(schedule, np.array([0, 1, 2, 3, 5]), np.arange(6)) == []
 
 
-def test_a_late_trial_among_the_first() -> None:
-    lasting = RefitSchedule(first=4, again=2)
-    assert counts(lasting, history_of(6, but=1), history_of(6)) == [4, 4]
+def test_refit_if_something_else_that_the_fit_depends_on_has_changed() -> None:
+    schedule = RefitSchedule(n_always=4, growth=2)
+    fits: list[int] = []
+    for columns in (3, 3, 4):
+        schedule.fitted("y", np.arange(5), fits.append, depends_on=columns)
+    assert fits == [4, 4]
 
 
-def test_a_range_that_grew_and_another_form() -> None:
-    lasting = RefitSchedule(first=4, again=2)
-    assert counts(lasting, history_of(5), history_of(5, high=2.0)) == [4, 4]
-    learned: list[int] = []
-    for form in (3, 3, 4):
-        lasting.of(history_of(5), "y", learned.append, form=form)
-    assert learned == [4, 4]
+def test_a_subset_keeps_the_best_and_spreads_over_the_others() -> None:
+    ranking = np.random.default_rng(0).permutation(100)
+    chosen = representative_subset(ranking, 20, 8)
+    assert chosen[:8].tolist() == ranking[:8].tolist()
+    places = np.argsort(ranking)[chosen]
+    assert len(set(chosen.tolist())) == 20
+    assert (np.diff(places[7:]) > 0).all()
+    assert np.diff(places[8:]).max() <= 9
+    assert places[-1] == 99
+
+
+@pytest.mark.parametrize(("count", "n_best"), [(5, 2), (20, 0), (20, 20)])
+def test_small_sets_stay_whole(count: int, n_best: int) -> None:
+    ranking = np.arange(count)[::-1]
+    np.testing.assert_array_equal(representative_subset(ranking, 20, n_best), ranking)
+
+
+def test_too_many_best_ones_are_spread_too() -> None:
+    chosen = representative_subset(np.arange(100), 10, 50)
+    assert len(chosen) == 10
+    assert (chosen[0], chosen[-1]) == (0, 49)
+
+
+def test_the_kernel_is_that_of_scikit_learn() -> None:
+    distances = np.linspace(0, 3, 20)
+    kernel, decay = matern32(np.sqrt(3) * distances)
+    expected = Matern(nu=1.5)(np.zeros((1, 1)), distances[:, None])[0]
+    np.testing.assert_allclose(kernel, expected)
+    np.testing.assert_allclose(decay, np.exp(-np.sqrt(3) * distances))
 
 
 def smooth(X: np.ndarray) -> np.ndarray:
@@ -194,7 +217,7 @@ RANDOM = np.random.default_rng(0)
 SEEN, NEW = RANDOM.random((60, 2)), RANDOM.random((300, 2))
 
 
-def test_kriging_learns_of_one_learner_what_holds_for_the_other() -> None:
+def test_kriging_shares_effects_between_learners() -> None:
     """Columns: a number that both have, one of each learner's own, which learner it is."""
     rng = np.random.default_rng(0)
 
@@ -209,11 +232,11 @@ def test_kriging_learns_of_one_learner_what_holds_for_the_other() -> None:
 
     errors = []
     for _ in range(5):
-        # The second learner was seen at one end of the shared number only.
+        # Trials of the second learner cover one end of the shared number only.
         seen = rows(40, np.arange(40) < 34)
         seen[34:, 0] *= 0.3
         new = rows(200, np.zeros(200, dtype=bool))
-        both = [Kriging(), Outside(Kriging())]
+        both = [OrdinaryKriging(), OutOfRangeImputer(OrdinaryKriging())]
         found = [model.fit(seen, truth(seen)).predict(new)[0] for model in both]
         errors.append([np.abs(mean - truth(new)).mean() for mean in found])
     inside, outside = np.mean(errors, axis=0)
@@ -223,13 +246,13 @@ def test_kriging_learns_of_one_learner_what_holds_for_the_other() -> None:
 def test_repeated_points_with_other_values_do_not_break_kriging() -> None:
     X = np.repeat(SEEN[:5], 8, axis=0)
     y = smooth(X) + np.tile([-0.5, 0.5], 20)
-    mean, sd = Kriging().fit(X, y).predict(SEEN[:5])
+    mean, sd = OrdinaryKriging().fit(X, y).predict(SEEN[:5])
     np.testing.assert_allclose(mean, smooth(SEEN[:5]), atol=0.3)
     assert np.isfinite(sd).all()
 
 
 def test_kriging_agrees_with_scikit_learn_at_its_own_scales() -> None:
-    ours = Kriging().fit(SEEN, smooth(SEEN))
+    ours = OrdinaryKriging().fit(SEEN, smooth(SEEN))
     theirs = GaussianProcessRegressor(
         Matern(nu=1.5, length_scale=ours._lengths), alpha=1e-4, optimizer=None, normalize_y=True
     ).fit(SEEN, smooth(SEEN))
@@ -238,7 +261,7 @@ def test_kriging_agrees_with_scikit_learn_at_its_own_scales() -> None:
 
 def test_many_trials_are_thinned_but_the_best_stay() -> None:
     X = np.random.default_rng(1).random((700, 2))
-    model = Kriging().fit(X, smooth(X))
+    model = OrdinaryKriging().fit(X, smooth(X))
     best = X[np.argsort(smooth(X))[:50]]
     np.testing.assert_allclose(model.predict(best)[0], smooth(best), atol=0.02)
     assert len(model._X) == 400
@@ -247,20 +270,20 @@ def test_many_trials_are_thinned_but_the_best_stay() -> None:
 def test_kriging_of_many_rows_keeps_the_first() -> None:
     rng = np.random.default_rng(0)
     X = rng.random((900, 2))
-    # Only the first rows say what is in the corner; the others are far from it.
+    # Only the first rows are in the corner; the others are far from it.
     X[:120] *= 0.15
     X[120:] = 0.3 + 0.7 * X[120:]
     rough = np.sin(40 * X[:, 0])
-    mean, _ = Kriging().fit(X, rough).predict(X[:120])
+    mean, _ = OrdinaryKriging().fit(X, rough).predict(X[:120])
     assert np.abs(mean - rough[:120]).max() < 0.2
 
 
-def test_given_scales_are_taken() -> None:
+def test_given_length_scales_are_used() -> None:
     y = smooth(SEEN)
-    estimated = Kriging().fit(SEEN, y).predict(NEW)
-    given = Kriging(scales=likely_scales(SEEN, y)).fit(SEEN, y).predict(NEW)
+    estimated = OrdinaryKriging().fit(SEEN, y).predict(NEW)
+    given = OrdinaryKriging(scales=fit_column_scales(SEEN, y)).fit(SEEN, y).predict(NEW)
     np.testing.assert_allclose(given, estimated)
-    short = Kriging(scales=np.log([0.05, 0.05, 1e-3])).fit(SEEN, y).predict(NEW)
+    short = OrdinaryKriging(scales=np.log([0.05, 0.05, 1e-3])).fit(SEEN, y).predict(NEW)
     assert short[1].mean() > 2 * estimated[1].mean()
 
 
@@ -271,11 +294,11 @@ def points(rng: np.random.Generator, count: int) -> np.ndarray:
     return np.column_stack([rng.random(count), sets])
 
 
-def test_columns_that_belong_together_have_one_scale() -> None:
+def test_shared_columns_have_one_length_scale() -> None:
     X = points(np.random.default_rng(0), 80)
-    scales = likely_scales(X, X[:, 0] + X[:, 1:6].sum(axis=1), together=30)
+    scales = fit_column_scales(X, X[:, 0] + X[:, 1:6].sum(axis=1), n_shared_columns=30)
     assert len(scales) == 1 + 1 + 1  # the number, the set, the nugget
-    model = Kriging(30, scales).fit(X, X[:, 0])
+    model = OrdinaryKriging(30, scales).fit(X, X[:, 0])
     np.testing.assert_allclose(model._lengths, np.exp(scales[[0] + [1] * 30]))
 
 
@@ -288,16 +311,17 @@ def test_sets_that_share_what_matters_are_learned_from_few() -> None:
         found: np.ndarray = X[:, 1:] @ weights + X[:, 0]
         return found
 
-    together, alone = (
-        np.corrcoef(Kriging(k).fit(X, truth(X)).predict(new)[0], truth(new))[0, 1] for k in (30, 0)
+    shared, own = (
+        np.corrcoef(OrdinaryKriging(k).fit(X, truth(X)).predict(new)[0], truth(new))[0, 1]
+        for k in (30, 0)
     )
-    assert together > 0.7
-    assert together > alone
+    assert shared > 0.7
+    assert shared > own
 
 
-@pytest.mark.parametrize("together", [0, 1, 2])
-def test_scales_of_more_rows_than_are_used(together: int) -> None:
+@pytest.mark.parametrize("n_shared", [0, 1, 2])
+def test_scales_of_more_rows_than_are_used(n_shared: int) -> None:
     X = np.random.default_rng(2).random((300, 2))
-    few = likely_scales(X, smooth(X), together=together, most=50)
-    assert len(few) == {0: 3, 1: 3, 2: 2}[together]
+    few = fit_column_scales(X, smooth(X), n_shared_columns=n_shared, n_max=50)
+    assert len(few) == {0: 3, 1: 3, 2: 2}[n_shared]
     assert np.isfinite(few).all()

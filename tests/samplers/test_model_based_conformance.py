@@ -7,24 +7,28 @@ import pytest
 from optuna.samplers import BaseSampler
 
 from optuna_mofs.samplers import ParEGOSampler, SMSEGOSampler
-from optuna_mofs.samplers.model_based import InfillSearch, MaskSearch
+from optuna_mofs.samplers.model_based import InfillSearch, MaskSearch, ModelBasedSettings
 from optuna_mofs.testing import SamplerConformance
 from tests.samplers.conformance import OptunaConformance
 
-#: Little effort: the suite asks whether proposals are legal and repeatable, not whether good.
+#: A short search: the suite checks that proposals are valid and repeatable, not their quality.
 QUICK = {
-    "search": InfillSearch(restarts=2, rounds=2, points=15, starts=2, neighbors=5),
-    "mask_search": MaskSearch(parents=5, masks=12, rows=2, rounds=2),
-    "start_size": 12,
+    "settings": ModelBasedSettings(
+        infill_search=InfillSearch(
+            n_restarts=2, n_rounds=2, n_points=15, n_local_starts=2, n_neighbors=5
+        ),
+        mask_search=MaskSearch(n_parents=5, n_masks=12, n_rows=2, n_rounds=2),
+    ),
+    "n_startup_trials": 12,
 }
 
 
 class TestOptunasParEGO(OptunaConformance):
-    make = partial(ParEGOSampler, **QUICK)
+    make = partial(ParEGOSampler, seed=0, **QUICK)
 
 
 class TestOptunasSMSEGO(OptunaConformance):
-    make = partial(SMSEGOSampler, **QUICK)
+    make = partial(SMSEGOSampler, seed=0, **QUICK)
 
 
 class TestOursParEGO(SamplerConformance):

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import optuna
@@ -13,53 +13,66 @@ from sklearn.naive_bayes import GaussianNB
 
 from optuna_mofs import FeatureSelectionObjective, ParEGOSampler, SMSEGOSampler
 from optuna_mofs._optuna import frozen_attr
+from optuna_mofs.samplers.model_based import ModelBasedSettings
 from optuna_mofs.samplers.model_based._acquisition import (
     LargerSetAcquisition,
-    LowerConfidenceBound,
-    expected_improvement,
-    is_look,
+    ObjectiveSurrogates,
+    is_larger_set_step,
 )
 from optuna_mofs.samplers.model_based._training_data import EncodedBatch
 from optuna_mofs.study._trial_note import NOTE
 
 
-def test_bound() -> None:
-    bound = LowerConfidenceBound(2.0)(np.array([1.0]), np.array([0.25]), 9.9)
-    assert bound.tolist() == [0.5]
+class Constant:
+    """Predicts the first column, with a standard deviation of 0.25."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> Constant:
+        return self
+
+    def predict(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return X[:, 0], np.full(len(X), 0.25)
 
 
-def test_improvement_is_the_mean_of_draws() -> None:
-    draws = np.random.default_rng(0).normal(0.4, 0.3, 200_000)
-    found = expected_improvement(np.array([0.4]), np.array([0.3]), 0.5)
-    assert np.isclose(-found[0], np.maximum(0.5 - draws, 0).mean(), rtol=0.02)
-
-
-def test_improvement_without_doubt() -> None:
-    found = expected_improvement(np.array([0.2, 0.7]), np.zeros(2), 0.5)
-    np.testing.assert_allclose(found, [-0.3, 0.0], atol=1e-9)
+def test_bounds_of_modeled_and_known_objectives() -> None:
+    trials = EncodedBatch(np.array([[1.0], [0.2]]), np.array([[np.nan, 0.7], [np.nan, 0.1]]))
+    data = SimpleNamespace(
+        trials=trials,
+        modeled=[0],
+        values=np.zeros((2, 2)),
+        floor=np.array([0.0, -np.inf]),
+        uses_gaussian_process=False,
+    )
+    surrogates = ObjectiveSurrogates(cast(Any, data), lambda targets, scales: Constant())
+    bounds = surrogates.lower_bounds(trials, 2.0)
+    assert bounds.tolist() == [[0.5, 0.7], [0.0, 0.1]]  # the second is at the floor
+    other = EncodedBatch(np.array([[3.0]]), np.array([[np.nan, 0.3]]))
+    assert surrogates.lower_bounds(other, 0.0).tolist() == [[3.0, 0.3]]
 
 
 def history(sizes: list[int], errors: list[float], p: int) -> Any:
-    """As much of a view as a look asks for."""
+    """The part of the training data that the acquisition needs."""
     values = np.column_stack([errors, np.array(sizes) / p])
-    seen = EncodedBatch(np.array(errors)[:, None], values * [np.nan, 1], np.array(sizes))
-    return SimpleNamespace(seen=seen, values=values, unknown=[0], most_features=p)
+    trials = EncodedBatch(np.array(errors)[:, None], values * [np.nan, 1], np.array(sizes))
+    return SimpleNamespace(trials=trials, values=values, modeled=[0], n_free_features=p)
 
 
-def bounds(seen: EncodedBatch, bound: LowerConfidenceBound) -> np.ndarray:
+class Surrogates:
     """The error is in the first column, with a standard deviation of 0.1."""
-    return np.column_stack([seen.X[:, 0] - bound.weight * 0.1, seen.exact[:, 1]])
+
+    def lower_bounds(self, batch: EncodedBatch, kappa: float) -> np.ndarray:
+        return np.column_stack([batch.X[:, 0] - kappa * 0.1, batch.known_values[:, 1]])
 
 
 def candidates(sizes: list[int], errors: list[float]) -> EncodedBatch:
     return EncodedBatch(np.array(errors)[:, None], np.zeros((len(sizes), 2)), np.array(sizes))
 
 
-LCB = LowerConfidenceBound(0.0)
+def acquisition(data: Any, position: float) -> LargerSetAcquisition:
+    return LargerSetAcquisition(data, cast(Any, Surrogates()), 0.0, position)
 
 
-def test_no_look_during_the_start() -> None:
-    assert not any(is_look(step) for step in range(-30, 0))
+def test_the_initial_design_does_not_explore_larger_sets() -> None:
+    assert not any(is_larger_set_step(step) for step in range(-30, 0))
 
 
 @given(
@@ -68,73 +81,74 @@ def test_no_look_during_the_start() -> None:
     st.integers(0, 30),
 )
 def test_sizes_are_larger_than_that_of_the_least_error(
-    sizes: list[int], place: float, more: int
+    sizes: list[int], position: float, more: int
 ) -> None:
     p = max(1, max(sizes) + more)
-    view = history(sizes, np.linspace(0.1, 0.5, len(sizes)).tolist(), p)
-    if LargerSetAcquisition.is_possible(view):
-        low, high = LargerSetAcquisition(view, bounds, LCB, place).sizes
+    data = history(sizes, np.linspace(0.1, 0.5, len(sizes)).tolist(), p)
+    if LargerSetAcquisition.is_possible(data):
+        low, high = acquisition(data, position).size_range
         assert max(1, sizes[0]) < low <= high <= p
     else:
         assert max(1, sizes[0]) > 0.8 * p
 
 
-def test_places_go_from_the_end_of_the_front_to_all_features() -> None:
-    view = history([8, 1, 20], [0.1, 0.3, 0.2], 80)
-    found = [LargerSetAcquisition(view, bounds, LCB, place).sizes for place in (0.0, 0.5, 0.999)]
+def test_positions_go_from_the_best_size_to_all_features() -> None:
+    data = history([8, 1, 20], [0.1, 0.3, 0.2], 80)
+    found = [acquisition(data, position).size_range for position in (0.0, 0.5, 0.999)]
     assert found == [(9, 12), (23, 35), (64, 80)]
 
 
-def test_of_equal_errors_the_smaller_set_is_the_end() -> None:
-    view = history([30, 4, 60], [0.1, 0.1, 0.2], 80)
-    assert LargerSetAcquisition(view, bounds, LCB, 0.0).sizes == (5, 6)
+def test_of_equal_errors_the_smaller_set_is_the_best() -> None:
+    data = history([30, 4, 60], [0.1, 0.1, 0.2], 80)
+    assert acquisition(data, 0.0).size_range == (5, 6)
 
 
 def test_the_least_error_of_the_sizes_comes_first() -> None:
-    look = LargerSetAcquisition(history([8, 1, 20], [0.1, 0.3, 0.2], 80), bounds, LCB, 0.5)
-    promise = look(candidates([30, 25, 22, 10], [0.2, 0.15, 0.0, 0.0]))
-    assert np.argsort(promise).tolist() == [1, 0, 2, 3]
+    larger = acquisition(history([8, 1, 20], [0.1, 0.3, 0.2], 80), 0.5)
+    values = larger(candidates([30, 25, 22, 10], [0.2, 0.15, 0.0, 0.0]))
+    assert np.argsort(values).tolist() == [1, 0, 2, 3]
 
 
 @pytest.mark.parametrize(
-    ("step", "error", "worth"), [(4, 0.29, True), (4, 0.31, False), (1, 0.9, True)]
+    ("step", "error", "expected"), [(4, 0.29, True), (4, 0.31, False), (1, 0.9, True)]
 )
-def test_later_looks_need_a_hope(step: int, error: float, worth: bool) -> None:
-    look = LargerSetAcquisition(history([8, 1, 20], [0.1, 0.3, 0.2], 80), bounds, LCB, 0.5)
-    assert look.is_worth_it(step, candidates([30], [error])) is worth
+def test_later_trials_explore_larger_sets_only_if_promising(
+    step: int, error: float, expected: bool
+) -> None:
+    larger = acquisition(history([8, 1, 20], [0.1, 0.3, 0.2], 80), 0.5)
+    assert larger.is_promising(step, candidates([30], [error])) is expected
 
 
 def test_only_where_the_size_is_known_and_the_error_is_not() -> None:
-    view = history([8, 1, 20], [0.1, 0.3, 0.2], 80)
-    assert LargerSetAcquisition.is_possible(view)
-    for unknown in ([], [0, 1]):
+    data = history([8, 1, 20], [0.1, 0.3, 0.2], 80)
+    assert LargerSetAcquisition.is_possible(data)
+    for modeled in ([], [0, 1]):
         assert not LargerSetAcquisition.is_possible(
-            SimpleNamespace(**{**vars(view), "unknown": unknown})
+            SimpleNamespace(**{**vars(data), "modeled": modeled})
         )
-    seen = EncodedBatch(view.seen.X, view.seen.exact)
-    assert not LargerSetAcquisition.is_possible(SimpleNamespace(**{**vars(view), "seen": seen}))
+    trials = EncodedBatch(data.trials.X, data.trials.known_values)
+    assert not LargerSetAcquisition.is_possible(
+        SimpleNamespace(**{**vars(data), "trials": trials})
+    )
 
 
 @pytest.mark.parametrize("sampler", [ParEGOSampler, SMSEGOSampler])
 @pytest.mark.parametrize("features", ["mask", "filter_ensemble", "single_filter"])
-def test_trials_of_a_study_look_beyond(sampler: Any, features: str) -> None:
+def test_trials_of_a_study_explore_larger_sets(sampler: Any, features: str) -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     X, y = make_classification(60, 30, n_informative=4, random_state=0)
     objective = FeatureSelectionObjective(
         GaussianNB(), X, y, representation=features, filters=["auc", "anova_f"], cv=2
     )
     for wanted in (True, False):
-        study = objective.create_study(sampler=sampler(seed=0, start_size=8, look_beyond=wanted))
+        settings = ModelBasedSettings(explore_larger_sets=wanted)
+        study = objective.create_study(
+            sampler=sampler(seed=0, n_startup_trials=8, settings=settings)
+        )
         study.optimize(objective, n_trials=10)
         notes = [frozen_attr(trial, NOTE) or {} for trial in study.trials]
-        looks = [i for i, note in enumerate(notes) if "beyond" in note]
-        assert looks == ([8, 9] if wanted else [])
-        for i in looks:
-            low, high = notes[i]["beyond"]
+        larger = [i for i, note in enumerate(notes) if "size_range" in note]
+        assert larger == ([8, 9] if wanted else [])
+        for i in larger:
+            low, high = notes[i]["size_range"]
             assert low <= round(study.trials[i].values[1] * 30) <= high
-
-
-def test_the_papers_way_does_not() -> None:
-    assert ParEGOSampler().look_beyond
-    assert not ParEGOSampler(model="norm").look_beyond
-    assert ParEGOSampler(model="norm", look_beyond=True).look_beyond

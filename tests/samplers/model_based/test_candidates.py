@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -15,86 +16,74 @@ from optuna_mofs import (
     ParEGOSampler,
 )
 from optuna_mofs.features import Representation
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers._encoding import InputWarping
-from optuna_mofs.samplers.model_based._candidates import _first_new
+from optuna_mofs.samplers.model_based import InfillSearch, MaskSearch, ModelBasedNote
+from optuna_mofs.samplers.model_based._candidates import _best_new, best_candidate
 from optuna_mofs.samplers.model_based._search import Candidates
 from optuna_mofs.samplers.model_based._training_data import EncodedBatch, TrainingData
 from optuna_mofs.study._feature_sets import selected_mask
+from optuna_mofs.testing.problems import PROBLEMS, make_study
+from tests.samplers.model_based.context import make_context
 
 
-def part(first: int, masks: np.ndarray | None) -> Candidates:
-    count = 3
-    return Candidates(
-        np.full((count, 2), first),
-        np.arange(count) + first,
-        np.zeros(count, dtype=np.int64),
-        np.full(count, f"step {first}"),
-        masks,
-        None if masks is None else np.array([0, 1, 1]),
-    )
+class FakeData:
+    """Rows of one number: known below 0.3, feature set exhausted below 0.6."""
+
+    warping = InputWarping(["x"], None)
+
+    @property
+    def history(self) -> Any:
+        return SimpleNamespace(contains=lambda row, mask: bool(row[0] < 0.3))
+
+    @property
+    def tried_sets(self) -> Any:
+        return SimpleNamespace(exhausted=lambda rows, masks: rows[:, 0] < 0.6)
 
 
-def test_joined_without_masks() -> None:
-    both = Candidates.joined([part(0, None), part(5, None)])
-    assert both.scores.tolist() == [0, 1, 2, 5, 6, 7]
-    assert both.operators.tolist() == ["step 0"] * 3 + ["step 5"] * 3
-    assert both.mask(4) is None
-
-
-def test_joined_candidates_keep_their_masks() -> None:
-    one, two = np.eye(2, dtype=bool), ~np.eye(2, 2, dtype=bool)
-    both = Candidates.joined([part(0, one), part(5, two)])
-    for k, mask in enumerate([one[0], one[1], one[1], two[0], two[1], two[1]]):
-        np.testing.assert_array_equal(both.mask(k), mask)
-
-
-class FakeView:
-    """Rows of one number: known below 0.3, spent below 0.6."""
-
-    numbers = np.array([7, 8])
-
-    def __init__(self) -> None:
-        self.warp = InputWarping(["x"], None)
-
-    def contains_params(self, row: np.ndarray, mask: np.ndarray | None) -> bool:
-        return bool(row[0] < 0.3)
-
-    def spent(self, rows: np.ndarray, masks: np.ndarray | None) -> np.ndarray:
-        found: np.ndarray = rows[:, 0] < 0.6
-        return found
-
-    def candidates(self, rows: np.ndarray) -> EncodedBatch:
-        return EncodedBatch(rows, rows)
-
-
-def chosen(*places: float) -> Any:
-    """What is chosen of candidates of which the lower is the better."""
-    rows = np.array(places)[:, None]
-    found = Candidates(
-        rows, rows[:, 0], np.array([1] * len(rows)), np.array(["focus"] * len(rows))
-    )
-    return _first_new(cast(TrainingData, FakeView()), found, np.array([1, 0]))
+def chosen(*values: float) -> float | None:
+    """Return the chosen one of some candidates, of which the lowest is the best."""
+    rows = np.array(values)[:, None]
+    operators = np.array(["focus"] * len(rows))
+    found = Candidates(rows, rows[:, 0], np.array([1] * len(rows)), operators)
+    k = _best_new(cast(TrainingData, FakeData()), found)
+    return None if k is None else values[k]
 
 
 @pytest.mark.parametrize(
-    ("places", "expected"), [((0.9, 0.2, 0.7, 0.4), 0.7), ((0.2, 0.5, 0.4), 0.4)]
+    ("values", "expected"), [((0.9, 0.2, 0.7, 0.4), 0.7), ((0.2, 0.5, 0.4), 0.4)]
 )
-def test_the_best_that_is_neither_known_nor_spent_else_not_known(
-    places: tuple[float, ...], expected: float
+def test_the_best_new_candidate_with_a_set_that_is_not_exhausted_else_the_best_new(
+    values: tuple[float, ...], expected: float
 ) -> None:
-    proposal, seen = chosen(*places)
-    assert proposal.row.tolist() == [expected]
-    assert seen.X.tolist() == [[expected]]
-    assert proposal.parents == (7,)
+    assert chosen(*values) == expected
 
 
-def test_nothing_where_all_are_known() -> None:
+def test_no_candidate_if_all_are_known() -> None:
     assert chosen(0.1, 0.2) is None
 
 
-def test_the_only_good_one_is_found_behind_many_that_are_not() -> None:
-    proposal, _ = chosen(*np.linspace(0, 0.59, 400), 0.7)
-    assert proposal.row.tolist() == [0.7]
+def test_the_only_suitable_candidate_is_found_behind_many_others() -> None:
+    assert chosen(*np.linspace(0, 0.59, 400), 0.7) == 0.7
+
+
+def test_the_proposal_names_its_operator_and_its_parent() -> None:
+    study = make_study("mixed", sampler=ParEGOSampler(seed=0, n_startup_trials=8))
+    study.optimize(PROBLEMS["mixed"], n_trials=8)
+    history = History()
+    history.update(study)
+    data = TrainingData(make_context(history))
+
+    def acquisition(batch: EncodedBatch) -> np.ndarray:
+        return np.abs(batch.X - data.trials.X[3]).sum(axis=1)
+
+    rng, note = np.random.default_rng(0), ModelBasedNote(kappa=0.5)
+    found = best_candidate(rng, data, acquisition, note, InfillSearch(), MaskSearch())
+    assert found is not None
+    proposal, encoded = found
+    assert proposal.note == ModelBasedNote("local", (3,), kappa=0.5)
+    assert not history.contains(proposal.row)
+    np.testing.assert_array_equal(data.encode(data.warping(proposal.row[None])).X, encoded.X)
 
 
 @pytest.mark.parametrize("features", [FilterEnsembleFeatures(ranks="all"), MaskFeatures()])
@@ -115,7 +104,7 @@ def test_a_study_does_not_try_the_same_feature_alone_again_and_again(
         space={"var_smoothing": FloatDistribution(1e-9, 1.0, log=True)},
     )
     study = objective.create_study(
-        sampler=ParEGOSampler(seed=0, start_size=8, surrogate=surrogate)
+        sampler=ParEGOSampler(seed=0, n_startup_trials=8, surrogate=surrogate)
     )
     study.optimize(objective, n_trials=30)
     masks = [selected_mask(study, trial) for trial in study.trials[8:]]

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import inspect
 import time
+from dataclasses import replace
 from typing import Any
 
 import moocore
@@ -20,13 +22,19 @@ from optuna_mofs import (
     suggest_features,
 )
 from optuna_mofs._optuna import frozen_attr
-from optuna_mofs.samplers._context import Proposal
-from optuna_mofs.samplers.model_based import InfillSearch
-from optuna_mofs.study._trial_note import NOTE, History
+from optuna_mofs.cli._settings import Settings, make_sampler
+from optuna_mofs.samplers import Proposal, ProposalContext
+from optuna_mofs.samplers.model_based import (
+    InfillSearch,
+    MaskSearch,
+    ModelBasedSettings,
+    _sampler,
+)
+from optuna_mofs.study._trial_note import NOTE
 from optuna_mofs.testing.problems import PROBLEMS, make_study
 
 BOTH = [ParEGOSampler, SMSEGOSampler]
-FAST = InfillSearch(points=60, neighbors=15)
+FAST = ModelBasedSettings(infill_search=InfillSearch(n_points=60, n_neighbors=15))
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +55,7 @@ def plane(trial: Trial) -> tuple[float, float]:
 @pytest.mark.parametrize("sampler", BOTH)
 def test_far_better_than_chance(sampler: Any) -> None:
     volumes = {}
-    for name, made in (("ours", sampler(seed=1, search=FAST)), ("random", None)):
+    for name, made in (("ours", sampler(seed=1, settings=FAST)), ("random", None)):
         sampling = made or optuna.samplers.RandomSampler(seed=1)
         study = optuna.create_study(directions=["minimize"] * 2, sampler=sampling)
         study.optimize(plane, n_trials=30)
@@ -59,13 +67,13 @@ def test_far_better_than_chance(sampler: Any) -> None:
 
 @pytest.mark.parametrize("sampler", BOTH)
 def test_one_objective(sampler: Any) -> None:
-    study = optuna.create_study(sampler=sampler(seed=0, search=FAST))
+    study = optuna.create_study(sampler=sampler(seed=0, settings=FAST))
     study.optimize(lambda t: (t.suggest_float("x", -5, 5) - 2) ** 2, n_trials=18)
     assert study.best_value < 1e-2
 
 
 def test_the_start_is_one_latin_hypercube() -> None:
-    study = optuna.create_study(sampler=ParEGOSampler(seed=3, start_size=10))
+    study = optuna.create_study(sampler=ParEGOSampler(seed=3, n_startup_trials=10))
     for _ in range(10):
         study.enqueue_trial({}, skip_if_exists=False)
 
@@ -83,12 +91,12 @@ def test_only_active_parameters_are_proposed(sampler: Any) -> None:
     proposed = []
 
     class Recording(sampler):  # type: ignore[misc]
-        def propose(self, history: History, rng: np.random.Generator, number: int) -> Proposal:
-            made = super().propose(history, rng, number)
-            proposed.append(history.space.decode(made.row))
+        def propose(self, ctx: ProposalContext) -> Proposal:
+            made = super().propose(ctx)
+            proposed.append(ctx.history.space.decode(made.row))
             return made
 
-    study = make_study("conditional", sampler=Recording(seed=0, search=FAST, start_size=8))
+    study = make_study("conditional", sampler=Recording(seed=0, settings=FAST, n_startup_trials=8))
     study.optimize(PROBLEMS["conditional"], n_trials=14)
     wanted = {"line": {"branch", "slope"}, "curve": {"branch", "power", "width"}}
     for params in proposed[-6:]:
@@ -96,7 +104,7 @@ def test_only_active_parameters_are_proposed(sampler: Any) -> None:
 
 
 def test_running_trials_have_weights_apart() -> None:
-    study = make_study("mixed", sampler=ParEGOSampler(seed=0, search=FAST, start_size=8))
+    study = make_study("mixed", sampler=ParEGOSampler(seed=0, settings=FAST, n_startup_trials=8))
     study.optimize(PROBLEMS["mixed"], n_trials=9)
     trials = [study.ask() for _ in range(4)]
     for trial in trials:
@@ -107,7 +115,7 @@ def test_running_trials_have_weights_apart() -> None:
 
 def test_running_trials_count_as_part_of_the_front() -> None:
     study = optuna.create_study(
-        directions=["minimize"] * 2, sampler=SMSEGOSampler(seed=0, start_size=8)
+        directions=["minimize"] * 2, sampler=SMSEGOSampler(seed=0, n_startup_trials=8)
     )
     study.optimize(plane, n_trials=12)
     trials = [study.ask() for _ in range(3)]
@@ -119,23 +127,23 @@ def test_running_trials_count_as_part_of_the_front() -> None:
 
 
 @pytest.mark.parametrize("sampler", BOTH)
-def test_workers_with_one_objective_differ_in_courage(sampler: Any) -> None:
-    study = optuna.create_study(sampler=sampler(seed=0, start_size=6, search=FAST))
+def test_parallel_workers_with_one_objective_have_different_kappas(sampler: Any) -> None:
+    study = optuna.create_study(sampler=sampler(seed=0, n_startup_trials=6, settings=FAST))
     study.optimize(lambda t: (t.suggest_float("x", -5, 5) - 2) ** 2, n_trials=8)
-    alone = notes(study)[-1]["confidence"]
+    alone = notes(study)[-1]["kappa"]
     assert alone == 0.25
     for _ in range(4):
         study.ask().suggest_float("x", -5, 5)
-    weights = sorted(n["confidence"] / alone for n in notes(study)[-3:])
+    weights = sorted(n["kappa"] / alone for n in notes(study)[-3:])
     assert np.diff(weights).min() > 0.1
 
 
 @pytest.mark.parametrize("sampler", BOTH)
-def test_own_regressor_and_criterion(sampler: Any) -> None:
-    options: dict[str, Any] = {"surrogate": RandomForestRegressor(5), "search": FAST}
+def test_own_regressor_and_acquisition(sampler: Any) -> None:
+    options: dict[str, Any] = {"surrogate": RandomForestRegressor(5), "settings": FAST}
     if sampler is ParEGOSampler:
-        options["criterion"] = lambda mean, sd, best: mean - sd
-    study = make_study("mixed", sampler=sampler(seed=0, start_size=6, **options))
+        options["acquisition"] = lambda mean, sd, best: mean - sd
+    study = make_study("mixed", sampler=sampler(seed=0, n_startup_trials=6, **options))
     study.optimize(PROBLEMS["mixed"], n_trials=9)
     assert {n.get("operator") for n in notes(study)[6:]} <= {"focus", "local"}
 
@@ -148,17 +156,22 @@ def test_what_adds_nothing_to_the_front_comes_last() -> None:
         return (1.0, 0.0) if t < 0 else (t**2 + (y - 0.3) ** 2, (1 - t) ** 2)
 
     on_plateau = {}
-    for model in ("objectives", "norm"):
-        sampler = ParEGOSampler(seed=2, search=FAST, model=model)
+    for target in ("objectives", "scalarized"):
+        settings = replace(FAST, surrogate_target=target, explore_larger_sets=False)
+        sampler = ParEGOSampler(seed=2, settings=settings)
         study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
         study.optimize(cliff, n_trials=40)
-        on_plateau[model] = sum(trial.values == [1.0, 0.0] for trial in study.trials[8:])
-    assert on_plateau["objectives"] < 3 < on_plateau["norm"]
+        on_plateau[target] = sum(trial.values == [1.0, 0.0] for trial in study.trials[8:])
+    assert on_plateau["objectives"] < 3 < on_plateau["scalarized"]
 
 
-def test_the_papers_model_has_the_papers_confidence() -> None:
-    assert ParEGOSampler(model="norm").confidence == 2
-    assert ParEGOSampler(model="norm", confidence=0.7).confidence == 0.7
+@pytest.mark.parametrize(("kappa", "expected"), [(None, 2.0), (0.7, 0.7)])
+def test_kappa_of_a_scalarized_target(kappa: float | None, expected: float) -> None:
+    settings = replace(FAST, surrogate_target="scalarized")
+    sampler = ParEGOSampler(seed=0, n_startup_trials=6, kappa=kappa, settings=settings)
+    study = make_study("mixed", sampler=sampler)
+    study.optimize(PROBLEMS["mixed"], n_trials=7)
+    assert notes(study)[-1]["kappa"] == expected
 
 
 @pytest.mark.parametrize(
@@ -169,7 +182,7 @@ def test_the_papers_model_has_the_papers_confidence() -> None:
         ("mask", {}, 1.0),
         # A forest sees no sets.
         ("mask", {"surrogate": "forest"}, 0.25),
-        ("mask", {"confidence": 0.7}, 0.7),
+        ("mask", {"kappa": 0.7}, 0.7),
     ],
 )
 def test_among_feature_sets_uncertainty_attracts_more(
@@ -181,14 +194,16 @@ def test_among_feature_sets_uncertainty_attracts_more(
         GaussianNB(), X, y, space=space, representation=features, measures=["error"], cv=2
     )
     study = objective.create_study(
-        sampler=ParEGOSampler(seed=0, start_size=6, search=FAST, **options)
+        sampler=ParEGOSampler(seed=0, n_startup_trials=6, settings=FAST, **options)
     )
     study.optimize(objective, n_trials=8)
-    assert notes(study)[-1]["confidence"] == expected
+    assert notes(study)[-1]["kappa"] == expected
 
 
 def test_expected_improvement_runs() -> None:
-    study = make_study("three", sampler=ParEGOSampler(seed=0, criterion="ei", start_size=6))
+    study = make_study(
+        "three", sampler=ParEGOSampler(seed=0, acquisition="ei", n_startup_trials=6)
+    )
     study.optimize(PROBLEMS["three"], n_trials=9)
     assert len(notes(study)[-1]["objective_weights"]) == 3
 
@@ -199,7 +214,9 @@ def test_few_features_have_as_much_room_as_many() -> None:
         objective = FeatureSelectionObjective(
             GaussianNB(), X, y, representation=features, filters=["auc", "anova_f"], cv=2
         )
-        study = objective.create_study(sampler=ParEGOSampler(seed=0, start_size=20, search=FAST))
+        study = objective.create_study(
+            sampler=ParEGOSampler(seed=0, n_startup_trials=20, settings=FAST)
+        )
         study.optimize(objective, n_trials=24)
         fractions = np.array([t.params["fraction"] for t in study.trials[1:20]])
         # Half of a scale by log(1 + 63 f) are those of up to 7 features.
@@ -220,7 +237,7 @@ def test_the_start_has_the_empty_set_once(measures: list[str], empty: int) -> No
         cv=2,
         measures=measures,
     )
-    study = objective.create_study(sampler=ParEGOSampler(seed=0, start_size=8))
+    study = objective.create_study(sampler=ParEGOSampler(seed=0, n_startup_trials=8))
     study.optimize(objective, n_trials=8)
     assert [t.params["fraction"] for t in study.trials].count(0.0) == empty
 
@@ -231,7 +248,9 @@ def test_masks_of_any_size(sampler: Any) -> None:
         mask = suggest_features(trial, 3000)
         return 1 - mask[:5].mean(), float(mask.mean())
 
-    study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler(seed=0, start_size=6))
+    study = optuna.create_study(
+        directions=["minimize"] * 2, sampler=sampler(seed=0, n_startup_trials=6)
+    )
     study.optimize(objective, n_trials=9)
     assert all(n["parents"] for n in notes(study)[7:])
 
@@ -239,18 +258,117 @@ def test_masks_of_any_size(sampler: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"start_size": 0}, "start_size must be at least 1, but is 0"),
-        ({"n_trials": -3}, "n_trials must be at least 1, but is -3"),
-        ({"confidence": -1.0}, "confidence must be at least 0"),
-        ({"surrogate": "svm"}, "surrogate must be one of"),
-        ({"criterion": "pi"}, "criterion must be 'lcb', 'ei'"),
-        ({"model": "weights"}, "model must be"),
-        ({"rho": -0.1}, "rho must be at least 0"),
+        ({"n_startup_trials": 0}, "n_startup_trials must be an integer of at least 1, got 0"),
+        ({"n_trials": -3}, "n_trials must be an integer of at least 1, got -3"),
+        ({"kappa": -1.0}, "kappa must be a number of at least 0, got -1.0"),
+        ({"surrogate": "svm"}, "surrogate must be one of .*, got 'svm'"),
+        ({"acquisition": "pi"}, "acquisition must be one of 'lcb', 'ei', got 'pi'"),
     ],
 )
-def test_bad_values_are_refused(options: dict[str, Any], message: str) -> None:
+def test_invalid_arguments_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ParEGOSampler(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"surrogate_target": "weights"}, "surrogate_target must be one of .*, got 'weights'"),
+        ({"rho": -0.1}, "rho must be a number of at least 0, got -0.1"),
+    ],
+)
+def test_invalid_settings_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ModelBasedSettings(**options)
+
+
+def test_hypervolume_gains_have_no_scalarized_target() -> None:
+    with pytest.raises(ValueError, match="Use ParEGOSampler"):
+        SMSEGOSampler(settings=ModelBasedSettings(surrogate_target="scalarized"))
+
+
+@pytest.mark.parametrize("sampler", BOTH)
+def test_the_planned_number_of_trials_is_an_explicit_argument(sampler: Any) -> None:
+    # The command line passes its budget to samplers whose signature has `n_trials`.
+    assert "n_trials" in inspect.signature(sampler).parameters
+    assert (
+        make_sampler(
+            Settings(sampler=sampler.__name__.removesuffix("Sampler").lower(), n_trials=7),
+            n_existing=0,
+        ).n_trials
+        == 7
+    )
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        ParEGOSampler(),
+        SMSEGOSampler(seed=3),
+        ParEGOSampler.from_paper(seed=1),
+        SMSEGOSampler.from_paper(n_trials=50, kappa=1.0),
+        ParEGOSampler(
+            n_trials=60,
+            n_startup_trials=12,
+            surrogate=RandomForestRegressor(n_estimators=5),
+            kappa=0.5,
+            acquisition="ei",
+            settings=ModelBasedSettings(rho=0.1, mask_search=MaskSearch(n_masks=20)),
+            seed=7,
+        ),
+    ],
+    ids=lambda sampler: type(sampler).__name__,
+)
+def test_repr_evaluates_to_the_same_sampler(sampler: Any) -> None:
+    again = eval(repr(sampler))
+    assert type(again) is type(sampler)
+    assert repr(again) == repr(sampler)
+    for name in inspect.signature(type(sampler)).parameters:
+        ours, theirs = getattr(sampler, name), getattr(again, name)
+        assert repr(ours) == repr(theirs)
+    assert again.settings == sampler.settings
+
+
+def test_the_papers_algorithms() -> None:
+    parego, smsego = ParEGOSampler.from_paper(seed=1), SMSEGOSampler.from_paper(seed=1)
+    assert parego.settings.surrogate_target == "scalarized"
+    assert parego.kappa == 2.0
+    for sampler in (parego, smsego):
+        assert sampler.surrogate == "forest"
+        assert not sampler.settings.explore_larger_sets
+
+
+@pytest.mark.parametrize("sampler", BOTH)
+def test_a_trial_fits_its_surrogates_once(sampler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    fits = []
+
+    class Counted(sampler):  # type: ignore[misc]
+        def fit_acquisition(self, *args: Any) -> Any:
+            fits.append("acquisition")
+            return super().fit_acquisition(*args)
+
+        def _fit_surrogate(self, *args: Any) -> Any:
+            fits.append("surrogate")
+            return super()._fit_surrogate(*args)
+
+    real = _sampler.best_candidate
+    attempts = []
+
+    def known_first(rng: Any, data: Any, *args: Any) -> Any:
+        found = real(rng, data, *args)
+        attempts.append(len(data.history))
+        if len(attempts) == 1 and found is not None:
+            # The first attempt proposes a configuration that a trial has.
+            return Proposal(data.history.rows[0], None, found[0].note), found[1]
+        return found
+
+    study = make_study("mixed", sampler=Counted(seed=0, n_startup_trials=8, settings=FAST))
+    study.optimize(PROBLEMS["mixed"], n_trials=9)
+    fits.clear()
+    monkeypatch.setattr(_sampler, "best_candidate", known_first)
+    study.optimize(PROBLEMS["mixed"], n_trials=1)
+    assert len(attempts) == 2
+    assert sorted(fits) == ["acquisition", "surrogate", "surrogate"]
 
 
 @pytest.mark.parametrize("sampler", BOTH)

@@ -8,7 +8,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 
 from optuna_mofs import FeatureTable
 from optuna_mofs.history._search_space import ConditionalParameters, SearchSpace
-from optuna_mofs.samplers._encoding import SHOWN_BITS, MaskSummary
+from optuna_mofs.samplers._encoding import MAX_SUMMARY_BITS, MaskSummary
 from optuna_mofs.samplers.model_based._search import (
     Candidates,
     InfillSearch,
@@ -33,14 +33,14 @@ def test_joined_without_masks() -> None:
     both = Candidates.joined([part(0, None), part(5, None)])
     assert both.scores.tolist() == [0, 1, 2, 5, 6, 7]
     assert both.operators.tolist() == ["step 0"] * 3 + ["step 5"] * 3
-    assert both.mask(4) is None
+    assert both.masks_of(4) is None
 
 
 def test_joined_candidates_keep_their_masks() -> None:
     one, two = np.eye(2, dtype=bool), ~np.eye(2, 2, dtype=bool)
     both = Candidates.joined([part(0, one), part(5, two)])
     for k, mask in enumerate([one[0], one[1], one[1], two[0], two[1], two[1]]):
-        np.testing.assert_array_equal(both.mask(k), mask)
+        np.testing.assert_array_equal(both.masks_of(k), mask)
 
 
 SPACE = SearchSpace(
@@ -53,14 +53,17 @@ SPACE = SearchSpace(
 )
 
 
+#: All parameters are active.
+ANY = ConditionalParameters(SPACE, np.empty((0, 4)))
+
+
 def score(rows: np.ndarray) -> np.ndarray:
     return (rows[:, 0] != 2) + (rows[:, 2] - 0.63) ** 2 + (rows[:, 3] - 0.11) ** 2
 
 
 def search(seed: int = 0, **options: int) -> Candidates:
-    activity = ConditionalParameters(SPACE, np.empty((0, 4)))
     rng = np.random.default_rng(seed)
-    return InfillSearch(**options)(rng, SPACE, activity, score, SPACE.sample(rng, 3))
+    return InfillSearch(**options)(rng, SPACE, ANY, score, SPACE.sample(rng, 3))
 
 
 def test_finds_the_minimum_of_a_mixed_function() -> None:
@@ -72,7 +75,7 @@ def test_finds_the_minimum_of_a_mixed_function() -> None:
 
 
 def test_focus_and_local_each_do_their_part() -> None:
-    found = search(restarts=3, rounds=3, points=100)
+    found = search(n_restarts=3, n_rounds=3, n_points=100)
     focus = found.rows[:900].reshape(3, 3, 100, 4)
     widths = np.ptp(focus[:, 0, :, 2], axis=1)
     assert widths[1] < 0.6 * widths[0]
@@ -83,8 +86,9 @@ def test_focus_and_local_each_do_their_part() -> None:
 
 def test_only_active_parameters() -> None:
     rows = np.array([[0, 0.5, 0.3, np.nan], [1, 0.5, 0.3, 0.1], [2, 0.5, 0.2, np.nan]])
-    activity = ConditionalParameters(SPACE, rows)
-    found = InfillSearch()(np.random.default_rng(0), SPACE, activity, lambda r: r[:, 2], rows).rows
+    conditional = ConditionalParameters(SPACE, rows)
+    rng = np.random.default_rng(0)
+    found = InfillSearch()(rng, SPACE, conditional, lambda r: r[:, 2], rows).rows
     assert np.isnan(found[found[:, 0] == 0, 3]).all()
     assert not np.isnan(found[found[:, 0] == 1]).any()
 
@@ -95,7 +99,7 @@ def test_neighbors_are_legal_and_near(seed: int, step: float) -> None:
     rng = np.random.default_rng(seed)
     rows = SPACE.sample(rng, 5)
     rows[0, 3] = np.nan
-    near = neighbors(rng, SPACE, rows, 40, step)
+    near = neighbors(rng, SPACE, ANY, rows, 40, step)
     assert near.shape == (5, 40, 4)
     assert not np.isnan(near).any()
     assert set(np.unique(near[:, :, 0])) <= {0, 1, 2, 3}
@@ -106,8 +110,8 @@ def test_neighbors_are_legal_and_near(seed: int, step: float) -> None:
 
 
 def test_effort_must_be_positive() -> None:
-    with pytest.raises(ValueError, match="points must be at least 1, but is 0"):
-        InfillSearch(points=0)
+    with pytest.raises(ValueError, match="n_points must be an integer of at least 1, got 0"):
+        InfillSearch(n_points=0)
 
 
 def table(p: int, *, ranked: bool = True) -> FeatureTable:
@@ -138,7 +142,7 @@ def test_width_does_not_grow_with_features(ranked: bool) -> None:
         for p in (100, 1000, 5000)
     }
     assert len(widths) == 1
-    assert widths.pop() <= SHOWN_BITS + 6
+    assert widths.pop() <= MAX_SUMMARY_BITS + 6
 
 
 @pytest.mark.parametrize("ranked", [True, False])
@@ -155,30 +159,28 @@ def test_search_improves_on_its_parents(ranked: bool) -> None:
         return wrong + np.abs(rows - 0.5).sum(axis=1)
 
     before = score(rows, parents, np.arange(6)).min()
-    found = MaskSearch()(
-        rng,
-        table(p, ranked=ranked),
-        (rows, parents),
-        lambda rows, count, step: np.clip(
-            rows[:, None] + step * rng.standard_normal((len(rows), count, 2)), 0, 1
-        ),
-        score,
-    )
+    space = SearchSpace({"x": FloatDistribution(0, 1), "y": FloatDistribution(0, 1)})
+    conditional = ConditionalParameters(space, rows)
+    features = table(p, ranked=ranked)
+    found = MaskSearch()(rng, features, space, conditional, score, rows, parents)
     assert found.scores.min() < before - 1
-    masks = np.array([found.mask(k) for k in range(len(found.rows))])
+    masks = np.array([found.masks_of(k) for k in range(len(found.rows))])
     np.testing.assert_allclose(found.scores, score(found.rows, masks, np.arange(len(masks))))
-    assert {"flip", "redraw", "crossover", "row"} <= set(found.operators)
+    assert {"add_drop", "filter_ensemble", "crossover", "hyperparameters"} <= set(found.operators)
     assert set(found.source) <= set(range(6))
 
 
 def test_many_features_get_fewer_masks() -> None:
     p = 50_000
     rng = np.random.default_rng(0)
+    space = SearchSpace({})
     found = MaskSearch()(
         rng,
         table(p),
-        (np.zeros((1, 0)), np.zeros((1, p), dtype=bool)),
-        lambda rows, count, step: np.zeros((len(rows), count, 0)),
+        space,
+        ConditionalParameters(space, np.zeros((1, 0))),
         lambda rows, masks, index: masks.sum(axis=1)[index].astype(float),
+        np.zeros((1, 0)),
+        np.zeros((1, p), dtype=bool),
     )
     assert found.masks.size < 5_000_000

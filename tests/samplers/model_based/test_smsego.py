@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optuna_mofs.samplers.model_based._acquisition import penalty, tolerance
-from optuna_mofs.samplers.model_based._smsego import gain, hypervolume_gain
+from optuna_mofs.samplers.model_based._acquisition import (
+    dominance_penalty,
+    dominance_tolerance,
+)
+from optuna_mofs.samplers.model_based._smsego import hypervolume_gain, penalized_gain
 
 
 def added(points: np.ndarray, front: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -23,7 +26,7 @@ def test_gain_is_the_added_hypervolume(m: int, size: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     front = moocore.filter_dominated(rng.integers(0, 12, (size, m)) / 10)
     points = rng.integers(-2, 14, (20, m)) / 10
-    reference = np.ones(m)  # some of the front lie beyond it
+    reference = np.ones(m)  # some points of the front are worse
     found = hypervolume_gain(points, front, reference)
     np.testing.assert_allclose(found, added(points, front, reference), atol=1e-12)
 
@@ -46,18 +49,18 @@ def test_one_objective() -> None:
 def test_penalty_grows_with_the_distance_to_the_front() -> None:
     front = np.array([[0.0, 1.0], [1.0, 0.0]])
     points = np.array([[1.2, 0.2], [1.5, 1.5], [0.5, 0.5]])
-    found = penalty(points, front, np.zeros(2))
+    found = dominance_penalty(points, front, np.zeros(2))
     assert found[2] == -1
     assert np.isclose(found[0], 1.2 * 1.2 - 1)
     assert found[1] > found[0]
 
 
-def test_nearly_dominated_is_refused() -> None:
+def test_epsilon_dominated_points_are_penalized() -> None:
     front = np.array([[0.0, 1.0], [1.0, 0.0]])
     near = np.array([[0.99, 0.001], [0.5, 0.5]])
     epsilon = np.full(2, 0.05)
-    strict = gain(near, front, np.full(2, 2.0), np.zeros(2))
-    loose = gain(near, front, np.full(2, 2.0), epsilon)
+    strict = penalized_gain(near, front, np.full(2, 2.0), np.zeros(2))
+    loose = penalized_gain(near, front, np.full(2, 2.0), epsilon)
     assert strict[0] > 0 > loose[0]
     assert strict[1] == loose[1] > 0
 
@@ -65,5 +68,5 @@ def test_nearly_dominated_is_refused() -> None:
 @pytest.mark.parametrize("m", [2, 3])
 def test_tolerance_shrinks_with_the_front_and_the_budget(m: int) -> None:
     front = np.eye(m)
-    assert (tolerance(front, 100) < tolerance(front, 0)).all()
-    np.testing.assert_allclose(tolerance(front, 8), 1 / (m + (1 - 0.5**m) * 8))
+    assert (dominance_tolerance(front, 100) < dominance_tolerance(front, 0)).all()
+    np.testing.assert_allclose(dominance_tolerance(front, 8), 1 / (m + (1 - 0.5**m) * 8))

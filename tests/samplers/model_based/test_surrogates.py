@@ -1,17 +1,27 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import (
+    AdaBoostRegressor,
+    BaggingRegressor,
+    ExtraTreesRegressor,
+    GradientBoostingRegressor,
+    RandomForestRegressor,
+)
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Matern
 from sklearn.linear_model import BayesianRidge, LinearRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from optuna_mofs.samplers.model_based import Kriging
+from optuna_mofs.samplers.model_based import OrdinaryKriging
 from optuna_mofs.samplers.model_based._surrogates import (
+    SklearnSurrogate,
     Surrogate,
     get_surrogate,
-    takes_kriging,
 )
 
 
@@ -29,15 +39,16 @@ SEEN, NEW = RANDOM.random((60, 2)), RANDOM.random((300, 2))
 MODELS = [
     "auto",
     "forest",
-    "kriging",
+    "gaussian_process",
     RandomForestRegressor(30),
     GaussianProcessRegressor(Matern(nu=1.5), normalize_y=True),
-    lambda: Kriging(),
+    make_pipeline(StandardScaler(), GaussianProcessRegressor(Matern(nu=1.5), normalize_y=True)),
+    lambda: OrdinaryKriging(),
 ]
 
 
 @pytest.mark.parametrize("what", MODELS)
-def test_all_learn_and_know_what_they_do_not_know(what: object) -> None:
+def test_surrogates_are_less_certain_away_from_their_training_data(what: object) -> None:
     model = made(what).fit(SEEN, smooth(SEEN))
     mean, sd = model.predict(NEW)
     assert mean.shape == sd.shape == (300,)
@@ -46,51 +57,85 @@ def test_all_learn_and_know_what_they_do_not_know(what: object) -> None:
     assert model.predict(SEEN)[1].mean() < sd.mean()
 
 
-@pytest.mark.parametrize(
-    ("what", "columns", "kriging"),
-    [
-        ("auto", 20, True),
-        ("auto", 21, False),
-        ("kriging", 80, True),
-        ("forest", 3, False),
-        (BayesianRidge(), 3, False),
-        (np.zeros, 3, False),
-    ],
-    ids=str,
-)
-def test_who_is_chosen(what: object, columns: int, kriging: bool) -> None:
-    assert takes_kriging(what, columns) == kriging
-
-
 class Recorder:
-    """Keeps the rows that it is given."""
+    """Keep the rows of the last calls."""
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> Recorder:
         self.fitted = X
         return self
 
     def predict(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        self.asked = X
+        self.predicted = X
         return X[:, 0], X[:, 0]
 
 
-def test_inactive_numbers_lie_outside_for_all_models_but_kriging() -> None:
+def test_inactive_numbers_are_outside_the_range_except_for_the_gaussian_process() -> None:
     model = Recorder()
     outside = get_surrogate(lambda: model)(np.random.default_rng(0))
     seen = np.array([[0.2, 0.3, np.nan], [0.6, 0.3, np.nan], [np.nan, np.nan, np.nan]])
     outside.fit(seen, np.zeros(3))
     assert np.isclose(model.fitted[2, 0], 0.6 + 2 * 0.4)  # max + 2 (max - min), section II b
-    # A column with one value, or with none, still tells missing from there.
+    # A column with one value, or with none, still separates inactive from active.
     assert model.fitted[2, 1] >= 0.3 + 1
     outside.predict(np.array([[np.nan, 0.5, 0.5], [0.5, np.nan, np.nan]]))
-    assert np.isfinite(model.asked).all()
-    assert (model.asked[1, 1:] > 1).all()
+    assert np.isfinite(model.predicted).all()
+    assert (model.predicted[1, 1:] > 1).all()
 
 
-@pytest.mark.parametrize("what", ["gp", 3, LinearRegression()], ids=str)
-def test_what_is_no_surrogate_is_refused(what: object) -> None:
-    with pytest.raises(ValueError, match="surrogate"):
+@pytest.mark.parametrize("what", ["gp", 3, None], ids=str)
+def test_other_values_are_refused(what: object) -> None:
+    with pytest.raises(ValueError, match="surrogate must be one of"):
         get_surrogate(what)
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        LinearRegression(),
+        # Their members are not averaged: they predict residuals, or are weighted.
+        GradientBoostingRegressor(),
+        AdaBoostRegressor(),
+        make_pipeline(StandardScaler(), GradientBoostingRegressor()),
+        make_pipeline(StandardScaler(), "passthrough"),
+    ],
+    ids=str,
+)
+def test_regressors_without_predictive_uncertainty_are_refused(what: object) -> None:
+    with pytest.raises(
+        ValueError, match=r"(?s)surrogate must predict its uncertainty.* Try 'forest'"
+    ):
+        get_surrogate(what)
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        RandomForestRegressor(8, random_state=0),
+        ExtraTreesRegressor(8, random_state=0),
+        BaggingRegressor(random_state=0),
+        BaggingRegressor(max_features=0.5, random_state=0),
+        GaussianProcessRegressor(optimizer=None, normalize_y=True),
+        BayesianRidge(),
+        make_pipeline(StandardScaler(), GaussianProcessRegressor(optimizer=None)),
+        make_pipeline(StandardScaler(), RandomForestRegressor(8, random_state=0)),
+        Pipeline([("model", BayesianRidge())]),
+    ],
+    ids=str,
+)
+def test_the_mean_is_what_the_regressor_predicts(what: Any) -> None:
+    surrogate = SklearnSurrogate(what, np.random.default_rng(0)).fit(SEEN, smooth(SEEN))
+    mean, sd = surrogate.predict(NEW)
+    np.testing.assert_allclose(mean, surrogate._estimator.predict(NEW))
+    assert (sd > 0).any()
+
+
+def test_the_random_state_of_the_last_step_is_set() -> None:
+    what = make_pipeline(StandardScaler(), RandomForestRegressor(5))
+    one, same, other = (
+        made(what, seed).fit(SEEN, smooth(SEEN)).predict(NEW)[0] for seed in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(one, same)
+    assert (one != other).any()
 
 
 def test_return_std_is_enough() -> None:
@@ -100,7 +145,7 @@ def test_return_std_is_enough() -> None:
 
 
 @pytest.mark.parametrize("what", ["forest", RandomForestRegressor(10)], ids=str)
-def test_a_seed_is_a_model(what: object) -> None:
+def test_equal_seeds_give_equal_models(what: object) -> None:
     one, same, other = (
         made(what, seed).fit(SEEN, smooth(SEEN)).predict(NEW)[0] for seed in (1, 1, 2)
     )
@@ -108,7 +153,7 @@ def test_a_seed_is_a_model(what: object) -> None:
     assert (one != other).any()
 
 
-@pytest.mark.parametrize("what", ["forest", "kriging"])
+@pytest.mark.parametrize("what", ["forest", "gaussian_process"])
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_few_or_equal_targets(what: str, count: int) -> None:
     mean, sd = made(what).fit(SEEN[:count], np.full(count, 0.7)).predict(NEW)

@@ -12,24 +12,33 @@ from hypothesis.extra.numpy import arrays
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from optuna.trial import create_trial
 from sklearn.datasets import make_classification
+from sklearn.linear_model import BayesianRidge
 from sklearn.naive_bayes import GaussianNB
 
-from optuna_mofs import FeatureSelectionObjective, FilterEnsembleNSGA2Sampler, ParEGOSampler
+from optuna_mofs import (
+    FeatureSelectionObjective,
+    FeatureTable,
+    FilterEnsembleFeatures,
+    FilterEnsembleNSGA2Sampler,
+    MaskFeatures,
+    ParEGOSampler,
+    SingleFilterFeatures,
+)
+from optuna_mofs.features import Representation
 from optuna_mofs.history._history import History
+from optuna_mofs.samplers._encoding import filter_sets
 from optuna_mofs.samplers.model_based import _training_data as module
 from optuna_mofs.samplers.model_based._training_data import (
     KnownObjectives,
     TrainingData,
-    objective_scales,
+    TriedFeatureSets,
 )
 from optuna_mofs.study._description import StudyDescription
+from optuna_mofs.study._feature_sets import suggest_mask
+from tests.samplers.model_based.context import make_context
 
 
-def kept(key: str, make: Callable[[], Any]) -> Any:
-    return make()
-
-
-def view_of(features: str) -> TrainingData:
+def training_data(features: str) -> TrainingData:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     X, y = make_classification(60, 40, n_informative=4, random_state=0)
     objective = FeatureSelectionObjective(
@@ -39,56 +48,87 @@ def view_of(features: str) -> TrainingData:
     study.optimize(objective, n_trials=9)
     history = History(StudyDescription.read(study))
     history.update(study)
-    return TrainingData(history, kept)
+    return TrainingData(make_context(history))
 
 
 @pytest.mark.parametrize("features", ["mask", "filter_ensemble", "single_filter"])
 def test_the_fraction_of_features_needs_no_model(features: str) -> None:
-    view = view_of(features)
-    assert view.unknown == [0]
-    assert np.isnan(view.seen.exact[:, 0]).all()
-    np.testing.assert_allclose(view.seen.exact[:, 1], view.values[:, 1], atol=1e-9)
+    data = training_data(features)
+    assert data.modeled == [0]
+    assert np.isnan(data.trials.known_values[:, 0]).all()
+    np.testing.assert_allclose(data.trials.known_values[:, 1], data.values[:, 1], atol=1e-9)
 
 
 @pytest.mark.parametrize("features", ["mask", "filter_ensemble", "single_filter"])
 def test_candidates_look_like_trials(features: str) -> None:
-    view = view_of(features)
+    data = training_data(features)
     masks = None
-    if view.history.table is not None:
-        masks = np.array([view.history.mask(i) for i in range(9)])
-    seen = view.candidates(view.rows, masks, np.arange(9))
-    np.testing.assert_allclose(seen.X, view.seen.X)
-    np.testing.assert_allclose(seen.exact, view.seen.exact)
+    if data.history.table is not None:
+        masks = np.array([data.history.mask(i) for i in range(9)])
+    encoded = data.encode(data.rows, masks, np.arange(9))
+    np.testing.assert_allclose(encoded.X, data.trials.X)
+    np.testing.assert_allclose(encoded.known_values, data.trials.known_values)
     for i in range(9):
-        known = view.contains_params(view.rows[i], None if masks is None else masks[i])
+        known = data.history.contains(
+            data.warping.inverse(data.rows[i]), None if masks is None else masks[i]
+        )
         # There and back a fraction may lose its last bit.
         assert known or features != "mask"
 
 
-def test_front_of_what_keeps_the_constraints() -> None:
-    view = view_of("mask")
+@pytest.mark.parametrize(
+    ("surrogate", "n_columns", "expected"),
+    [
+        ("auto", 20, True),
+        ("auto", 21, False),
+        ("gaussian_process", 80, True),
+        ("forest", 3, False),
+        (BayesianRidge(), 3, False),
+        (np.zeros, 3, False),
+    ],
+    ids=str,
+)
+def test_the_number_of_columns_decides_for_a_gaussian_process(
+    surrogate: Any, n_columns: int, expected: bool
+) -> None:
+    study = optuna.create_study()
+    distributions: dict[str, BaseDistribution] = {
+        f"x{j}": FloatDistribution(0, 1) for j in range(n_columns)
+    }
+    params = dict.fromkeys(distributions, 0.5)
+    study.add_trial(create_trial(params=params, distributions=distributions, value=0.0))
+    history = History()
+    history.update(study)
+    data = TrainingData(make_context(history), surrogate)
+    assert data.uses_gaussian_process == expected
+
+
+def test_only_feasible_trials_are_on_the_front(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = training_data("mask")
     values = np.column_stack([np.arange(9.0), np.arange(9.0)])
-    assert view.front(values).tolist() == [[0.0, 0.0]]
-    view._violations = np.array([1.0, *[0.0] * 8])
-    assert view.front(values).tolist() == [[1.0, 1.0]]
+    assert data.front(values).tolist() == [[0.0, 0.0]]
+    violations = np.array([1.0, *[0.0] * 8])
+    monkeypatch.setattr(History, "violations", violations)
+    assert data.front(values).tolist() == [[1.0, 1.0]]
 
 
-def test_what_was_never_negative_is_not_promised_to_be() -> None:
-    study = optuna.create_study(directions=["minimize", "minimize", "maximize"])
+def test_no_bound_is_negative_if_no_value_was() -> None:
+    sampler = optuna.samplers.RandomSampler(seed=0)
+    study = optuna.create_study(directions=["minimize", "minimize", "maximize"], sampler=sampler)
     for x in (0.0, 0.5, 2.0):
         trial = study.ask({"x": optuna.distributions.FloatDistribution(0, 3)})
         study.tell(trial, [x, x - 1, x])
     history = History()
     history.update(study)
-    floor = TrainingData(history, kept).floor
+    floor = TrainingData(make_context(history)).floor
     assert floor[0] == 0.0  # the best value, 0, is 0 on the scale too
     assert np.isneginf(floor[1:]).all()
 
 
-def test_a_norm_has_room_for_what_matters() -> None:
-    view = view_of("mask")
+def test_a_norm_is_scaled_over_the_better_half() -> None:
+    data = training_data("mask")
     norm = np.array([0.01, 0.02, 0.03, 0.04, 0.05, 0.9, 0.95, 0.99, 1.0])
-    scaled = view.rescaled(norm)
+    scaled = data.rescaled(norm)
     np.testing.assert_allclose(scaled[:5], np.linspace(0, 1, 5))
     assert (np.diff(scaled) >= 0).all()
     assert scaled[-1] <= 2
@@ -101,9 +141,9 @@ SIZES = np.array([1, 7, 3, 3, 12])
 @given(st.floats(-5, 5), st.sampled_from([-2.0, 1 / 60, 1.0]), st.integers(0, 60))
 def test_a_line_is_found_and_continued(start: float, slope: float, size: int) -> None:
     rough = np.array([0.3, 0.1, 0.4, 0.5, 0.2])
-    exact = KnownObjectives(np.column_stack([rough, start + slope * SIZES]), SIZES)
-    assert exact.unknown == [0]
-    found = exact(np.array([size]))
+    known = KnownObjectives(np.column_stack([rough, start + slope * SIZES]), SIZES)
+    assert known.unknown == [0]
+    found = known(np.array([size]))
     assert np.isnan(found[0, 0])
     np.testing.assert_allclose(found[0, 1], start + slope * size, atol=1e-9)
 
@@ -135,7 +175,8 @@ SPACE: dict[str, BaseDistribution] = {
 
 def study_of(count: int) -> optuna.Study:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    study = optuna.create_study(directions=["minimize"] * 2)
+    sampler = optuna.samplers.RandomSampler(seed=0)
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
     rng = np.random.default_rng(0)
     for x, y in rng.random((count, 2)):
         values = (np.sin(9 * x), (y - 0.4) ** 2 + x)
@@ -144,49 +185,46 @@ def study_of(count: int) -> optuna.Study:
     return study
 
 
-def scales_of(study: optuna.Study, kept: dict[str, Any]) -> dict[int, np.ndarray]:
+def scales_of(study: optuna.Study, cache: dict[str, Any]) -> list[np.ndarray]:
     history = History()
     history.update(study)
-
-    def keep(key: str, make: Callable[[], Any]) -> Any:
-        return kept.setdefault(key, make())
-
-    return objective_scales(TrainingData(history, keep), keep)
+    data = TrainingData(make_context(history, cache))
+    return [data.length_scales(j) for j in data.modeled]
 
 
 @pytest.fixture
 def estimates(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many trials each estimate was made from."""
     found: list[int] = []
-    real = module.likely_scales
+    real = module.fit_column_scales
 
     def counted(X: np.ndarray, y: np.ndarray, **options: Any) -> np.ndarray:
         found.append(len(y))
         return real(X, y, **options)
 
-    monkeypatch.setattr(module, "likely_scales", counted)
+    monkeypatch.setattr(module, "fit_column_scales", counted)
     return found
 
 
 def test_scales_are_estimated_when_trials_are_a_tenth_more(estimates: list[int]) -> None:
-    kept: dict[str, Any] = {}
+    cache: dict[str, Any] = {}
     for count in (40, 50, 51, 54, 55, 60, 61):
-        scales_of(study_of(count), kept)
+        scales_of(study_of(count), cache)
     # Of two objectives each.
     assert estimates == [40, 40, 50, 50, 55, 55, 61, 61]
 
 
-def test_who_reads_the_history_later_finds_the_same() -> None:
-    kept: dict[str, Any] = {}
+def test_a_resumed_study_gets_the_same_length_scales() -> None:
+    cache: dict[str, Any] = {}
     for count in (50, 54):
-        found = scales_of(study_of(count), kept)
+        found = scales_of(study_of(count), cache)
     fresh = scales_of(study_of(54), {})
     for j in (0, 1):
         np.testing.assert_array_equal(found[j], fresh[j])
     assert (found[0] != found[1]).any()
 
 
-def test_a_trial_that_ends_late_changes_the_first_ones(estimates: list[int]) -> None:
+def test_a_trial_that_completes_late_can_be_among_the_first(estimates: list[int]) -> None:
     study = study_of(0)
     rng = np.random.default_rng(0)
     asked = [study.ask(SPACE) for _ in range(52)]
@@ -196,14 +234,14 @@ def test_a_trial_that_ends_late_changes_the_first_ones(estimates: list[int]) -> 
 
     for trial in asked[1:]:
         tell(trial)
-    kept: dict[str, Any] = {}
-    scales_of(study, kept)
+    cache: dict[str, Any] = {}
+    scales_of(study, cache)
     tell(asked[0])
-    scales_of(study, kept)
+    scales_of(study, cache)
     assert estimates == [50] * 4
 
 
-def test_a_sampler_that_goes_on_and_one_that_resumes_propose_the_same() -> None:
+def test_a_sampler_and_one_that_resumes_the_study_propose_the_same() -> None:
     def objective(trial: optuna.Trial) -> tuple[float, float]:
         x = trial.suggest_float("x", 0, 1)
         return x, (1 - x) ** 2 + trial.suggest_float("y", 0, 1)
@@ -218,3 +256,96 @@ def test_a_sampler_that_goes_on_and_one_that_resumes_propose_the_same() -> None:
         return [trial.values[0] for trial in study.trials[52:]]
 
     assert values(resumed=False) == values(resumed=True)
+
+
+RANKS = np.array([[1.0, 0.8, 0.6, 0.4, 0.2, 0.0], [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]])
+FEATURE_SETS_TABLE = FeatureTable(tuple("abcdef"), filters=("up", "down"), ranks=RANKS)
+
+
+def feature_history(features: Representation, trials: list[dict[str, Any]]) -> History:
+    bound = features.bind(FEATURE_SETS_TABLE)
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    StudyDescription(FEATURE_SETS_TABLE, bound).write(study)
+    for params in trials:
+        study.enqueue_trial(params)
+
+    def objective(trial: optuna.Trial) -> float:
+        suggest_mask(trial, bound)
+        return trial.suggest_float("x", 0, 1)
+
+    study.optimize(objective, n_trials=len(trials))
+    history = History(StudyDescription.read(study))
+    history.update(study)
+    return history
+
+
+def exhausted_of(
+    history: History, cache: dict[str, Any] | None = None
+) -> Callable[[dict[str, Any]], bool]:
+    """Return a function that tells whether the set of given parameters is exhausted."""
+    study_cache = make_context(history, cache).study_cache
+    sets = TriedFeatureSets(history, filter_sets(history), study_cache)
+
+    def exhausted(params: dict[str, Any]) -> bool:
+        row = history.space.encode({**params, "x": 0.123})
+        return bool(sets.exhausted(row[None])[0])
+
+    return exhausted
+
+
+def test_a_set_of_k_features_is_exhausted_after_the_root_of_k_trials() -> None:
+    one, two = {"fraction": 1 / 6, "filter": "up"}, {"fraction": 2 / 6, "filter": "up"}
+    history = feature_history(SingleFilterFeatures(ranks="all"), [one, two])
+    exhausted = exhausted_of(history)
+    assert exhausted(one)
+    assert exhausted({"fraction": 0.1, "filter": "up"})  # the same feature
+    assert not exhausted({"fraction": 1 / 6, "filter": "down"})
+    assert not exhausted(two)
+    again = feature_history(SingleFilterFeatures(ranks="all"), [two, two])
+    assert exhausted_of(again)(two)
+
+
+def test_the_empty_set_is_exhausted_after_one_trial() -> None:
+    none = {"fraction": 0.0, "filter": "up"}
+    history = feature_history(SingleFilterFeatures(ranks="all"), [none, {"fraction": 1.0}])
+    assert exhausted_of(history)(none)
+    history = feature_history(SingleFilterFeatures(ranks="all"), [{"fraction": 1.0}])
+    assert not exhausted_of(history)(none)
+
+
+def test_other_weights_of_the_same_features_are_the_same_set() -> None:
+    def params(up: float, down: float) -> dict[str, float]:
+        return {"fraction": 1 / 6, "weight_up": up, "weight_down": down}
+
+    history = feature_history(FilterEnsembleFeatures(ranks="all"), [params(0.9, 0.1)])
+    cache: dict[str, Any] = {}
+    for _ in range(2):  # the second time from the cache
+        exhausted = exhausted_of(history, cache)
+        assert exhausted(params(0.8, 0.3))
+        assert not exhausted(params(0.1, 0.9))
+
+
+@pytest.mark.parametrize("form", ["bits", "packed"])
+def test_masks_are_counted(form: str) -> None:
+    history = feature_history(MaskFeatures(form=form), [{}] * 6)
+    sets = TriedFeatureSets(history, None, make_context(history).study_cache)
+    masks = [history.mask(i) for i in range(6)]
+    for mask in masks:
+        n_trials = sum((mask == other).all() for other in masks)
+        exhausted = sets.exhausted(np.zeros((1, 1)), mask[None])[0]
+        assert exhausted == (n_trials >= np.sqrt(max(1, mask.sum())))
+    assert not sets.exhausted(np.zeros((1, 1)), np.ones((1, 6), dtype=bool))[0]
+    single = np.zeros((1, 6), dtype=bool)
+    single[0, 2] = True
+    tried = any((mask == single).all() for mask in masks)
+    assert sets.exhausted(np.zeros((1, 1)), single)[0] == tried
+
+
+def test_rows_that_determine_no_set_are_never_exhausted() -> None:
+    history = feature_history(
+        SingleFilterFeatures(ranks="all"), [{"fraction": 0.0, "filter": "up"}]
+    )
+    assert exhausted_of(history)({"fraction": 0.0, "filter": "up"})
+    assert not exhausted_of(history)({"filter": "up"})
+    none = TriedFeatureSets(history, None, make_context(history).study_cache)
+    assert not none.exhausted(history.rows).any()

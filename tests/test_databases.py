@@ -31,8 +31,8 @@ from tests.servers import SERVERS
 
 SAMPLERS = {
     "nsga2": lambda: FilterEnsembleNSGA2Sampler(seed=2, n_startup_trials=8, population_size=8),
-    "parego": lambda: ParEGOSampler(seed=2, start_size=8),
-    "smsego": lambda: SMSEGOSampler(seed=2, start_size=8),
+    "parego": lambda: ParEGOSampler(seed=2, n_startup_trials=8),
+    "smsego": lambda: SMSEGOSampler(seed=2, n_startup_trials=8),
     "ghga": lambda: GHGASampler(
         n_startup_trials=5, settings=GHGASettings(n_phase1_iterations=4), seed=2
     ),

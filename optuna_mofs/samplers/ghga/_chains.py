@@ -117,23 +117,17 @@ class Chain:
         """
         depth = {self.start: 0}
         while True:
-            self._follow(depth, improves)
+            left = {n: step.master for n, step in self.steps.items() if n not in depth}
+            while reached := {n: master for n, master in left.items() if master in depth}:
+                for number, master in reached.items():
+                    del left[number]
+                    if improves(number, master):
+                        depth[number] = depth[master] + 1
             deepest = min(depth, key=lambda trial: (-depth[trial], trial))
             onward = best_step(deepest)
             if onward is None or onward in depth:
                 return deepest
             depth[onward] = depth[deepest] + 1
-
-    def _follow(self, depth: dict[int, int], improves: Callable[[int, int], bool]) -> None:
-        left = {number: step.master for number, step in self.steps.items() if number not in depth}
-        while True:
-            reached = {number: master for number, master in left.items() if master in depth}
-            if not reached:
-                return
-            for number, master in reached.items():
-                del left[number]
-                if improves(number, master):
-                    depth[number] = depth[master] + 1
 
     def n_steps_from(self, master: int) -> int:
         """Return how many sets were made from a master, including running ones."""

@@ -23,7 +23,6 @@ from optuna_mofs.samplers._mask_operators import (
 from optuna_mofs.samplers._row_operators import RowVariation
 from optuna_mofs.samplers.ghga._chains import NO_CHAIN, GHGANote
 from optuna_mofs.samplers.ghga._children import (
-    Child,
     FilterColumns,
     FilteredChildren,
     sample_filtered_mask,
@@ -100,20 +99,18 @@ class GHGASettings:
     def __post_init__(self) -> None:
         if self.n_phase1_iterations is not None:
             check_int("n_phase1_iterations", self.n_phase1_iterations, 2, 10**9)
-        check_int("retrain_every", self.retrain_every, 1)
-        check_probability("niche_radius", self.niche_radius)
-        check_int("niche_size", self.niche_size, 1)
+        for name in ("retrain_every", "niche_size", "tournament_divisor"):
+            check_int(name, getattr(self, name), 1)
+        for name in ("niche_radius", "restart_prob", "merge_prob"):
+            check_probability(name, getattr(self, name))
         # A larger exponent leaves no decline, and its powers overflow.
         check_float("mutation_decline", self.mutation_decline, 0, 10, low_is_open=True)
         check_float("mutation_rate", self.mutation_rate, 0, 1, low_is_open=True)
-        check_int("tournament_divisor", self.tournament_divisor, 1)
         if self.budget is not None and not callable(self.budget):
             check_int("budget", self.budget, 1)
         check_float("block_fraction", self.block_fraction, 0, 0.5)
         if self.max_penalty_increase is not None:
             check_float("max_penalty_increase", self.max_penalty_increase, 0)
-        check_probability("restart_prob", self.restart_prob)
-        check_probability("merge_prob", self.merge_prob)
         if self.restart_prob + self.merge_prob > 1:
             raise ValueError(
                 "restart_prob and merge_prob must not exceed 1 together, got "
@@ -278,8 +275,8 @@ class GHGASampler(HistorySampler):
         members = state.reproductive(self.settings.niche_radius, self.settings.niche_size)
         if iteration <= self._n_phase1_iterations(table) or self.guide == "none":
             return self._child(ctx, state, members, iteration, NO_CHAIN)
-        # After repeated conflicts several workers follow the same few sets: a random child is
-        # unlikely to be proposed by another one.
+        # After repeated conflicts several workers propose the same few sets: a random child is
+        # unlikely to collide again.
         if ctx.n_conflicts <= 1:
             elimination = Elimination(
                 ctx, state, self.settings, self._tenth(), self._uses_filters(table)
@@ -319,20 +316,24 @@ class GHGASampler(HistorySampler):
         iteration: int,
         after_chain: int,
     ) -> Proposal:
-        history, rng, archive = ctx.history, ctx.rng, state.archive
-        assert history.table is not None
-        last = self._n_phase1_iterations(history.table)
-        settings = self.settings
+        space, table, rng, archive = ctx.history.space, ctx.history.table, ctx.rng, state.archive
+        assert table is not None
+        last, settings = self._n_phase1_iterations(table), self.settings
         rate = declining_rate(iteration, last, settings.mutation_decline, settings.mutation_rate)
         guided = None
-        if self.guide != "none" and self._uses_filters(history.table):
-            guided = self._guided_child(ctx, state, members, in_phase1=iteration <= last)
+        if self.guide != "none" and self._uses_filters(table):
+            # Less is left to chance in a phase 1 that a small budget shortens.
+            shortened = min(1.0, last / (2 * len(table.free))) if iteration <= last else 1.0
+            if rng.random() >= _UNGUIDED_PROB * shortened:
+                predict = state.prediction(include_supersets=True)
+                make = FilteredChildren(table, predict, settings.mutation_rate)
+                guided = make(rng, archive, members)
         for _ in range(_MAX_CHILDREN):
             a, b = similar_pair(rng, members, archive.dissimilarity)
             if rng.random() < 0.5:
                 a, b = b, a
             mask = archive.masks(a)
-            row_only = _ROWS.changes_only_row(rng, history.space)
+            row_only = _ROWS.changes_only_row(rng, space)
             if row_only:
                 operator = "hyperparameters"
                 break
@@ -345,26 +346,10 @@ class GHGASampler(HistorySampler):
             if archive.position(mask) is None:
                 break
         (first, note), (second, _) = state.inherited(a), state.inherited(b)
-        row, note = _ROWS(rng, history.space, (first, second), note, always=row_only)
+        row, note = _ROWS(rng, space, (first, second), note, always=row_only)
         parents = tuple(dict.fromkeys(archive.numbers[[a, b]].tolist()))
         note = replace(note, operator=operator, parents=parents, after_chain=after_chain)
         return Proposal(row, mask, note)
-
-    def _guided_child(
-        self, ctx: ProposalContext, state: ArchiveState, members: Array, *, in_phase1: bool
-    ) -> Child | None:
-        """Return a child that follows filters and guide, or None to leave it to chance.
-
-        Less is left to chance in a phase 1 that a small budget shortens.
-        """
-        table = ctx.history.table
-        assert table is not None
-        shortened = min(1.0, self._n_phase1_iterations(table) / (2 * len(table.free)))
-        if ctx.rng.random() < _UNGUIDED_PROB * (shortened if in_phase1 else 1.0):
-            return None
-        predict = state.prediction(include_supersets=True)
-        make = FilteredChildren(table, predict, self.settings.mutation_rate)
-        return make(ctx.rng, state.archive, members)
 
     def _without_masks(self, ctx: ProposalContext) -> Proposal:
         """Return a child of the better half, or a random row: there are no features to select."""

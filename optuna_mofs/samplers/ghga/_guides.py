@@ -38,7 +38,7 @@ class ForestGuide:
 
     Args:
         n_trees: Number of trees.
-        max_samples: Trials that each tree is fitted to, drawn anew for each.
+        max_samples: Number of trials that each tree is fitted to, drawn for each tree.
         max_features: Part of the features that a split considers.
         tolerance: Distances to the best loss below this are all good.
         ridge_penalty: Ridge penalty; None for the forest alone.

@@ -32,7 +32,7 @@ def test_one_point_in_each_slice(count: int, d: int, seed: int) -> None:
 def test_gower_by_hand() -> None:
     rows = np.array([[0.0, 0.2, np.nan], [2.0, 0.7, np.nan], [2.0, np.nan, 0.5]])
     found = gower_distances(rows, np.array([True, False, False]))
-    assert np.isclose(found[0, 1], (1 + 0.5) / 2)  # nobody has the third
+    assert np.isclose(found[0, 1], (1 + 0.5) / 2)  # the third is inactive in both
     assert np.isclose(found[1, 2], (0 + 1 + 1) / 3)
     np.testing.assert_array_equal(found, found.T)
     np.testing.assert_array_equal(np.diag(found), 0)

@@ -16,13 +16,13 @@ class WalkNote(TrialNote):
 
     step_size: float = 0.1
     target: int | None = None
-    path: tuple[tuple[int, float], ...] = ()
+    path: tuple[float, ...] = ()
 
 
 NOTES = [
     WalkNote(),
     WalkNote("step", (3, 7), (0.25, 1.0), step_size=0.5, target=0),
-    WalkNote("step", path=((1, 0.5), (2, 0.25))),
+    WalkNote("step", path=(0.5, 0.25)),
 ]
 
 

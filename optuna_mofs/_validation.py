@@ -104,7 +104,12 @@ def to_array(values: Any) -> Any:
         >>> to_array(np.ma.array([1, 2], mask=[True, False])).tolist()
         [nan, 2.0]
     """
+    return np.array(fill_masked(values))
+
+
+def fill_masked(values: Any) -> Any:
+    """Return ``values`` with NaN in place of entries that :mod:`numpy.ma` masks."""
     if not isinstance(values, np.ma.MaskedArray):
-        return np.array(values)
+        return values
     # Strings and other objects can be missing only in an array of objects.
     return values.astype(float if values.dtype.kind in "biuf" else object).filled(np.nan)

@@ -1,4 +1,4 @@
-"""Transformers that keep the chosen columns, by position or by name: first steps of models."""
+"""Transformers that select columns by position or by name: first steps of models."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from optuna_mofs._typing import Array
+from optuna_mofs._validation import fill_masked, to_array
 
 
 class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
-    """Keep the columns at given positions, in the order in which X holds them.
+    """Select the columns at given positions, in the order of X.
 
     With ``set_output(transform="pandas")`` the columns of a DataFrame keep their types.
 
     Args:
-        columns: Positions to keep, an empty list for none; None keeps all.
-        by_name: Whether new DataFrames need no more than the kept columns, in any order: they are
+        columns: Positions to select, an empty list for none; None selects all.
+        by_name: Whether new DataFrames need only the selected columns, in any order; they are
             found by the names they had when the selector was fitted.
 
     Example:
@@ -35,10 +36,15 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.by_name = by_name
 
     def fit(self, X: Any, y: Any = None) -> ColumnSelector:
-        """Learn the number and names of columns."""
+        """Store the number and names of the columns.
+
+        Args:
+            X: Array, DataFrame or sparse matrix.
+            y: Ignored.
+        """
         validate_data(
             self,
-            X,
+            fill_masked(X),
             accept_sparse="csr",
             dtype=None,
             ensure_all_finite=False,
@@ -47,21 +53,22 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.support_ = np.ones(self.n_features_in_, dtype=bool)
         if self.columns is not None:
             self.support_[:] = False
-            self.support_[_positions(self.columns, self.n_features_in_)] = True
+            self.support_[_check_positions(self.columns, self.n_features_in_)] = True
         return self
 
     def transform(self, X: Any) -> Any:
-        """The kept columns."""
+        """Return the selected columns."""
         check_is_fitted(self)
+        X = fill_masked(X)
         names = getattr(self, "feature_names_in_", None)
         if not self.by_name or names is None or not isinstance(X, pd.DataFrame):
             return super().transform(X)
-        kept = names[self.support_]
-        _refuse_lacking([name for name in kept if name not in X.columns], len(kept))
-        return X[list(kept)]
+        selected = names[self.support_]
+        _check_columns(X, selected)
+        return X[list(selected)]
 
     def _transform(self, X: Any) -> Any:
-        # An empty set is a valid configuration here, of which scikit-learn would warn.
+        # scikit-learn would warn about an empty selection, which is valid here.
         return _safe_indexing(X, np.flatnonzero(self.support_), axis=1)
 
     def _get_support_mask(self) -> Array:
@@ -76,47 +83,48 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _refuse_lacking(lacking: Sequence[str], count: int) -> None:
-    if lacking:
+def _check_columns(frame: pd.DataFrame, names: Sequence[str]) -> None:
+    missing = [name for name in names if name not in frame.columns]
+    if missing:
         raise ValueError(
-            f"The table lacks {len(lacking)} of the {count} columns of the model: "
-            f"{', '.join(map(repr, lacking[:5]))}{' ...' if len(lacking) > 5 else ''}."
+            f"The table lacks {len(missing)} of the {len(names)} columns of the model: "
+            f"{', '.join(map(repr, missing[:5]))}{' ...' if len(missing) > 5 else ''}."
         )
 
 
-def _positions(columns: Sequence[int], count: int) -> Array:
+def _check_positions(columns: Sequence[int], n_columns: int) -> Array:
     positions: Array = np.asarray(columns)
     if len(positions) == 0:
         return positions.astype(int)
     if positions.ndim != 1 or positions.dtype.kind not in "iu":
         raise ValueError(
-            f"columns must be a list of positions (integers), but is {columns!r}. "
-            "Turn a mask into positions by np.flatnonzero(mask)."
+            f"columns must be a list of positions (integers), got {columns!r}. "
+            "Turn a mask into positions with np.flatnonzero(mask)."
         )
-    if positions.min() < 0 or positions.max() >= count:
+    if positions.min() < 0 or positions.max() >= n_columns:
         raise ValueError(
-            f"columns must lie in 0..{count - 1}, "
-            f"but go from {positions.min()} to {positions.max()}."
+            f"columns must lie in 0..{n_columns - 1}, got {positions.min()} to {positions.max()}."
         )
     return positions
 
 
 class NamedColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Pick columns of a table by their names, with the types they had when the model was made.
+    """Select columns of a table by name, with the types they had when the model was fitted.
 
-    The first step of a model that leaves home: the tables it meets may have more columns, in
-    another order, and a column of words may happen to hold numbers only.
+    The first step of an exported model: new tables can have more columns, in another order, and a
+    text column can happen to hold only numbers.
 
     Args:
-        columns: Names to keep, in this order.
-        words: Those that hold words; all others hold numbers.
-        table: Names of all columns of the full table, so that an array without names can be used.
-        as_frame: Whether to give a DataFrame; words need one.
+        columns: Names to select, in this order.
+        text_columns: Those of them that hold text; all others hold numbers.
+        all_columns: Names of all columns of the full table, so that an array without names can be
+            used.
+        as_frame: Whether to return a DataFrame; text columns need one.
 
     Example:
         >>> import pandas as pd
         >>> new = pd.DataFrame({"id": [7, 8], "age": ["31", "45"], "city": ["Rome", None]})
-        >>> NamedColumns(["city", "age"], words=["city"]).transform(new).values.tolist()
+        >>> NamedColumns(["city", "age"], text_columns=["city"]).transform(new).values.tolist()
         [['Rome', 31.0], [nan, 45.0]]
     """
 
@@ -124,38 +132,37 @@ class NamedColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self,
         columns: Sequence[str],
         *,
-        words: Sequence[str] = (),
-        table: Sequence[str] | None = None,
+        text_columns: Sequence[str] = (),
+        all_columns: Sequence[str] | None = None,
         as_frame: bool = True,
     ) -> None:
         self.columns = columns
-        self.words = words
-        self.table = table
+        self.text_columns = text_columns
+        self.all_columns = all_columns
         self.as_frame = as_frame
 
     def fit(self, X: Any = None, y: Any = None) -> NamedColumns:
-        """Nothing is learned."""
+        """Do nothing."""
         return self
 
     def transform(self, X: Any) -> Any:
-        """The columns, words as texts and numbers as floats."""
-        frame = X if isinstance(X, pd.DataFrame) else self._named(np.asarray(X))
-        lacking = [name for name in self.columns if name not in frame.columns]
-        _refuse_lacking(lacking, len(self.columns))
-        typed = typed_columns(frame[list(self.columns)], self.words)
+        """Return the columns, text as strings and numbers as floats."""
+        frame = X if isinstance(X, pd.DataFrame) else self._to_frame(to_array(X))
+        _check_columns(frame, self.columns)
+        typed = typed_columns(frame[list(self.columns)], self.text_columns)
         return typed if self.as_frame else typed.to_numpy(dtype=np.float64)
 
-    def _named(self, X: Array) -> pd.DataFrame:
-        names = self.columns if self.table is None else self.table
+    def _to_frame(self, X: Array) -> pd.DataFrame:
+        names = self.columns if self.all_columns is None else self.all_columns
         if X.ndim != 2 or X.shape[1] != len(names):
             raise ValueError(
-                f"An array must have the {len(names)} columns of the full table, but has shape "
+                f"An array must have the {len(names)} columns of the full table, got shape "
                 f"{X.shape}. Pass a DataFrame, in which columns are found by name."
             )
         return pd.DataFrame(X, columns=list(names))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """The names that are kept."""
+        """Return the selected names."""
         return np.asarray(self.columns, dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -169,33 +176,33 @@ class NamedColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def typed_columns(frame: pd.DataFrame, words: Container[str]) -> pd.DataFrame:
-    """Columns of words as texts, all others as floats; what is missing stays missing (NaN).
+def typed_columns(frame: pd.DataFrame, text_columns: Container[str]) -> pd.DataFrame:
+    """Return text columns as strings and all others as floats; missing entries become NaN.
 
     Args:
         frame: A table.
-        words: Names of the columns that hold words.
+        text_columns: Names of the columns that hold text.
     """
-    if not any(name in words for name in frame.columns) and all(
+    if not any(name in text_columns for name in frame.columns) and all(
         isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in frame.dtypes
     ):
         return frame.astype(np.float64)
     typed: dict[Any, pd.Series[Any]] = {}
     for name, column in frame.items():
-        if name in words:
+        if name in text_columns:
             typed[name] = pd.Series(
-                [np.nan if pd.isna(v) else _word(v) for v in column], frame.index, dtype=object
+                [np.nan if pd.isna(v) else _to_text(v) for v in column], frame.index, dtype=object
             )
             continue
         try:
             numbers = pd.to_numeric(column)
         except (ValueError, TypeError) as error:
-            raise ValueError(f"Column {name!r} holds numbers in the model: {error}.") from error
+            raise ValueError(f"Column {name!r} must hold numbers: {error}.") from error
         typed[name] = numbers.astype("Float64").astype(np.float64)
     return pd.DataFrame(typed, index=frame.index, columns=frame.columns)
 
 
-def _word(value: Any) -> str:
-    # Codes such as 12 become floats in a column with gaps.
-    whole = isinstance(value, float) and value.is_integer()
-    return str(int(value)) if whole else str(value)
+def _to_text(value: Any) -> str:
+    # Codes such as 12 become floats in a column with missing entries.
+    is_whole = isinstance(value, float) and value.is_integer()
+    return str(int(value)) if is_whole else str(value)

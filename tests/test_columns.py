@@ -61,7 +61,7 @@ def test_new_data_must_have_the_same_columns(frame):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ([0, 3], r"0\.\.2, but go from 0 to 3"),
+        ([0, 3], r"0\.\.2, got 0 to 3"),
         ([-1], "-1"),
         ([True, False, True], "np.flatnonzero"),
         ([0.5], "integers"),
@@ -82,7 +82,7 @@ def test_works_before_a_model():
 
 class TestNamedColumns:
     def test_finds_its_columns_in_any_table(self, frame):
-        columns = NamedColumns(["pay", "city"], words=["city"])
+        columns = NamedColumns(["pay", "city"], text_columns=["city"])
         shuffled = frame.assign(more=1)[["name", "city", "more", "pay", "age"]]
         out = columns.transform(shuffled)
         assert out.columns.tolist() == ["pay", "city"]
@@ -91,8 +91,8 @@ class TestNamedColumns:
         assert out["pay"].dtype == np.float64
         assert out.index.tolist() == [7, 8, 9]
 
-    def test_words_that_look_like_numbers(self):
-        columns = NamedColumns(["code"], words=["code"])
+    def test_text_that_looks_like_numbers(self):
+        columns = NamedColumns(["code"], text_columns=["code"])
         whole = columns.transform(pd.DataFrame({"code": [1, 2]}))
         holed = columns.transform(pd.DataFrame({"code": [1, np.nan, 2]}))
         assert whole["code"].tolist() == ["1", "2"]
@@ -111,7 +111,7 @@ class TestNamedColumns:
         np.testing.assert_array_equal(out, [[1, 1, 1.5, 1], [np.nan, 0, np.nan, 2]])
 
     def test_arrays_are_the_full_table(self):
-        columns = NamedColumns(["c", "a"], table=["a", "b", "c"], as_frame=False)
+        columns = NamedColumns(["c", "a"], all_columns=["a", "b", "c"], as_frame=False)
         assert columns.transform([[1, 2, 3]]).tolist() == [[3, 1]]
         with pytest.raises(ValueError, match="3 columns of the full table"):
             columns.transform([[1, 2]])
@@ -119,7 +119,7 @@ class TestNamedColumns:
     def test_what_is_wrong_is_named(self, frame):
         with pytest.raises(ValueError, match="lacks 1 of the 2 columns of the model: 'gone'"):
             NamedColumns(["age", "gone"]).transform(frame)
-        with pytest.raises(ValueError, match="Column 'name' holds numbers in the model"):
+        with pytest.raises(ValueError, match="Column 'name' must hold numbers"):
             NamedColumns(["name"]).transform(frame)
 
     def test_first_step_of_a_fitted_pipeline(self, frame):
@@ -127,3 +127,11 @@ class TestNamedColumns:
         model = Pipeline([("columns", NamedColumns(["age"], as_frame=False)), ("tree", tree)])
         assert model.predict(frame).tolist() == [0, 1, 1]
         assert model[0].get_feature_names_out().tolist() == ["age"]
+
+
+def test_masked_entries_become_nan():
+    X = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[0, 1], [0, 0]])
+    out = ColumnSelector(columns=[1]).fit(X).transform(X)
+    np.testing.assert_array_equal(out, [[np.nan], [4.0]])
+    out = NamedColumns(["b"], all_columns=["a", "b"], as_frame=False).transform(X)
+    np.testing.assert_array_equal(out, [[np.nan], [4.0]])

@@ -45,8 +45,8 @@ class Table:
         """Return the transformer that selects columns by name from any table."""
         return NamedColumns(
             list(columns),
-            words=[name for name in self.text_columns if name in columns],
-            table=list(self.names),
+            text_columns=[name for name in self.text_columns if name in columns],
+            all_columns=list(self.names),
             as_frame=bool(self.text_columns),
         )
 

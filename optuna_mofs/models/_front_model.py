@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from optuna_mofs._typing import Array
+from optuna_mofs._validation import check_choice, check_n_jobs, fill_masked
 from optuna_mofs.columns import ColumnSelector
 from optuna_mofs.fronts import pareto_front
 from optuna_mofs.measures._prediction import class_probabilities
@@ -29,13 +30,12 @@ from optuna_mofs.objectives._evaluator import fit_options
 from optuna_mofs.objectives._objective import StudyObjective
 
 Strategy = Literal["knee", "weighted", "diverse", "focused"]
-_STRATEGIES = ("knee", "weighted", "diverse", "focused")
-#: Depths of the trees that stand for a front where none is given.
+#: Depths of the default members, which are trees.
 _DEPTHS = (4, 2, 1)
 
 
 class _FrontModel(BaseEstimator):  # type: ignore[misc]
-    """The common part of classifier and regressor."""
+    """The common part of the classifier and the regressor."""
 
     estimators: Sequence[tuple[str, Any]] | None
     losses: Any
@@ -50,8 +50,8 @@ class _FrontModel(BaseEstimator):  # type: ignore[misc]
         chosen = list(range(len(members)))
         if self.strategy == "knee":
             chosen = [int(np.argmin(distances))]
-        jobs = (delayed(_fitted)(members[i][1], X, y, sample_weight) for i in chosen)
-        fitted = Parallel(n_jobs=self.n_jobs)(jobs)
+        jobs = (delayed(_fit_member)(members[i][1], X, y, sample_weight) for i in chosen)
+        fitted = Parallel(n_jobs=check_n_jobs(self.n_jobs))(jobs)
         if self.strategy == "diverse":
             correct = self._correct(np.array([model.predict(X) for model in fitted]), y)
             chosen = diverse_subset(correct, distances)
@@ -61,29 +61,28 @@ class _FrontModel(BaseEstimator):  # type: ignore[misc]
         self.weights_ = self.weights_[chosen] / self.weights_[chosen].sum()
 
     def _members(self) -> tuple[list[tuple[str, Any]], Array]:
-        if self.strategy not in _STRATEGIES:
-            raise ValueError(f"strategy must be one of {_STRATEGIES}, but is {self.strategy!r}.")
-        members = self._default() if self.estimators is None else list(self.estimators)
+        check_choice("strategy", self.strategy, get_args(Strategy))
+        members = self._default_members() if self.estimators is None else list(self.estimators)
         if not members:
-            raise ValueError("estimators is empty: a front has at least one member.")
+            raise ValueError("estimators is empty. Pass at least one pair (name, estimator).")
         if self.losses is None:
             return members, np.zeros((len(members), 1))
         losses = np.asarray(self.losses, dtype=float)
         if losses.ndim != 2 or len(losses) != len(members) or not np.isfinite(losses).all():
             raise ValueError(
-                f"losses must hold a row of finite numbers for each of the {len(members)} "
-                f"estimators, but has shape {losses.shape}."
+                f"losses must hold one row of finite numbers for each of the {len(members)} "
+                f"estimators, got shape {losses.shape}."
             )
         return members, losses
 
-    def _default(self) -> list[tuple[str, Any]]:
+    def _default_members(self) -> list[tuple[str, Any]]:
         raise NotImplementedError
 
     def _correct(self, predictions: Array, y: Array) -> Array:
         raise NotImplementedError
 
     def get_support(self, indices: bool = False) -> Array:
-        """Which columns any member looks at, as a mask or as positions."""
+        """Return the columns that any member uses, as a mask or as positions."""
         check_is_fitted(self)
         mask = np.zeros(self.n_features_in_, dtype=bool)
         for model in self.estimators_:
@@ -91,11 +90,11 @@ class _FrontModel(BaseEstimator):  # type: ignore[misc]
             mask |= first.get_support() if isinstance(first, ColumnSelector) else True
         return np.flatnonzero(mask) if indices else mask
 
-    def _checked(self, X: Any, **options: Any) -> Any:
-        """Check X; a DataFrame stays one, so that members see names and kinds of columns."""
+    def _check_data(self, X: Any, **options: Any) -> Any:
+        """Return X checked; a DataFrame is kept, so that members see names and types."""
         return validate_data(
             self,
-            X,
+            fill_masked(X),
             accept_sparse="csr",
             dtype=None,
             ensure_all_finite=False,
@@ -105,33 +104,34 @@ class _FrontModel(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = [get_tags(m[1]).input_tags for m in self.estimators or self._default()]
+        inner = [get_tags(m[1]).input_tags for m in self.estimators or self._default_members()]
         tags.input_tags.allow_nan = all(t.allow_nan for t in inner)
         tags.input_tags.sparse = all(t.sparse for t in inner)
         return tags
 
 
 class FrontClassifier(ClassifierMixin, _FrontModel):  # type: ignore[misc]
-    """One classifier made of the models of a front.
+    """A classifier that combines the models of a front.
 
     Rosales-Pérez et al. (2014), *Multi-objective model type selection*, section 3.4, with three
-    strategies: ``"knee"`` (S1) is the single model nearest to the ideal point, ``"weighted"`` (S2)
+    strategies: ``"knee"`` (S1) is the single model closest to the ideal point, ``"weighted"`` (S2)
     all of them, weighted by the inverse of that distance, ``"diverse"`` (S3) those that differ
-    most in what they get right. ``"focused"`` is not the paper's: all of them, weighted by the
-    first loss alone, where a tenth less counts twice. :func:`front_model` makes one from a study.
+    most in the rows they predict correctly. ``"focused"`` is not in the paper: all of them,
+    weighted by the first loss alone, where a loss lower by a tenth doubles the weight.
+    :func:`front_model` creates one from a study.
 
     Args:
         estimators: Pairs of a name and an unfitted classifier; by default three small trees.
-        losses: A row of minimized values for each; by default all count alike.
+        losses: One row of minimized values per estimator; by default all have equal weight.
         strategy: ``"knee"``, ``"weighted"``, ``"diverse"`` or ``"focused"``.
-        voting: ``"soft"`` adds up probabilities, ``"hard"`` predicted classes (equation 16). The
-            probabilities of a member without ``predict_proba`` are made of its decision function.
-        n_jobs: Members fitted at once.
+        voting: ``"soft"`` averages probabilities, ``"hard"`` predicted classes (equation 16). For
+            a member without ``predict_proba``, probabilities come from its decision function.
+        n_jobs: Number of members fitted in parallel.
 
     Attributes:
         estimators_: Fitted members.
-        weights_: Weight of each, which sum to 1.
-        names_: Name of each.
+        weights_: Weight of each member; they sum to 1.
+        names_: Name of each member.
         classes_: Classes.
 
     Example:
@@ -163,56 +163,55 @@ class FrontClassifier(ClassifierMixin, _FrontModel):  # type: ignore[misc]
             y: Classes.
             sample_weight: Weight of each row.
         """
-        if self.voting not in ("soft", "hard"):
-            raise ValueError(f"voting must be 'soft' or 'hard', but is {self.voting!r}.")
-        X, y = _with_target(self, X, y)
+        check_choice("voting", self.voting, ("soft", "hard"))
+        X, y = _check_data_and_target(self, X, y)
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         self._fit_members(X, y, sample_weight)
         return self
 
     def predict_proba(self, X: Any) -> Array:
-        """Weighted mean of the members' probabilities (or votes)."""
+        """Return the weighted mean of the members' probabilities (or votes)."""
         check_is_fitted(self)
-        X = self._checked(X, reset=False)
+        X = self._check_data(X, reset=False)
         total = np.zeros((X.shape[0], len(self.classes_)))
         for model, weight in zip(self.estimators_, self.weights_):
             total += weight * self._votes(model, X)
         return total
 
     def predict(self, X: Any) -> Array:
-        """The class with the largest share."""
-        share = self.predict_proba(X)
-        chosen: Array = self.classes_[share.argmax(axis=1)]
-        return chosen
+        """Return the class with the largest weighted vote."""
+        best = self.predict_proba(X).argmax(axis=1)
+        predicted: Array = self.classes_[best]
+        return predicted
 
     def _votes(self, model: Any, X: Any) -> Array:
         if self.voting == "soft":
             return class_probabilities(model, X, self.classes_)
-        said: Array = np.asarray(model.predict(X))[:, None] == self.classes_
-        return said.astype(float)
+        votes: Array = np.asarray(model.predict(X))[:, None] == self.classes_
+        return votes.astype(float)
 
-    def _default(self) -> list[tuple[str, Any]]:
+    def _default_members(self) -> list[tuple[str, Any]]:
         return [
             (f"depth {d}", DecisionTreeClassifier(max_depth=d, random_state=0)) for d in _DEPTHS
         ]
 
     def _correct(self, predictions: Array, y: Array) -> Array:
-        right: Array = predictions == y
-        return right
+        correct: Array = predictions == y
+        return correct
 
 
 class FrontRegressor(RegressorMixin, _FrontModel):  # type: ignore[misc]
-    """One regressor made of the models of a front; see :class:`FrontClassifier`.
+    """A regressor that combines the models of a front; see :class:`FrontClassifier`.
 
-    The prediction is the weighted mean. For the strategy ``"diverse"`` a member is right about a
-    row if its residual is at most the median residual of all members.
+    The prediction is the weighted mean. For the strategy ``"diverse"``, a member is correct in a
+    row if its absolute residual is at most the median residual of all members.
 
     Args:
         estimators: Pairs of a name and an unfitted regressor; by default three small trees.
-        losses: A row of minimized values for each; by default all count alike.
+        losses: One row of minimized values per estimator; by default all have equal weight.
         strategy: ``"knee"``, ``"weighted"``, ``"diverse"`` or ``"focused"``.
-        n_jobs: Members fitted at once.
+        n_jobs: Number of members fitted in parallel.
     """
 
     def __init__(
@@ -235,40 +234,41 @@ class FrontRegressor(RegressorMixin, _FrontModel):  # type: ignore[misc]
             y: Numbers.
             sample_weight: Weight of each row.
         """
-        X, y = _with_target(self, X, y, y_numeric=True)
+        X, y = _check_data_and_target(self, X, y, y_numeric=True)
         self._fit_members(X, y, sample_weight)
         return self
 
     def predict(self, X: Any) -> Array:
-        """Weighted mean of the members' predictions."""
+        """Return the weighted mean of the members' predictions."""
         check_is_fitted(self)
-        X = self._checked(X, reset=False)
-        said = np.array([model.predict(X) for model in self.estimators_])
-        mean: Array = self.weights_ @ said
+        X = self._check_data(X, reset=False)
+        mean: Array = self.weights_ @ np.array([model.predict(X) for model in self.estimators_])
         return mean
 
-    def _default(self) -> list[tuple[str, Any]]:
+    def _default_members(self) -> list[tuple[str, Any]]:
         return [
             (f"depth {d}", DecisionTreeRegressor(max_depth=d, random_state=0)) for d in _DEPTHS
         ]
 
     def _correct(self, predictions: Array, y: Array) -> Array:
         residuals = np.abs(predictions - y)
-        right: Array = residuals <= np.median(residuals)
-        return right
+        correct: Array = residuals <= np.median(residuals)
+        return correct
 
 
-def _with_target(model: _FrontModel, X: Any, y: Any, **options: Any) -> tuple[Any, Array]:
+def _check_data_and_target(
+    model: _FrontModel, X: Any, y: Any, **options: Any
+) -> tuple[Any, Array]:
     if not hasattr(X, "iloc"):
-        X, y = model._checked(X, y=y, **options)
+        X, y = model._check_data(X, y=y, **options)
         return X, y
-    model._checked(X)
-    # A DataFrame stays as it is, so its target is checked beside a column of nothing.
+    model._check_data(X)
+    # A DataFrame is not converted, so its target is checked together with a column of zeros.
     _, target = check_X_y(np.zeros((X.shape[0], 1)), y, **options)
     return X, target
 
 
-def _fitted(estimator: Any, X: Any, y: Array, sample_weight: Any) -> Any:
+def _fit_member(estimator: Any, X: Any, y: Array, sample_weight: Any) -> Any:
     model = clone(estimator)
     return model.fit(X, y, **fit_options(model, sample_weight))
 
@@ -283,21 +283,21 @@ def front_model(
     fit: bool = True,
     n_jobs: int | None = None,
 ) -> FrontClassifier | FrontRegressor:
-    """One model that predicts, made of the front of a study.
+    """Return one model that combines the front of a study.
 
     Every member is the pipeline of a trial: its features, then its estimator.
 
     Args:
-        source: A study, whose front is taken, or a front, or trials of your choice.
+        source: A study, of which the front is used, or a front, or any trials.
         objective: The study's objective.
         strategy: ``"knee"`` (S1), ``"weighted"`` (S2), ``"diverse"`` (S3) or ``"focused"`` (ours),
             see :class:`FrontClassifier`. Which of them predicts well depends on the measures: S2
-            does if all of them are losses of cross-validation, ``"focused"`` if one is not.
+            if all of them are losses of cross-validation, ``"focused"`` if one is not.
         voting: See :class:`FrontClassifier`.
         by: Name of a parameter, ``"learner"`` for example: members are the fronts of each of its
             values, as in :func:`pareto_front`. Only for a study.
         fit: Whether to fit it on the objective's data.
-        n_jobs: Members fitted at once.
+        n_jobs: Number of members fitted in parallel.
 
     Example:
         >>> import optuna
@@ -317,12 +317,12 @@ def front_model(
     elif by is None:
         trials = list(source)
     else:
-        raise ValueError(f"by={by!r} needs a study; these trials are taken as they are.")
+        raise ValueError(f"by={by!r} needs a study, got a front or trials.")
     if not trials:
-        raise ValueError("There are no trials to make a model of. Run the study first.")
-    lacking = [trial.number for trial in trials if trial.values is None]
-    if lacking:
-        raise ValueError(f"Trials {lacking} have no values. Pass complete trials.")
+        raise ValueError("There are no trials to combine. Run the study first.")
+    without_values = [trial.number for trial in trials if trial.values is None]
+    if without_values:
+        raise ValueError(f"Trials {without_values} have no values. Pass completed trials.")
     signs = np.array([1.0 if d == "minimize" else -1.0 for d in objective.directions])
     losses = signs * np.array([trial.values for trial in trials])
     members = [(f"trial {trial.number}", objective.estimator_for(trial)) for trial in trials]

@@ -1,4 +1,4 @@
-"""How much each member of a front says, and which of them differ: arrays in, arrays out.
+"""Weights and diversity of the members of a front, on arrays.
 
 Rosales-Pérez et al. (2014), *Multi-objective model type selection*, section 3.4.
 """
@@ -10,17 +10,17 @@ import numpy as np
 from optuna_mofs._typing import Array
 from optuna_mofs.fronts._picks import normalize
 
-#: A distance below this (of a diagonal of about 1) counts as this: the ideal point itself must not
-#: silence all others.
-_NEAREST = 0.05
+#: Smallest distance that counts (the diagonal is about 1): a member at the ideal point must not
+#: take all the weight.
+_MIN_DISTANCE = 0.05
 #: Power of the loss in focused weights.
-_FOCUS = 8
-#: A loss below this part of the largest counts as this.
-_LEAST = 1e-3
+_FOCUS_POWER = 8
+#: Smallest loss that counts, relative to the largest.
+_MIN_RELATIVE_LOSS = 1e-3
 
 
 def ideal_distances(losses: Array) -> Array:
-    """Distance of each point from the best value of every objective (equation 15).
+    """Return the distance of each point from the ideal point (equation 15).
 
     Objectives are normalized to [0, 1] over the points first.
 
@@ -37,7 +37,9 @@ def ideal_distances(losses: Array) -> Array:
 
 
 def inverse_distance_weights(losses: Array) -> Array:
-    """Weights that fall with the distance from the ideal point and sum to 1 (equation 17).
+    """Return weights inversely proportional to the distance from the ideal point (equation 17).
+
+    They sum to 1.
 
     Args:
         losses: Points × objectives, all minimized.
@@ -47,15 +49,16 @@ def inverse_distance_weights(losses: Array) -> Array:
         >>> inverse_distance_weights(points).round(2).tolist()
         [0.25, 0.5, 0.25]
     """
-    inverse = 1 / np.maximum(ideal_distances(losses), _NEAREST)
+    inverse = 1 / np.maximum(ideal_distances(losses), _MIN_DISTANCE)
     weights: Array = inverse / inverse.sum()
     return weights
 
 
 def focused_weights(losses: Array) -> Array:
-    """Weights by the first objective alone, which sum to 1: a tenth less loss, twice the weight.
+    """Return weights by the first objective alone; a loss lower by a tenth doubles the weight.
 
-    Not the paper's: it asks the front who may speak, and the loss how loudly.
+    Not in the paper: the front selects the members, the first loss sets their weights. They sum
+    to 1.
 
     Args:
         losses: Points × objectives, all minimized, the first positive.
@@ -67,42 +70,43 @@ def focused_weights(losses: Array) -> Array:
     first = np.asarray(losses, dtype=float)[:, 0]
     if (first < 0).any():
         raise ValueError(
-            "The strategy 'focused' goes by the first measure, which must not be negative, but is "
-            f"{float(first.min()):.4g} at its least. Put a loss first, or use 'weighted'."
+            "The strategy 'focused' needs a first measure that is never negative, got "
+            f"{float(first.min()):.4g}. Put a loss first, or use 'weighted'."
         )
     if first.max() == 0:
         return np.full(len(first), 1 / len(first))
-    share = (first.max() / np.maximum(first, _LEAST * first.max())) ** _FOCUS
-    weights: Array = share / share.sum()
+    ratio = (first.max() / np.maximum(first, _MIN_RELATIVE_LOSS * first.max())) ** _FOCUS_POWER
+    weights: Array = ratio / ratio.sum()
     return weights
 
 
 def entropy_diversity(correct: Array) -> float:
-    """How much members differ in what they get right, 0 to 1 (equation 18).
+    """Return how much members differ in the rows they predict correctly, 0 to 1 (equation 18).
 
     Args:
-        correct: Members × rows, who is right about which row.
+        correct: Members × rows, whether a member predicts a row correctly.
 
     Example:
         >>> entropy_diversity(np.array([[True, False], [False, True]]))
         1.0
     """
-    members = len(correct)
-    if members < 2:
+    n_members = len(correct)
+    if n_members < 2:
         return 0.0
-    right = correct.sum(axis=0)
-    return float(np.minimum(right, members - right).mean() / (members - (members + 1) // 2))
+    n_correct = correct.sum(axis=0)
+    disagreement = np.minimum(n_correct, n_members - n_correct).mean()
+    return float(disagreement / (n_members - (n_members + 1) // 2))
 
 
 def diverse_subset(correct: Array, distances: Array) -> list[int]:
-    """Forward selection of members that differ (section 3.4.3).
+    """Return the positions of members that differ, by forward selection (section 3.4.3).
 
-    It starts with the member nearest to the ideal point and adds the one that makes the diversity
-    largest, as long as that does not fall; of equal ones the nearest.
+    Start with the member closest to the ideal point and add the one that increases the diversity
+    most, as long as it does not decrease; break ties by distance.
 
     Args:
-        correct: Members × rows, who is right about which row.
-        distances: Of each member from the ideal point.
+        correct: Members × rows, whether a member predicts a row correctly.
+        distances: Distance of each member from the ideal point.
 
     Example:
         >>> right = np.array([[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1]], dtype=bool)
@@ -111,12 +115,12 @@ def diverse_subset(correct: Array, distances: Array) -> list[int]:
     """
     order = np.argsort(distances, kind="stable").tolist()
     chosen, rest = [order[0]], order[1:]
-    reached = 0.0
+    diversity = 0.0
     while rest:
         found = [entropy_diversity(correct[[*chosen, i]]) for i in rest]
         best = int(np.argmax(found))
-        if found[best] < reached or found[best] == 0.0:
+        if found[best] < diversity or found[best] == 0.0:
             break
-        reached = found[best]
+        diversity = found[best]
         chosen.append(rest.pop(best))
     return chosen

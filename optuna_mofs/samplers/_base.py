@@ -35,7 +35,7 @@ from optuna_mofs._validation import check_int
 from optuna_mofs.features._mask_sampling import mask_from_seed
 from optuna_mofs.history._duplicates import fingerprint
 from optuna_mofs.history._history import RESERVED, History
-from optuna_mofs.history._search_space import SearchSpace
+from optuna_mofs.history._search_space import SearchSpace, to_internal
 from optuna_mofs.samplers._context import Proposal, ProposalContext
 from optuna_mofs.study._completed_trials import read_metrics
 from optuna_mofs.study._description import StudyDescription
@@ -56,8 +56,8 @@ class HistorySampler(BaseSampler):
     """A sampler whose proposals depend only on seed, trial number and completed trials.
 
     A study that is stopped at any moment and reopened, in another process and with a new sampler
-    object, therefore continues exactly as if nothing had happened. What a subclass must remember
-    of a trial goes into :attr:`Proposal.note`; everything else is a cache.
+    object, therefore continues exactly as if nothing had happened. What a subclass needs to keep
+    about a trial goes into :attr:`Proposal.note`; everything else is a cache.
 
     Subclasses implement :meth:`propose` and keep their arguments as attributes of the same name.
 
@@ -90,24 +90,36 @@ class HistorySampler(BaseSampler):
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        """Return every parameter that the study's description or its trials have."""
+        """Return every parameter that the study's description or its trials have.
+
+        Those with tuples or lists as choices are left out: a storage returns tuples as lists,
+        which Optuna would reject as another distribution. :meth:`sample_independent` takes them
+        from the same proposal.
+        """
         with self._cache.lock:
             history = self._updated_history(study, trial)
             self._cache.of(study).read_for = trial.number
-            return dict(history.distributions)
+            left_out = history.space.sequence_parameters
+            return {n: d for n, d in history.distributions.items() if n not in left_out}
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """Propose a configuration, note how it was made, and return its parameters."""
-        if not search_space:
-            return {}
         with self._cache.lock, _one_blas_thread():
             history = self._current_history(study, trial)
-            if search_space.keys() & history.distributions.keys():
+            sequences = history.space.sequence_parameters
+            if not search_space and not sequences:
+                return {}
+            if sequences or search_space.keys() & history.distributions.keys():
                 params = self._reserved_proposal(study, trial, history, search_space).params
+                if sequences:
+                    self._cache.of(study).sequence_choices[trial.number] = {
+                        name: int(to_internal(history.distributions[name], params[name]))
+                        for name in sequences & params.keys()
+                    }
             else:
-                # Asked for parameters that no trial has had.
+                # No trial has any of the requested parameters.
                 write_trial_attr(study, trial, NOTE, TrialNote().to_json())
                 params = {}
         return {
@@ -124,7 +136,15 @@ class HistorySampler(BaseSampler):
         param_name: str,
         param_distribution: BaseDistribution,
     ) -> Any:
-        """Return a uniform draw for a parameter that no trial has had."""
+        """Return a uniform draw for a parameter that no trial has had.
+
+        Parameters with tuples or lists as choices are taken from the proposal of the trial.
+        """
+        choices = getattr(param_distribution, "choices", ())
+        with self._cache.lock:
+            chosen = self._cache.of(study).sequence_choices.get(trial.number, {}).get(param_name)
+        if chosen is not None and chosen < len(choices):
+            return choices[chosen]
         name = zlib.crc32(param_name.encode())
         rng = np.random.default_rng([self._study_seed(study), original_number(trial), name])
         space = SearchSpace({param_name: param_distribution})
@@ -134,6 +154,8 @@ class HistorySampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
         """Write the operator where optuna-dashboard and ``study.trials_dataframe`` show it."""
+        with self._cache.lock:
+            self._cache.of(study).sequence_choices.pop(trial.number, None)
         note = trial_note(trial)
         if note is not None and "operator" not in trial.user_attrs:
             write_user_attr(study, trial, "operator", note.operator)
@@ -155,7 +177,7 @@ class HistorySampler(BaseSampler):
         return cache.history
 
     def _current_history(self, study: Study, trial: FrozenTrial) -> History:
-        # Optuna asks for the space and then at once for values: one reading serves both.
+        # Optuna calls infer_relative_search_space right before: the history was just read.
         cache = self._cache.of(study)
         if cache.read_for != trial.number:
             return self._updated_history(study, trial)
@@ -206,7 +228,7 @@ class HistorySampler(BaseSampler):
             made = self._new_proposal(context, decided)
             if made.mask_attr is not None and history.codec is not None:
                 name = history.codec.name
-                # A mask that was enqueued, or suggested before a crash, keeps its own.
+                # A mask that was enqueued, or suggested before a crash, keeps its attribute.
                 if name in search_space and name not in decided:
                     write_trial_attr(study, trial, MASK, made.mask_attr)
             note = {**made.note.to_json(), RESERVED: fingerprint(made.internal)}
@@ -243,7 +265,7 @@ class HistorySampler(BaseSampler):
 
 
 class _StudyCache:
-    """What a sampler holds of one study; can be rebuilt from the storage at any time."""
+    """Cache of one study; can be rebuilt from the storage at any time."""
 
     def __init__(self, storage: BaseStorage) -> None:
         self.storage = storage  # kept alive, so that its id stays its own
@@ -251,11 +273,13 @@ class _StudyCache:
         self.history = History()
         #: Number of the trial for which the history was just read.
         self.read_for: int | None = None
+        #: By trial number: positions of the proposed choices that are tuples or lists.
+        self.sequence_choices: dict[int, dict[str, int]] = {}
         self.kept: dict[str, Any] = {}
 
 
 class _SamplerCache:
-    """What a sampler holds of the studies that asked it last; dropped by pickling."""
+    """Caches of the studies that were used last; dropped by pickling."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -277,7 +301,7 @@ class _EncodedProposal:
     Args:
         history: The completed trials.
         proposal: The proposal.
-        decided: Parameters of the trial that are not for the sampler to choose.
+        decided: Parameters of the trial that are already set or enqueued.
     """
 
     def __init__(self, history: History, proposal: Proposal, decided: Mapping[str, Any]) -> None:
@@ -290,7 +314,7 @@ class _EncodedProposal:
         self.internal = history.internal({**self.params, **decided})
         both = self.params.keys() & decided.keys()
         changed = any(self.params[name] != decided[name] for name in both)
-        #: How it was made, if the trial will be what was proposed.
+        #: The note of the proposal, unless an enqueued value replaces part of it.
         self.note = TrialNote("enqueued") if changed else proposal.note
 
 
@@ -324,8 +348,8 @@ def _unseen(
 def _one_blas_thread() -> Iterator[None]:
     """Use one core for linear algebra.
 
-    The matrices of a proposal are small. Where the cores are busy with models, threads that wait
-    for each other take twenty times as long as one alone.
+    The matrices of a proposal are small. While the cores are busy with models, several threads
+    that wait for each other take twenty times as long as one thread.
     """
     with _blas_libraries().limit(limits=1, user_api="blas"):
         yield
@@ -333,4 +357,4 @@ def _one_blas_thread() -> Iterator[None]:
 
 @cache
 def _blas_libraries() -> ThreadpoolController:
-    return ThreadpoolController()  # searches all loaded libraries, which takes a while
+    return ThreadpoolController()  # slow: it inspects all loaded libraries

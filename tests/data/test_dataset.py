@@ -198,3 +198,27 @@ def test_splits_may_be_listed_as_rows_or_as_booleans_or_generated():
 def test_bad_folds_are_refused(cv, message):
     with pytest.raises(ValueError, match=message):
         draw_splits(splits_data(), cv, seed=0)
+
+
+def test_masked_entries_are_missing():
+    masked = np.ma.array(np.arange(12).reshape(4, 3), mask=np.eye(4, 3, dtype=bool))
+    found = data(masked).X
+    np.testing.assert_array_equal(np.isnan(found), masked.mask)
+    np.testing.assert_array_equal(found[~masked.mask], masked.compressed())
+    assert not isinstance(found, np.ma.MaskedArray)
+    strings = np.ma.array([["a", "b"]] * 4, mask=np.eye(4, 2, dtype=bool))
+    assert pd.isna(data(strings).X).sum() == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"y": np.ma.array(Y, mask=[0, 1, 0, 0])}, "1 missing values, the first in row 1"),
+        ({"y": np.ma.array(list("abab"), mask=[0, 0, 1, 0])}, "the first in row 2"),
+        ({"sample_weight": np.ma.array(np.ones(4), mask=[0, 0, 0, 1])}, "row 3 is masked"),
+        ({"groups": np.ma.array([1, 1, 2, 2], mask=[1, 0, 0, 0])}, "row 0 is masked"),
+    ],
+)
+def test_masked_targets_weights_and_groups_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        data(**options)

@@ -121,7 +121,7 @@ def test_regressors_take_the_weighted_mean(strategy):
         ({"estimators": []}, "empty"),
         ({"losses": [[1.0]]}, "losses.*3 estimators"),
         ({"losses": [[1.0], [np.nan], [2.0]]}, "losses.*finite"),
-        ({"losses": [[-1.0], [2.0], [1.0]], "strategy": "focused"}, "must not be negative"),
+        ({"losses": [[-1.0], [2.0], [1.0]], "strategy": "focused"}, "never negative"),
     ],
 )
 def test_bad_options_are_refused_in_fit(options, message):

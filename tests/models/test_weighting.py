@@ -73,5 +73,5 @@ def test_less_loss_weighs_more_whatever_its_unit(first):
 def test_losses_of_nothing_are_no_reason_to_divide_by_zero():
     np.testing.assert_allclose(focused_weights(np.zeros((2, 1))), [0.5, 0.5])
     assert focused_weights(np.array([[0.0], [1.0]]))[0] > 0.99
-    with pytest.raises(ValueError, match=r"must not be negative, but is -0\.9"):
+    with pytest.raises(ValueError, match=r"never negative, got -0\.9"):
         focused_weights(np.array([[-0.9], [-0.8]]))

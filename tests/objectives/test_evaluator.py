@@ -4,15 +4,18 @@ import numpy as np
 import optuna
 import pytest
 from optuna.samplers import RandomSampler
+from optuna.trial import TrialState
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import Ridge
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import cross_val_score
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from optuna_mofs import FeatureSelectionObjective
 from optuna_mofs.data._dataset import Dataset, draw_splits
 from optuna_mofs.features import FeatureTable, FilterEnsembleFeatures, MaskFeatures
 from optuna_mofs.filters import rank_scores
@@ -255,3 +258,12 @@ def test_choices_that_cannot_be_hashed(tmp_path, open_sqlite):
         study.tell(trial, float(k))
     # Two choices, three trials.
     assert found
+
+
+def test_numpy_integers_are_numbers_of_jobs():
+    found = FeatureSelectionObjective(
+        GaussianNB(), X, Y, cv=np.int64(2), n_jobs=np.int64(2), filters=["anova_f"]
+    )
+    study = found.create_study(sampler=RandomSampler(seed=0))
+    study.optimize(found, n_trials=1)
+    assert study.trials[0].state == TrialState.COMPLETE

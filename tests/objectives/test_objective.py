@@ -25,8 +25,10 @@ from sklearn.svm import SVC
 from optuna_mofs import (
     FeatureSelectionObjective,
     FilterEnsembleFeatures,
+    FilterEnsembleNSGA2Sampler,
     MaskFeatures,
     Measure,
+    MOEADSampler,
     enqueue_features,
     generalization,
     pareto_front,
@@ -274,7 +276,8 @@ def test_repeats_of_queued_parameters_of_a_filter_ensemble():
 
 
 @pytest.mark.filterwarnings("ignore:Choices for a categorical")
-def test_choices_that_a_storage_changes_do_not_stop_the_study(tmp_path, open_sqlite):
+@pytest.mark.parametrize("sampler", [RandomSampler, FilterEnsembleNSGA2Sampler, MOEADSampler])
+def test_choices_that_a_storage_changes_do_not_stop_the_study(sampler, tmp_path, open_sqlite):
     shapes = {"hidden": CategoricalDistribution(((2,), (3, 3)))}
 
     class Layers(CountingTree):
@@ -287,7 +290,9 @@ def test_choices_that_a_storage_changes_do_not_stop_the_study(tmp_path, open_sql
             return super().fit(X, y, sample_weight=sample_weight)
 
     found = objective(Layers(), representation=None, space=shapes)
-    study = run(found, trials=4, storage=open_sqlite(tmp_path / "a.db"))
+    storage = open_sqlite(tmp_path / "a.db")
+    study = found.create_study(sampler=sampler(seed=0), storage=storage)
+    study.optimize(found, n_trials=4)
     assert all(t.state == TrialState.COMPLETE for t in study.trials)
     assert isinstance(study.trials[0].params["hidden"], list)
     assert isinstance(found.params_for(study.trials[0])["hidden"], tuple)

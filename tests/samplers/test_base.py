@@ -620,3 +620,36 @@ def test_arguments_are_keyword_only_attributes(name: str) -> None:
 
 def test_functions_are_kept_as_they_are() -> None:
     assert moead.MOEADSampler(decomposition=halved).decomposition is halved
+
+
+@pytest.mark.filterwarnings("ignore:Choices for a categorical")
+@pytest.mark.parametrize("with_number", [True, False])
+@pytest.mark.parametrize("choices", [((50, 50), (100,), (1, (2,))), ([50, 50], [100], None)])
+def test_choices_that_are_sequences_come_from_the_proposal(
+    choices: tuple[Any, ...], with_number: bool, tmp_path: Any, open_sqlite: Any
+) -> None:
+    proposed: list[int] = []
+    columns = []
+
+    def propose(ctx: ProposalContext) -> Proposal:
+        row = ctx.history.space.sample(ctx.rng)[0]
+        proposed.append(int(row[ctx.history.space.names.index("layers")]))
+        return Proposal(row)
+
+    def objective(trial: Trial) -> float:
+        seen.append(trial.suggest_categorical("layers", choices))
+        return trial.suggest_float("x", 0, 1) if with_number else 0.0
+
+    for storage in (None, open_sqlite(tmp_path / "a.db")):
+        seen: list[Any] = []
+        study = optuna.create_study(sampler=Toy(propose, seed=1), storage=storage)
+        study.optimize(objective, n_trials=2)
+        # Exactly the object that the user passed, although a database returns lists.
+        assert seen[1] is choices[proposed[-1]]
+        assert study.sampler._cache.of(study).sequence_choices == {}
+        history = History()
+        history.update(study)
+        column = history.rows[:, history.space.names.index("layers")]
+        assert column.tolist() == [choices.index(value) for value in seen]
+        columns.append(column.tolist())
+    assert columns[0] == columns[1]

@@ -5,19 +5,21 @@ import optuna
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import NSGAIISampler, PartialFixedSampler, RandomSampler, TPESampler
-from optuna.trial import create_trial
+from optuna.trial import TrialState, create_trial
 
 from optuna_mofs import (
     FeatureTable,
+    FilterEnsembleNSGA2Sampler,
     MaskFeatures,
     enqueue_features,
     feature_table,
+    retry_interrupted,
     selected_features,
     selected_mask,
     suggest_features,
 )
 from optuna_mofs._optuna import frozen_attr
-from optuna_mofs.features._codec import mask_id
+from optuna_mofs.features._codec import UnknownMaskError, mask_id
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import MASK, shorten, suggest
 
@@ -292,3 +294,82 @@ def test_the_trial_says_its_features_where_the_dashboard_shows_them():
         assert len(trial.user_attrs["features"]) < 430
         names = selected_features(study, trial)
         assert trial.user_attrs["features"] == shorten(names)
+
+
+# ---- integers of packed masks that were fixed before the trial ----------------------------------
+
+
+def other_study():
+    """Return a study whose second trial has a feature set that was enqueued by name."""
+    study = study_of(size("packed"), trials=1)
+    enqueue_features(study, ["x3", "x17"])
+    study.optimize(size("packed"), n_trials=1)
+    return study
+
+
+@pytest.mark.parametrize("sampler", [RandomSampler, TPESampler, FilterEnsembleNSGA2Sampler])
+def test_an_enqueued_integer_of_another_study_is_refused(sampler):
+    best = other_study().trials[1]
+    study = optuna.create_study(sampler=sampler(seed=0))
+    study.enqueue_trial(best.params)
+    with pytest.raises(UnknownMaskError, match=r"no feature set of this study.*enqueue_features"):
+        study.optimize(size("packed"), n_trials=1)
+    assert study.trials[0].state == TrialState.FAIL
+    assert selected_mask(study, study.trials[0]) is None
+    # The search continues, and the remedy works.
+    enqueue_features(study, ["x3", "x17"])
+    study.optimize(size("packed"), n_trials=3)
+    assert selected_features(study, study.trials[1]) == ["x3", "x17"]
+    assert all(selected_mask(study, trial) is not None for trial in study.trials[1:])
+    # Now the integer is known.
+    study.enqueue_trial(best.params)
+    study.optimize(size("packed"), n_trials=1)
+    assert selected_features(study, study.trials[-1]) == ["x3", "x17"]
+
+
+def test_a_waiting_trial_with_an_integer_of_another_study_is_refused():
+    best = other_study().trials[1]
+    study = study_of(size("packed"), trials=1)
+    study.add_trial(
+        create_trial(
+            state=TrialState.WAITING, params=best.params, distributions=best.distributions
+        )
+    )
+    with pytest.raises(UnknownMaskError, match="no feature set of this study"):
+        study.optimize(size("packed"), n_trials=1)
+
+
+def test_a_completed_trial_keeps_its_set_in_another_study_only_with_its_attributes():
+    best = other_study().trials[1]
+    study = study_of(size("packed"), trials=3, sampler=FilterEnsembleNSGA2Sampler(seed=0))
+    study.add_trial(create_trial(params=best.params, distributions=best.distributions, value=0.0))
+    assert selected_features(study, study.trials[-1]) is None
+    study.optimize(size("packed"), n_trials=2)
+    study.add_trial(best)
+    assert selected_features(study, study.trials[-1]) == ["x3", "x17"]
+
+
+def test_an_interrupted_trial_with_a_random_integer_runs_again():
+    study = study_of(size("packed"), trials=1)
+    interrupted = study.ask({"mask": IntDistribution(0, 2**52 - 1)})
+    retry_interrupted(study)
+    study.optimize(size("packed"), n_trials=1)
+    assert study.trials[-1].params == interrupted.params
+    assert selected_mask(study, study.trials[-1]) is not None
+
+
+@pytest.mark.parametrize(("form", "name"), [("packed", "mask"), ("bits", "x1")])
+def test_a_parameter_named_like_one_that_selects_features_is_refused(form, name):
+    def objective(trial):
+        trial.suggest_float(name, 0, 1)
+        return float(suggest_features(trial, NAMES, form=form).sum())
+
+    with pytest.raises(ValueError, match=f"The parameter '{name}' selects features, .* Rename"):
+        study_of(objective, trials=1)
+
+
+@pytest.mark.parametrize("number", [0, -1, 10**7 + 1, 10**30])
+def test_impossible_numbers_of_features_are_refused(number):
+    study = optuna.create_study(sampler=RandomSampler(seed=0))
+    with pytest.raises(ValueError, match="features must be an integer from 1 to 10000000"):
+        suggest_features(study.ask(), number)

@@ -1,4 +1,4 @@
-"""The benchmark of model-based search: its spaces, its hypervolume, kept runs, a run in small."""
+"""The benchmark of model-based search: spaces, hypervolume, kept runs, a short run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_hypervolume_is_scaled_over_the_fronts_of_all_methods() -> None:
     np.testing.assert_allclose(found, [0.6 * 0.6 + 0.5 * 0.1, 1.1 * 0.1])
 
 
-def test_joint_space_asks_only_for_the_learner_chosen() -> None:
+def test_the_joint_space_has_only_parameters_of_the_chosen_learner() -> None:
     job = Job("b", BREAST_CANCER, 100, 3, 30, "Latin hypercube", 0)
     params, _, _ = rates.run_latin(rates.space_of("b", p=7), lambda params: (0.0, 0.0), job)
     names = {p["learner"]: set(p) for p in params}
@@ -32,7 +32,7 @@ def test_joint_space_asks_only_for_the_learner_chosen() -> None:
     assert names["logistic"] == {"learner", "weight", "penalty"}
 
 
-def test_a_run_in_small() -> None:
+def test_a_short_run() -> None:
     made = rates.run(JOB)
     assert np.shape(made["tuned"]) == (5, 2)
     assert ((np.array(made["tested"]) >= 0) & (np.array(made["tested"]) <= 1)).all()
@@ -56,16 +56,16 @@ def test_finished_runs_are_not_run_again(tmp_path: Path) -> None:
     assert finished(keep) == found
 
 
-def test_a_name_in_full_means_one_method() -> None:
-    asked = argparse.Namespace(
+def test_a_full_name_selects_one_method() -> None:
+    args = argparse.Namespace(
         trials=5, methods="ParEGOSampler;Latin", seeds=1, slow_seeds=None, sets="x", data=None
     )
-    asked.rows, asked.folds = 10, 2
-    methods = [job.method for job in script._jobs("a", asked)]
+    args.rows, args.folds = 10, 2
+    methods = [job.method for job in script._jobs("a", args)]
     assert methods == ["ParEGOSampler", "Latin hypercube"]
 
 
-def test_reports_do_with_what_was_run(capsys: pytest.CaptureFixture[str]) -> None:
+def test_reports_leave_out_runs_that_are_missing(capsys: pytest.CaptureFixture[str]) -> None:
     def result(job: Job) -> Result:
         at = 0.1 * (1 + job.seed)
         return {"tuned": [[at, 0.2], [0.3, at]], "tested": [[at, 0.2]], "seconds": 0.1}

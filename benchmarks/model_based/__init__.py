@@ -1,1 +1,1 @@
-"""ParEGOSampler and SMSEGOSampler against what people use today."""
+"""ParEGOSampler and SMSEGOSampler compared with other samplers."""

@@ -1,4 +1,4 @@
-"""ParEGOSampler and SMSEGOSampler against what people use today.
+"""ParEGOSampler and SMSEGOSampler compared with other samplers.
 
 (a) False negatives and false positives of a support vector machine, and (b) of the joint,
 conditional space of three learners, as in Horn and Bischl (2016), section III: tuned by
@@ -6,7 +6,7 @@ cross-validation on one half of the data, the front measured on the other half, 
 [0, 1] over all methods of a data set and seed, hypervolume with reference (1.1, 1.1).
 (c) Error and fraction of features by filter ensembles (BO-MO-FE), single filters (BO-MO) and the
 genetic algorithm, as in Binder et al. (2020), reference (1, 1).
-(d) Fit and 5,000 predictions with spread of several forests at 500 trials of 10 parameters.
+(d) Fit and 5,000 predictions with standard deviation of several forests at 500 trials of 10 parameters.
 (e) Seconds of a proposal after 400 trials of 10 parameters.
 
     python -m benchmarks.model_based --data DIR --parts a,b,c,d,e --seeds 5 --keep FILE
@@ -29,7 +29,7 @@ TITLES = {
     "a": "Support vector machine",
     "b": "Three learners in one space",
     "c": "Features",
-    "d": "Forests: fit and 5,000 predictions with spread at 500 trials of 10 parameters",
+    "d": "Forests: fit and 5,000 predictions with standard deviation at 500 trials of 10 parameters",
     "e": "Seconds of a proposal",
 }
 
@@ -40,18 +40,16 @@ def main() -> None:
     options.add_argument("--sets", default="spambase,phoneme,waveform_binary")
     options.add_argument("--tasks", default=TASKS, help="data:learner pairs of part (c)")
     options.add_argument("--rows", type=int, default=1500, help="use at most this many rows")
-    options.add_argument("--folds", type=int, default=5, help="of the cross-validation")
-    options.add_argument("--trials", type=int, help="budget; default 160, 300 and 400")
+    options.add_argument("--folds", type=int, default=5, help="folds of the cross-validation")
+    options.add_argument("--trials", type=int, help="trials per run; default 160, 300 and 400")
     options.add_argument("--jobs", type=int, default=1, help="runs at a time")
     options.add_argument("--methods", help="only these: names or parts of names, separated by ;")
     options.add_argument(
-        "--slow-seeds", type=int, help="fewer runs for GPSampler and SMAC3, which cost much"
+        "--slow-seeds", type=int, help="number of seeds for GPSampler and SMAC3, which are slow"
     )
+    options.add_argument("--keep", type=Path, help="file of finished runs, which are not repeated")
     options.add_argument(
-        "--keep", type=Path, help="file of finished runs, which are not run again"
-    )
-    options.add_argument(
-        "--finished", action="store_true", help="only print what --keep holds, run nothing"
+        "--finished", action="store_true", help="only print the runs in --keep, run nothing"
     )
     args = options.parse_args()
     if args.quick:
@@ -72,7 +70,7 @@ def main() -> None:
                 kept = finished(args.keep)
                 jobs = [job for job in jobs if job in kept]
                 if not jobs:
-                    print("Nothing is finished.")
+                    print("No run is finished.")
                     continue
             module.report(collect(module.run, jobs, args.jobs, args.keep), jobs)
 
@@ -82,13 +80,13 @@ def _jobs(part: str, args: argparse.Namespace) -> list[Job]:
     methods = list(features.METHODS if part == "c" else rates.METHODS)
     if args.methods:
         names = args.methods.split(";")
-        # A name in full means itself alone; part of a name means all that have it.
+        # A full name selects one method, part of a name all methods that contain it.
         parts = [name for name in names if name not in methods]
         methods = [m for m in methods if m in names or any(part in m for part in parts)]
     for method in [
         m for m in methods if not importlib.util.find_spec(rates.NEEDS.get(m, "numpy"))
     ]:
-        print(f"{method} is left out: there is no {rates.NEEDS[method]}.", file=sys.stderr)
+        print(f"{method} is left out: {rates.NEEDS[method]} is not installed.", file=sys.stderr)
         methods.remove(method)
     few = args.seeds if args.slow_seeds is None else args.slow_seeds
     return [

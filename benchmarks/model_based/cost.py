@@ -1,4 +1,4 @@
-"""Parts (d) and (e): what models and proposals cost."""
+"""Parts (d) and (e): cost of models and proposals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from optuna_mofs.samplers.model_based import Forest
 
 
 def forests(repeats: int) -> None:
-    """Fit and 5,000 predictions with spread at 500 trials of 10 parameters, in milliseconds."""
+    """Print milliseconds of a fit and 5,000 predictions at 500 trials of 10 parameters."""
     rng = np.random.default_rng(0)
     X, X_new = rng.random((500, 10)), rng.random((5000, 10))
     truth = [((part[:, :4] - 0.3) ** 2).sum(axis=1) for part in (X, X_new)]
@@ -95,13 +95,13 @@ def _values(row: np.ndarray) -> tuple[float, float]:
     return float(row[0] + row[8]), float(((row[:8] - 0.3) ** 2).sum() + (row[9] > 0))
 
 
-def proposals(repeats: int, finished: int) -> None:
-    """Seconds of a proposal after so many finished trials of ten parameters, two objectives.
+def proposals(repeats: int, n_completed: int) -> None:
+    """Print seconds of a proposal after some trials of ten parameters with two objectives.
 
-    The samplers take turns, so that other work on the core meets them all alike.
+    The samplers take turns, so that other load on the core affects all of them.
     """
     space = SearchSpace(TEN)
-    rows = space.sample(np.random.default_rng(0), finished)
+    rows = space.sample(np.random.default_rng(0), n_completed)
     makers: dict[str, Callable[[], Any]] = {
         "ParEGOSampler": lambda: ParEGOSampler(seed=0),
         "SMSEGOSampler": lambda: SMSEGOSampler(seed=0),
@@ -115,14 +115,14 @@ def proposals(repeats: int, finished: int) -> None:
     spent: dict[str, list[float]] = {name: [] for name in clocks}
     for turn in range(repeats + 1):
         for name, clock in clocks.items():
-            # One fit of SMAC3 serves several proposals: it has two a turn.
+            # SMAC3 fits once for several proposals: it makes two per turn.
             seconds = [next(clock) for _ in range(2 if name == "SMAC3 ParEGO" else 1)]
             if turn:  # the first reads the history
                 spent[name] += seconds
     table = [
         [name, f"{np.mean(found):.3f}", str(Spread.of(found))] for name, found in spent.items()
     ]
-    header = [f"a proposal after {finished} trials", "mean seconds", "median [least, most]"]
+    header = [f"a proposal after {n_completed} trials", "mean seconds", "median [least, most]"]
     print(markdown_table(header, table))
 
 

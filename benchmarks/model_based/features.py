@@ -26,6 +26,7 @@ from optuna_mofs import (
     SingleFilterFeatures,
     SMSEGOSampler,
 )
+from optuna_mofs.samplers.model_based import ModelBasedSettings
 
 #: Name of a method: representation and sampler of a seed.
 METHODS: dict[str, tuple[str, Callable[[int], Any]]] = {
@@ -34,9 +35,11 @@ METHODS: dict[str, tuple[str, Callable[[int], Any]]] = {
     "BO-MO: ParEGOSampler, single filter": ("single", lambda s: ParEGOSampler(seed=s)),
     "ParEGOSampler, masks": ("mask", lambda s: ParEGOSampler(seed=s)),
     **{
-        f"no look beyond: {form}": (
+        f"without larger sets: {form}": (
             form,
-            lambda s: ParEGOSampler(look_beyond=False, seed=s),
+            lambda s: ParEGOSampler(
+                settings=ModelBasedSettings(explore_larger_sets=False), seed=s
+            ),
         )
         for form in ("ensemble", "single", "mask")
     },
@@ -54,7 +57,7 @@ METHODS: dict[str, tuple[str, Callable[[int], Any]]] = {
 def objective(
     folder: str, task: str, rows: int, folds: int, form: str
 ) -> FeatureSelectionObjective:
-    """The objective of a task with one of the representations; the filters are shared."""
+    """Return the objective of a task with one of the representations; they share the filters."""
     name, what = task.split(":")
     X, y = table(folder, name)
     kept = np.random.default_rng(0).permutation(len(y))[:rows]
@@ -74,7 +77,7 @@ def objective(
 
 
 def run(job: Job) -> Result:
-    """Hypervolume after each trial; reference point (1, 1)."""
+    """Return the hypervolume after each trial; the reference point is (1, 1)."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.filterwarnings("ignore")
     form, make = METHODS[job.method]
@@ -88,7 +91,7 @@ def run(job: Job) -> Result:
 
 
 def report(found: dict[Job, Result], jobs: list[Job]) -> None:
-    """A table a task, and mean ranks of the medians.
+    """Print one table per task, and mean ranks of the medians.
 
     Methods that were not run on all of the tasks are left out.
     """

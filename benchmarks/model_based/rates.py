@@ -27,6 +27,7 @@ from benchmarks.model_based.runs import Job, Result, table
 from benchmarks.peers.smac_parego import run_smac
 from optuna_mofs import ParEGOSampler, SMSEGOSampler
 from optuna_mofs.history._search_space import SearchSpace
+from optuna_mofs.study._feature_sets import suggest
 
 #: Distribution of each parameter, and the category and value that it depends on.
 Space = dict[str, tuple[Any, tuple[str, Any] | None]]
@@ -41,7 +42,7 @@ WIDE = FloatDistribution(2**-15, 2**15, log=True)
 
 
 def space_of(part: str, p: int) -> Space:
-    """The space of part (a), or of part (b): Figure 1 of the paper."""
+    """Return the space of part (a), or of part (b): Figure 1 of the paper."""
     if part == "a":
         return {"C": (WIDE, None), "gamma": (WIDE, None), "weight": (WEIGHT, None)}
     return {
@@ -56,11 +57,11 @@ def space_of(part: str, p: int) -> Space:
 
 
 def estimator(params: Params) -> Any:
-    """The classifier that parameters stand for."""
+    """Return the classifier with some parameters."""
     weight = {0: 1.0, 1: params["weight"]}
     what = params.get("learner", "svm")
     if what == "svm":
-        # A bound on the iterations: C = 2^15 on a scale that is too large never ends.
+        # Bounded: with a large C on a large scale the solver does not converge.
         return SVC(C=params["C"], gamma=params["gamma"], class_weight=weight, max_iter=20_000)
     if what == "forest":
         return RandomForestClassifier(
@@ -74,15 +75,15 @@ def estimator(params: Params) -> Any:
 
 
 def rates(y: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:
-    """False negative and false positive rate."""
+    """Return the false negative and the false positive rate."""
     return float((predicted[y == 1] == 0).mean()), float((predicted[y == 0] == 1).mean())
 
 
 class Tuning:
-    """One half of a data set to tune on, the other to measure; the folds are the seed's.
+    """One half of a data set to tune on, the other to test on; the folds depend on the seed.
 
     Args:
-        job: Says which data, how many rows and folds, and the seed.
+        job: Data, number of rows and folds, and seed.
     """
 
     def __init__(self, job: Job) -> None:
@@ -98,7 +99,7 @@ class Tuning:
         self.folds = list(split.split(self.X, self.y))
 
     def __call__(self, params: Params) -> tuple[float, float]:
-        """Cross-validated rates."""
+        """Return cross-validated rates."""
         predicted = np.zeros(len(self.y))
         for train, test in self.folds:
             model = estimator(params).fit(self.X[train], self.y[train])
@@ -106,28 +107,28 @@ class Tuning:
         return rates(self.y, predicted)
 
     def test(self, params: Params) -> tuple[float, float]:
-        """Rates on the other half."""
+        """Return the rates on the other half."""
         model = estimator(params).fit(self.X, self.y)
         return rates(self.y_test, model.predict(self.X_test))
 
 
-def suggest(trial: Trial, space: Space) -> Params:
-    """Ask for the parameters that are active."""
+def suggest_active(trial: Trial, space: Space) -> Params:
+    """Suggest the parameters that are active."""
     params: Params = {}
     for name, (distribution, condition) in space.items():
         if condition is None or params.get(condition[0]) == condition[1]:
-            params[name] = trial._suggest(name, distribution)
+            params[name] = suggest(trial, name, distribution)
     return params
 
 
 def run_optuna(make: Callable[[int], Any], space: Space, evaluate: Evaluate, job: Job) -> Run:
-    """A study of the job's budget."""
+    """Run a study."""
     study = optuna.create_study(directions=["minimize"] * 2, sampler=make(job.seed))
     params, values, seconds = [], [], []
     for _ in range(job.trials):
         before = time.thread_time()
         trial = study.ask()
-        params.append(suggest(trial, space))
+        params.append(suggest_active(trial, space))
         seconds.append(time.thread_time() - before)
         values.append(evaluate(params[-1]))
         study.tell(trial, values[-1])
@@ -135,7 +136,7 @@ def run_optuna(make: Callable[[int], Any], space: Space, evaluate: Evaluate, job
 
 
 def run_latin(space: Space, evaluate: Evaluate, job: Job) -> Run:
-    """A Latin hypercube over all parameters, of which the active ones are used."""
+    """Evaluate a Latin hypercube over all parameters, of which the active ones are used."""
     joint = SearchSpace({name: d for name, (d, _) in space.items()})
     cube = qmc.LatinHypercube(len(joint), seed=job.seed).random(job.trials)
     params = []
@@ -161,12 +162,12 @@ METHODS: dict[str, Callable[[Space, Evaluate, Job], Run]] = {
     "SMAC3 ParEGO": lambda space, evaluate, job: run_smac(space, evaluate, job.trials, job.seed),
     "Latin hypercube": run_latin,
 }
-#: What a method cannot do without.
+#: Package that a method needs.
 NEEDS = {"GPSampler": "torch", "SMAC3 ParEGO": "smac"}
 
 
 def run(job: Job) -> Result:
-    """Values of all trials, those of the front on the other half, seconds a late proposal."""
+    """Return values of all trials, of the front on the other half, and seconds per proposal."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.filterwarnings("ignore")
     with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
@@ -185,7 +186,7 @@ def run(job: Job) -> Result:
 
 
 def scaled_volumes(runs: list[np.ndarray]) -> list[float]:
-    """Hypervolumes as in section III, of one data set and seed: scaled over all methods."""
+    """Return hypervolumes of one data set and seed, scaled over all methods (section III)."""
     fronts = [run[moocore.is_nondominated(run)] for run in runs]
     union = np.concatenate(fronts)
     low, high = union.min(axis=0), union.max(axis=0)
@@ -194,9 +195,9 @@ def scaled_volumes(runs: list[np.ndarray]) -> list[float]:
 
 
 def report(found: dict[Job, Result], jobs: list[Job]) -> None:
-    """A table a data set, and median ranks.
+    """Print one table per data set, and median ranks.
 
-    Methods that cost much may have fewer runs; ranks compare what was run with the same seeds.
+    Slow methods may have fewer runs; ranks compare runs with the same seeds.
     """
     tasks, methods = (list(dict.fromkeys(getattr(j, k) for j in jobs)) for k in ("task", "method"))
     trials = jobs[0].trials
@@ -231,4 +232,4 @@ def report(found: dict[Job, Result], jobs: list[Job]) -> None:
             for m, line in zip(names, middle)
         ]
         print(f"\n### Median rank (1 is best) of {len(names)} methods in {len(rows_of)} runs\n")
-        print(markdown_table(["method", *columns, "seconds a late proposal"], rows))
+        print(markdown_table(["method", *columns, "seconds per late proposal"], rows))

@@ -1,4 +1,4 @@
-"""Runs of a benchmark, and those that were finished before."""
+"""Runs of a benchmark, new ones and finished ones."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Job:
     """One run.
 
     Args:
-        part: Of the benchmark.
+        part: Part of the benchmark.
         task: Data set, and learner if there is a choice.
-        rows: Most rows to use.
-        folds: Of the cross-validation.
-        trials: Budget.
-        method: Name.
+        rows: Maximum number of rows.
+        folds: Number of folds of the cross-validation.
+        trials: Number of trials.
+        method: Name of the method.
         seed: Seed.
-        folder: Where the data are; says nothing of what is run.
+        folder: Folder of the data; not part of the identity of a run.
     """
 
     part: str
@@ -51,12 +51,12 @@ Result = dict[str, Any]
 def collect(
     run: Callable[[Job], Result], jobs: Iterable[Job], workers: int, keep: Path | None
 ) -> dict[Job, Result]:
-    """Results of all jobs; those in the file ``keep`` are not run again.
+    """Return the results of all jobs; those in the file ``keep`` are not run again.
 
     Args:
-        run: Does a job; its result can be written as JSON.
-        jobs: What is wanted.
-        workers: Processes.
+        run: Runs a job and returns a JSON value.
+        jobs: The jobs.
+        workers: Number of processes.
         keep: File of finished runs, to which new ones are added.
     """
     found = finished(keep)
@@ -81,7 +81,7 @@ def _watched(jobs: list[Job], results: Iterable[Result], keep: Path | None) -> d
 
 
 def finished(keep: Path | None) -> dict[Job, Result]:
-    """The runs in a file that :func:`collect` wrote."""
+    """Return the runs in a file that :func:`collect` wrote."""
     if keep is None or not keep.exists():
         return {}
     found = {}
@@ -93,7 +93,7 @@ def finished(keep: Path | None) -> dict[Job, Result]:
 
 @lru_cache(maxsize=8)
 def table(folder: str, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Data with two classes; the rarer one is 1."""
+    """Return data with two classes; the rarer one is 1."""
     if name == BREAST_CANCER:
         X, y = load_breast_cancer(return_X_y=True)
     else:

@@ -7,12 +7,14 @@ from hypothesis import strategies as st
 from optuna.exceptions import StorageInternalError
 from optuna.storages import InMemoryStorage
 
-from optuna_mofs import _optuna as _storage
+from optuna_mofs import _optuna
 from optuna_mofs._optuna import (
     PREFIX,
+    close_connections,
     frozen_attr,
     read_study_attr,
     read_trial_attr,
+    storage_of,
     trials_of,
     write_study_attr,
     write_trial_attr,
@@ -32,13 +34,13 @@ STUDY = optuna.create_study(storage=STORAGE)
     st.integers(1, 40),
 )
 def test_study_values_come_back_whatever_their_length(value, piece):
-    before = _storage._PIECE
-    _storage._PIECE = piece
+    before = _optuna._PIECE
+    _optuna._PIECE = piece
     try:
         write_study_attr(STUDY, "anything", value)
         assert read_study_attr(STUDY, "anything") == value
     finally:
-        _storage._PIECE = before
+        _optuna._PIECE = before
 
 
 def test_an_attribute_that_nobody_wrote_is_none():
@@ -64,7 +66,7 @@ def test_pieces_fit_a_mysql_text_column_even_when_quoted_again(tmp_path):
 
 def test_a_reader_between_two_writers_sees_one_whole_value(monkeypatch):
     study = optuna.create_study()
-    monkeypatch.setattr(_storage, "_PIECE", 10)
+    monkeypatch.setattr(_optuna, "_PIECE", 10)
     first, second = list(range(50)), list(range(100, 130))
     write_study_attr(study, "table", first)
     storage_write = study._storage.set_study_system_attr
@@ -93,7 +95,7 @@ def test_trial_attributes_carry_the_prefix_and_are_seen_at_once():
 
 
 def test_trials_are_not_copied_and_can_be_chosen_by_state():
-    study = optuna.create_study()
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=2)
     study.ask()
     assert [t.number for t in trials_of(study)] == [0, 1, 2]
@@ -123,7 +125,7 @@ def test_a_write_that_another_process_is_in_the_way_of_is_tried_again(
                 raise StorageInternalError("database is locked")
             super().set_trial_user_attr(trial_id, key, value)
 
-    monkeypatch.setattr(_storage.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(_optuna.time, "sleep", lambda seconds: None)
     study = optuna.create_study(storage=Busy())
     study.ask()
     trial = study.get_trials()[0]
@@ -133,3 +135,13 @@ def test_a_write_that_another_process_is_in_the_way_of_is_tried_again(
     else:
         with pytest.raises(StorageInternalError, match="locked"):
             write_user_attr(study, trial, "operator", "start")
+
+
+def test_connections_are_closed_and_opened_again(tmp_path):
+    study = optuna.create_study(storage=f"sqlite:///{tmp_path}/a.db")
+    engine = storage_of(study)._backend.engine
+    pool = engine.pool
+    close_connections(study)
+    assert engine.pool is not pool
+    study.set_user_attr("works", True)
+    close_connections(optuna.create_study())  # without a database there is nothing to close

@@ -360,7 +360,7 @@ class SamplerConformance:
         assert {t.params["x"] for t in study.trials} == {0.5}
         assert {t.params["kind"] for t in study.trials} == {"b"}
         # Two proposals that differ only in the fixed parameters give the same configuration.
-        assert n_configurations(study.trials) > 0.8 * self.n_trials
+        assert n_configurations(study.trials) > self.n_trials / 2
 
     def test_a_fixed_mask(self, sampler: SamplerFactory) -> None:
         """A fixed mask is the same feature set in every trial."""

@@ -8,12 +8,10 @@ from optuna_mofs.testing.problems import N_VALUES, PROBLEMS, make_study
 
 @pytest.mark.parametrize("problem", sorted(PROBLEMS))
 def test_problems_are_deterministic(problem: str) -> None:
-    study = make_study(problem, sampler=RandomSampler(seed=0))
-    study.optimize(PROBLEMS[problem], n_trials=8)
-    repeated = make_study(problem, sampler=RandomSampler(seed=1))
-    for trial in study.trials:
-        repeated.enqueue_trial(trial.params)
-    repeated.optimize(PROBLEMS[problem], n_trials=8)
+    study, repeated = (make_study(problem, sampler=RandomSampler(seed=0)) for _ in range(2))
+    for each in (study, repeated):
+        each.optimize(PROBLEMS[problem], n_trials=8)
+    assert [t.params for t in repeated.trials] == [t.params for t in study.trials]
     assert [t.values for t in repeated.trials] == [t.values for t in study.trials]
     assert len(study.directions) == N_VALUES.get(problem, 2)
     assert len({tuple(t.values) for t in study.trials}) > 4

@@ -6,7 +6,7 @@ cross-validation on one half of the data, the front measured on the other half, 
 [0, 1] over all methods of a data set and seed, hypervolume with reference (1.1, 1.1).
 (c) Error and fraction of features by filter ensembles (BO-MO-FE), single filters (BO-MO) and the
 genetic algorithm, as in Binder et al. (2020), reference (1, 1).
-(d) Fit and 5,000 predictions with standard deviation of several forests at 500 trials of 10 parameters.
+(d) Fit and 5,000 predictions of several forests at 500 trials of 10 parameters.
 (e) Seconds of a proposal after 400 trials of 10 parameters.
 
     python -m benchmarks.model_based --data DIR --parts a,b,c,d,e --seeds 5 --keep FILE
@@ -29,7 +29,7 @@ TITLES = {
     "a": "Support vector machine",
     "b": "Three learners in one space",
     "c": "Features",
-    "d": "Forests: fit and 5,000 predictions with standard deviation at 500 trials of 10 parameters",
+    "d": "Forests: fit and 5,000 predictions at 500 trials of 10 parameters",
     "e": "Seconds of a proposal",
 }
 

@@ -1,4 +1,4 @@
-"""What all tests share: seeded randomness, quiet logs, quick databases."""
+"""Shared by all tests: seeded randomness, quiet logs, quick databases, short studies."""
 
 from __future__ import annotations
 
@@ -147,6 +147,18 @@ def quiet_optuna() -> Iterator[None]:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     yield
     optuna.logging.set_verbosity(before)
+
+
+@pytest.fixture
+def few_trials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Run code of the documentation in an empty folder, with at most eight trials per call."""
+    optimize = optuna.Study.optimize
+
+    def optimize_less(self: optuna.Study, func: Any, n_trials: int, **options: Any) -> None:
+        optimize(self, func, n_trials=min(n_trials, 8), **options)
+
+    monkeypatch.setattr(optuna.Study, "optimize", optimize_less)
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Database servers of a test's own, on a Unix socket in a folder that goes with them."""
+"""Temporary database servers, on a Unix socket in a temporary folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import sqlalchemy
 
 
 def _program(name: str, *folders: str) -> str:
-    """Where a server's program is; the test is skipped where it is not installed."""
+    """Return the path of a program; skip the test if it is not installed."""
     found = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), *folders]))
     if found is None:
         pytest.skip(f"needs {name}")
@@ -31,7 +31,7 @@ def _driver(module: str) -> None:
 
 @contextmanager
 def _folder(owner: str | None) -> Iterator[Path]:
-    # Not below pytest's own folder, which other users may not enter.
+    # Not in the folder of pytest, which other users cannot enter.
     folder = Path(tempfile.mkdtemp(prefix="mofs"))
     try:
         if owner is not None:
@@ -43,18 +43,18 @@ def _folder(owner: str | None) -> Iterator[Path]:
 
 @contextmanager
 def _running(command: list[str], url: str) -> Iterator[str]:
-    """The server's URL while it runs, from the moment it answers."""
+    """Start a server, wait until it answers, and stop it in the end."""
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, **quiet) as server:
         engine = sqlalchemy.create_engine(url)
         try:
-            end = time.monotonic() + 60
+            deadline = time.monotonic() + 60
             while True:
                 try:
                     engine.connect().close()
                     break
                 except sqlalchemy.exc.OperationalError:
-                    if server.poll() is not None or time.monotonic() > end:
+                    if server.poll() is not None or time.monotonic() > deadline:
                         raise
                     time.sleep(0.1)
             yield url
@@ -65,7 +65,7 @@ def _running(command: list[str], url: str) -> Iterator[str]:
 
 @contextmanager
 def postgresql() -> Iterator[str]:
-    """A PostgreSQL server; it does not run as root, so root lends it the user ``postgres``."""
+    """Run a PostgreSQL server. It refuses to run as root, which uses the user ``postgres``."""
     _driver("psycopg2")
     folders = sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")), reverse=True)
     initdb, postgres = _program("initdb", *folders), _program("postgres", *folders)
@@ -83,7 +83,7 @@ def postgresql() -> Iterator[str]:
 
 @contextmanager
 def mariadb() -> Iterator[str]:
-    """A MariaDB server, which speaks MySQL's language."""
+    """Run a MariaDB server, which is compatible with MySQL."""
     _driver("pymysql")
     folders = ("/usr/sbin", "/usr/local/sbin")
     install, server = _program("mariadb-install-db"), _program("mariadbd", *folders)

@@ -1,4 +1,4 @@
-"""The benchmark scripts' shared parts, and the storage benchmark in small."""
+"""The shared parts of the benchmark scripts, and a small run of the storage benchmark."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def test_one_thread_for_children_too() -> None:
     assert os.environ["OMP_NUM_THREADS"] == "1"
 
 
-def test_load_gives_all_arrays(tmp_path: Path) -> None:
+def test_load_returns_all_arrays(tmp_path: Path) -> None:
     np.savez(tmp_path / "small.npz", X=np.eye(3), y=np.arange(3), feature_names=["a", "b", "c"])
     data = common.load(tmp_path, "small")
     assert sorted(data) == ["X", "feature_names", "y"]
     np.testing.assert_array_equal(data["X"], np.eye(3))
 
 
-def test_load_says_what_is_missing(tmp_path: Path) -> None:
+def test_load_names_what_is_missing(tmp_path: Path) -> None:
     np.savez(tmp_path / "half.npz", X=np.eye(3))
     with pytest.raises(SystemExit, match="--data DIR"):
         common.load(None, "sonar")
@@ -50,7 +50,7 @@ def test_table_is_markdown() -> None:
     assert lines == ["| what | ms |", "| --- | --: |", "| a | 12.3 |", "| b | - |"]
 
 
-def test_storage_benchmark_measures_what_it_says(tmp_path: Path) -> None:
+def test_storage_benchmark(tmp_path: Path) -> None:
     masked, plain, table = storage.open_studies(tmp_path)
     ours, theirs = storage.paired_times(masked, plain, table, pairs=2)
     assert len(ours) == len(theirs) == 2
@@ -64,7 +64,7 @@ def test_storage_benchmark_measures_what_it_says(tmp_path: Path) -> None:
     found = storage.read_cold(tmp_path)
     assert found["count"] == 4
     assert found["same"]
-    # The counter sees the copies that Optuna makes, and there are none for our front.
+    # Optuna copies all trials for its best trials; our front copies none.
     assert found["best_copied"] == 4
     assert found["front_copied"] == 0
     assert all(t.state == optuna.trial.TrialState.COMPLETE for t in masked.trials)

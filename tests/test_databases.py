@@ -1,4 +1,4 @@
-"""Studies in real database servers; each is skipped where the server is not installed."""
+"""Studies in real database servers; tests are skipped if the server is not installed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def url(request):
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_stopped_and_reopened_it_goes_on_as_in_memory(url, name):
+def test_a_reopened_study_continues_as_in_memory(url, name):
     whole = make_study("packed", sampler=SAMPLERS[name]())
     whole.optimize(PROBLEMS["packed"], n_trials=16)
     make_study("packed", storage=url, study_name=f"resumed {name}")
@@ -57,13 +57,13 @@ def test_stopped_and_reopened_it_goes_on_as_in_memory(url, name):
             study_name=f"resumed {name}", storage=url, sampler=SAMPLERS[name]()
         )
         study.optimize(PROBLEMS["packed"], n_trials=trials)
-    # To the last bit: a server must not round what a sampler goes by.
+    # Bit for bit: a server must not round the values that a sampler uses.
     assert all_params(study) == all_params(whole)
     assert [t.values for t in study.trials] == [t.values for t in whole.trials]
 
 
 @pytest.mark.parametrize("name", ["nsga2", "ghga"])
-def test_four_processes_try_nothing_twice(url, name):
+def test_four_processes_repeat_nothing(url, name):
     study = make_study("packed", storage=open_storage(url), study_name=f"four {name}")
     job = Job(url, f"four {name}", "packed", n_trials=8)
     assert run_workers(SAMPLERS[name], [job], n_workers=4) == [0, 0, 0, 0]
@@ -71,7 +71,7 @@ def test_four_processes_try_nothing_twice(url, name):
     assert n_configurations(study.trials) == 32
 
 
-def test_a_trial_that_a_kill_cut_off_is_tried_again(url):
+def test_a_killed_trial_is_repeated(url):
     study = make_study("packed", storage=open_storage(url), study_name="killed")
     job = Job(url, "killed", "packed", n_trials=8, kill_at=5)
     assert run_workers(SAMPLERS["nsga2"], [job]) == [-9]
@@ -82,9 +82,9 @@ def test_a_trial_that_a_kill_cut_off_is_tried_again(url):
     assert study.trials[-1].state == TrialState.COMPLETE
 
 
-def test_descriptions_longer_than_a_column_and_names_of_all_alphabets(url):
+def test_long_descriptions_and_unicode_names(url):
     p = 10_935
-    # MySQL's TEXT holds 64 KB; these names alone are several times that.
+    # A TEXT column of MySQL holds 64 KB; these names take several times that.
     names = tuple(f"Größe «{j}» λ 基因 🧬" for j in range(p))
     ranks = np.arange(p)[None, ::-1] / (p - 1)
     table = FeatureTable(names, filters=("auc",), ranks=ranks, expected_n_features=9)

@@ -1,4 +1,4 @@
-"""Every block of Python in the documentation runs as it stands, page by page."""
+"""The Python code of every documentation page runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import optuna
 import pytest
 from sklearn.datasets import load_wine
 
@@ -21,20 +20,8 @@ PAGES = [
 ]
 
 
-@pytest.fixture
-def few_trials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """An empty folder, and budgets cut down; everything else is as written."""
-    optimize = optuna.Study.optimize
-
-    def shorter(self: optuna.Study, func: Any, n_trials: int, **options: Any) -> None:
-        optimize(self, func, n_trials=min(n_trials, 8), **options)
-
-    monkeypatch.setattr(optuna.Study, "optimize", shorter)
-    monkeypatch.chdir(tmp_path)
-
-
-def granted() -> dict[str, Any]:
-    """What pages take for granted: data, an estimator with its space, a study that has begun."""
+def initial_names() -> dict[str, Any]:
+    """Return the names that pages assume: data, an estimator with its space, a short study."""
     X, y = load_wine(return_X_y=True, as_frame=True)
     estimator, space = spaces.get_learner("svm", random_state=0)
     objective = FeatureSelectionObjective(estimator, X, y, space=space, cv=3)
@@ -51,11 +38,12 @@ def granted() -> dict[str, Any]:
     }
 
 
+@pytest.mark.unseeded
 @pytest.mark.usefixtures("few_trials")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
-def test_code_of_a_page(page: Path) -> None:
+def test_the_code_of_a_page_runs(page: Path) -> None:
     if "optuna_mofs.dashboard" in page.read_text(encoding="utf-8"):
         pytest.importorskip("optuna_dashboard")
-    scope = granted()
+    scope = initial_names()
     for number, block in enumerate(BLOCK.findall(page.read_text(encoding="utf-8")), start=1):
         exec(compile(block, f"{page.name}, block {number}", "exec"), scope)

@@ -1,4 +1,4 @@
-"""The pictures of the documentation show what the code draws today."""
+"""The images in the documentation show the figures that the code draws now."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def studies(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_the_picture_is_of_todays_figure(name, studies):
+def test_images_are_up_to_date(name, studies):
     figure = FIGURES[name](studies)
     assert marked(FOLDER / f"{name}.png") == fingerprint(figure), (
         f"docs/figures/{name}.png is out of date: run python -m tools.make_figures {name}"
     )
 
 
-def test_pictures_are_small_and_on_the_page():
+def test_images_are_small_and_on_the_page():
     for name in FIGURES:
         assert (FOLDER / f"{name}.png").stat().st_size < 200_000
         assert f"(figures/{name}.png)" in PAGE
@@ -38,20 +38,20 @@ def test_pictures_are_small_and_on_the_page():
     assert shown == set(FIGURES)
 
 
-def test_every_figure_has_its_picture_and_its_line():
+def test_the_page_names_every_figure():
     functions = {n for n in visualization.__all__ if n.startswith("plot_")}
     for name in functions:
         assert f"{name}(" in PAGE, name
 
 
-def test_fingerprints_tell_figures_apart_but_not_rounding():
+def test_fingerprints_ignore_rounding():
     one = go.Figure(go.Scatter(x=[1], y=[0.1 + 0.2]))
     same = go.Figure(go.Scatter(x=[1], y=[0.3]), layout={"template": "plotly_white"})
     other = go.Figure(go.Scatter(x=[1], y=[0.31]))
     assert fingerprint(one) == fingerprint(same) != fingerprint(other)
 
 
-def test_marks_in_pictures(tmp_path: Path):
+def test_fingerprints_are_stored_in_images(tmp_path: Path):
     copy = tmp_path / "copy.png"
     unmarked = FOLDER / "front.png"
     data = unmarked.read_bytes()
@@ -64,7 +64,7 @@ def test_marks_in_pictures(tmp_path: Path):
 
 
 @pytest.mark.skipif(chromium() is None, reason="needs Chromium (apt install chromium)")
-def test_a_picture_is_drawn_by_a_browser(tmp_path: Path):
+def test_a_browser_draws_an_image(tmp_path: Path):
     path = tmp_path / "figure.png"
     figure = go.Figure(go.Scatter(x=[1, 2], y=[1, 2]), layout={"height": 300})
     with Browser() as browser:

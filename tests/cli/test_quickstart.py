@@ -65,10 +65,10 @@ def _check_front(text: str) -> None:
         assert float(error) == pytest.approx(trial.values[0], abs=1e-4)
         assert int(count) == trial.user_attrs["n_features"]
     # All features of the knee are listed by name.
-    told = re.search(r"Knee of the front: trial (\d+).*?features\n(.*?)\n  svm__", text, re.DOTALL)
-    assert told is not None
-    names = _study().trials[int(told[1])].user_attrs["features"]
-    assert " ".join(told[2].split()) == names or names == ""
+    knee = re.search(r"Knee of the front: trial (\d+).*?features\n(.*?)\n  svm__", text, re.DOTALL)
+    assert knee is not None
+    names = _study().trials[int(knee[1])].user_attrs["features"]
+    assert " ".join(knee[2].split()) == names or names == ""
 
 
 def _check_refit(text: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -112,4 +112,5 @@ def fill_masked(values: Any) -> Any:
     if not isinstance(values, np.ma.MaskedArray):
         return values
     # Strings and other objects can be missing only in an array of objects.
-    return values.astype(float if values.dtype.kind in "biuf" else object).filled(np.nan)
+    kind = float if values.dtype.kind in "biuf" else object
+    return np.ma.filled(values.astype(kind), np.nan)

@@ -42,14 +42,7 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             X: Array, DataFrame or sparse matrix.
             y: Ignored.
         """
-        validate_data(
-            self,
-            fill_masked(X),
-            accept_sparse="csr",
-            dtype=None,
-            ensure_all_finite=False,
-            skip_check_array=hasattr(X, "iloc"),
-        )
+        validate_table(self, X)
         self.support_ = np.ones(self.n_features_in_, dtype=bool)
         if self.columns is not None:
             self.support_[:] = False
@@ -81,6 +74,25 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         tags.input_tags.string = True
         return tags
+
+
+def validate_table(estimator: Any, X: Any, **options: Any) -> Any:
+    """Return X checked by scikit-learn; NaN and DataFrames are kept, masked entries become NaN.
+
+    Args:
+        estimator: Gets or compares the number and names of the columns.
+        X: Array, DataFrame or sparse matrix.
+        options: Passed to ``validate_data``.
+    """
+    return validate_data(
+        estimator,
+        fill_masked(X),
+        accept_sparse="csr",
+        dtype=None,
+        ensure_all_finite=False,
+        skip_check_array=hasattr(X, "iloc"),
+        **options,
+    )
 
 
 def _check_columns(frame: pd.DataFrame, names: Sequence[str]) -> None:

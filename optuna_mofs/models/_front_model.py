@@ -13,11 +13,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import check_X_y, get_tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import check_choice, check_n_jobs, fill_masked
-from optuna_mofs.columns import ColumnSelector
+from optuna_mofs._validation import check_choice, check_n_jobs
+from optuna_mofs.columns import ColumnSelector, validate_table
 from optuna_mofs.fronts import pareto_front
 from optuna_mofs.measures._prediction import class_probabilities
 from optuna_mofs.models._weighting import (
@@ -90,18 +90,6 @@ class _FrontModel(BaseEstimator):  # type: ignore[misc]
             mask |= first.get_support() if isinstance(first, ColumnSelector) else True
         return np.flatnonzero(mask) if indices else mask
 
-    def _check_data(self, X: Any, **options: Any) -> Any:
-        """Return X checked; a DataFrame is kept, so that members see names and types."""
-        return validate_data(
-            self,
-            fill_masked(X),
-            accept_sparse="csr",
-            dtype=None,
-            ensure_all_finite=False,
-            skip_check_array=hasattr(X, "iloc"),
-            **options,
-        )
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = [get_tags(m[1]).input_tags for m in self.estimators or self._default_members()]
@@ -173,7 +161,7 @@ class FrontClassifier(ClassifierMixin, _FrontModel):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Array:
         """Return the weighted mean of the members' probabilities (or votes)."""
         check_is_fitted(self)
-        X = self._check_data(X, reset=False)
+        X = validate_table(self, X, reset=False)
         total = np.zeros((X.shape[0], len(self.classes_)))
         for model, weight in zip(self.estimators_, self.weights_):
             total += weight * self._votes(model, X)
@@ -241,7 +229,7 @@ class FrontRegressor(RegressorMixin, _FrontModel):  # type: ignore[misc]
     def predict(self, X: Any) -> Array:
         """Return the weighted mean of the members' predictions."""
         check_is_fitted(self)
-        X = self._check_data(X, reset=False)
+        X = validate_table(self, X, reset=False)
         mean: Array = self.weights_ @ np.array([model.predict(X) for model in self.estimators_])
         return mean
 
@@ -260,9 +248,9 @@ def _check_data_and_target(
     model: _FrontModel, X: Any, y: Any, **options: Any
 ) -> tuple[Any, Array]:
     if not hasattr(X, "iloc"):
-        X, y = model._check_data(X, y=y, **options)
+        X, y = validate_table(model, X, y=y, **options)
         return X, y
-    model._check_data(X)
+    validate_table(model, X)
     # A DataFrame is not converted, so its target is checked together with a column of zeros.
     _, target = check_X_y(np.zeros((X.shape[0], 1)), y, **options)
     return X, target

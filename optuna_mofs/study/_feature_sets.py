@@ -40,24 +40,13 @@ _MAX_FEATURES = 10_000_000
 
 def suggest(trial: Trial, name: str, distribution: BaseDistribution) -> Any:
     """Suggest a value of any distribution."""
-    if isinstance(distribution, FloatDistribution):
-        return trial.suggest_float(
-            name,
-            distribution.low,
-            distribution.high,
-            step=distribution.step,
-            log=distribution.log,
-        )
-    if isinstance(distribution, IntDistribution):
-        return trial.suggest_int(
-            name,
-            distribution.low,
-            distribution.high,
-            step=distribution.step,
-            log=distribution.log,
-        )
     if isinstance(distribution, CategoricalDistribution):
         return trial.suggest_categorical(name, distribution.choices)
+    if isinstance(distribution, FloatDistribution | IntDistribution):
+        is_float = isinstance(distribution, FloatDistribution)
+        call: Any = trial.suggest_float if is_float else trial.suggest_int
+        low, high = distribution.low, distribution.high
+        return call(name, low, high, step=distribution.step, log=distribution.log)
     raise ValueError(f"Parameter {name!r} has an unknown distribution: {distribution!r}.")
 
 

@@ -25,7 +25,7 @@ def test_the_container_is_kept():
     assert data(X).shape == (4, 3)
 
 
-def test_what_happens_to_the_callers_table_later_does_not_matter():
+def test_later_changes_of_the_input_have_no_effect():
     frame, array, matrix = pd.DataFrame(X, columns=list("abc")), X.copy(), sparse.csr_array(X)
     target, weight = Y.copy(), np.ones(4)
     kept = [data(table, target, sample_weight=weight) for table in (frame, array, matrix)]
@@ -85,7 +85,7 @@ def test_numbers_become_floats():
     assert data(y=pd.Series([1, 2, 3, 4], dtype="Int64"), classification=False).y.dtype == float
 
 
-def test_test_targets_may_hold_one_class():
+def test_targets_of_test_data_can_hold_one_class():
     assert check_target(["a", "a"], 2).tolist() == ["a", "a"]
 
 
@@ -130,7 +130,7 @@ def splits_data(**options):
     return Dataset(SPLITS_X, SPLITS_Y, **{"classification": True, **options})
 
 
-def test_numbers_are_shuffled_stratified_folds_that_repeat():
+def test_a_number_of_folds_is_shuffled_stratified_and_reproducible():
     splits = draw_splits(splits_data(), 5, seed=0)
     assert sorted(np.concatenate([test for _, test in splits])) == list(range(60))
     for train, test in splits:
@@ -146,7 +146,7 @@ def test_numbers_are_shuffled_stratified_folds_that_repeat():
 
 
 @pytest.mark.parametrize("classification", [True, False])
-def test_numbers_keep_groups_together(classification):
+def test_a_number_of_folds_keeps_groups_together(classification):
     groups = np.arange(60) % 12
     splits = draw_splits(splits_data(groups=groups, classification=classification), 3, seed=0)
     for train, test in splits:
@@ -167,7 +167,7 @@ def test_splitters_are_used_as_they_are():
             np.testing.assert_array_equal(a[1], b[1])
 
 
-def test_splits_may_be_listed_as_rows_or_as_booleans_or_generated():
+def test_splits_can_be_rows_booleans_or_a_generator():
     odd = np.arange(60) % 2 == 1
     listed = draw_splits(splits_data(), [(odd, ~odd)], seed=0)
     generated = draw_splits(

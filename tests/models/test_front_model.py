@@ -51,7 +51,7 @@ def members():
     ]
 
 
-def test_the_knee_is_the_member_nearest_to_the_ideal_point():
+def test_the_knee_is_the_member_closest_to_the_ideal_point():
     model = FrontClassifier(members(), LOSSES, strategy="knee").fit(X, Y)
     assert model.names_ == ["bayes"]
     alone = members()[1][1].fit(X, Y)
@@ -62,7 +62,7 @@ def test_the_knee_is_the_member_nearest_to_the_ideal_point():
 def test_all_members_vote_by_their_weights():
     model = FrontClassifier(members(), LOSSES).fit(X, Y)
     fitted = [m.fit(X, Y) for _, m in members()]
-    # One of them is an SVC, which gives no probabilities of its own.
+    # One of them is an SVC, which has no predict_proba.
     parts = [class_probabilities(m, X, np.arange(3)) for m in fitted]
     expected = sum(w * p for w, p in zip(model.weights_, parts))
     np.testing.assert_allclose(model.predict_proba(X), expected)
@@ -72,7 +72,7 @@ def test_all_members_vote_by_their_weights():
     assert len(shares) <= 2**3
 
 
-def test_diverse_members_are_a_subset_with_the_nearest_first():
+def test_diverse_members_are_a_subset_with_the_closest_first():
     model = FrontClassifier(members(), LOSSES, strategy="diverse").fit(X, Y)
     assert model.names_[0] == "bayes"
     assert 1 <= len(model.estimators_) <= 3
@@ -91,19 +91,19 @@ def test_names_of_columns_and_classes_are_kept_and_it_can_be_pickled(strategy):
         again.predict(FRAME.iloc[:, ::-1])
 
 
-def test_sparse_data_reach_members_that_take_them():
+def test_sparse_data_reach_members_that_accept_them():
     model = FrontClassifier([("line", LogisticRegression(C=1e-4))])
     assert model.fit(sparse.csr_matrix(X), Y).predict(sparse.csr_matrix(X)).shape == Y.shape
 
 
-def test_weights_of_rows_reach_the_members():
+def test_sample_weights_reach_the_members():
     heavy = np.where(Y == 2, 1000.0, 1e-6)
     model = FrontClassifier([("most", DummyClassifier())])
     assert set(model.fit(X, Y, sample_weight=heavy).predict(X)) == {2}
 
 
 @pytest.mark.parametrize("strategy", ["knee", "weighted", "diverse", "focused"])
-def test_regressors_take_the_weighted_mean(strategy):
+def test_regressors_predict_the_weighted_mean(strategy):
     rows, target = load_diabetes(return_X_y=True)
     both = [("ridge", Ridge()), ("tree", DecisionTreeRegressor(max_depth=3, random_state=0))]
     model = FrontRegressor(both, [[0.0, 1.0], [1.0, 0.0]], strategy=strategy).fit(rows, target)
@@ -149,7 +149,7 @@ def searched():
     return objective, study
 
 
-def test_one_line_from_a_study(searched):
+def test_a_model_from_a_study(searched):
     objective, study = searched
     model = front_model(study, objective)
     front = pareto_front(study, duplicates=False)
@@ -158,7 +158,7 @@ def test_one_line_from_a_study(searched):
     assert model.feature_names_in_.tolist() == list(MAKING_X.columns)
 
 
-def test_each_member_sees_its_own_columns(searched):
+def test_each_member_uses_its_own_columns(searched):
     objective, study = searched
     front = pareto_front(study, duplicates=False)
     model = front_model(front, objective)
@@ -167,21 +167,21 @@ def test_each_member_sees_its_own_columns(searched):
     np.testing.assert_array_equal(model.get_support(), masks.any(axis=0))
 
 
-def test_trials_of_your_choice_and_the_single_model(searched):
+def test_a_model_from_selected_trials(searched):
     objective, study = searched
     best = pareto_front(study).best("error")
     model = front_model([best], objective, strategy="knee")
     assert (model.predict(MAKING_X) == objective.refit(best).predict(MAKING_X)).all()
 
 
-def test_unfitted_on_request(searched):
+def test_an_unfitted_model(searched):
     objective, study = searched
     model = front_model(study, objective, strategy="diverse", fit=False)
     assert not hasattr(model, "estimators_")
     assert model.fit(MAKING_X, MAKING_Y).strategy == "diverse"
 
 
-def test_regressors_are_made_for_regression():
+def test_a_regression_study_yields_a_regressor():
     rows, target = load_diabetes(return_X_y=True)
     objective = FeatureSelectionObjective(
         Ridge(),
@@ -198,7 +198,7 @@ def test_regressors_are_made_for_regression():
     assert model.score(rows, target) > 0.2
 
 
-def test_nothing_to_make_a_model_of(searched):
+def test_no_trials_to_combine_are_refused(searched):
     objective, study = searched
     with pytest.raises(ValueError, match="no trials"):
         front_model([], objective)
@@ -206,7 +206,7 @@ def test_nothing_to_make_a_model_of(searched):
         front_model([study.ask()._get_latest_trial()], objective)
 
 
-def test_the_fronts_of_each_learner_make_one_model():
+def test_the_fronts_of_each_learner_form_one_model():
     learners = {name: spaces.get_learner(name) for name in ("decision_tree", "knn")}
     objective = ModelTypeObjective(
         learners, MAKING_X, MAKING_Y, measures=["brier_loss", "model_size"], cv=2

@@ -24,7 +24,7 @@ def test_weights_follow_equation_17():
 
 @settings(max_examples=30)
 @given(seed=st.integers(0, 9999), count=st.integers(1, 9), m=st.integers(1, 3))
-def test_weights_sum_to_one_whatever_the_units(seed, count, m):
+def test_weights_sum_to_one_in_any_unit(seed, count, m):
     losses = np.random.default_rng(seed).random((count, m))
     weights = inverse_distance_weights(losses)
     assert weights.sum() == pytest.approx(1)
@@ -32,7 +32,7 @@ def test_weights_sum_to_one_whatever_the_units(seed, count, m):
     assert inverse_distance_weights(5 + 1000 * losses) == pytest.approx(weights)
 
 
-def test_the_ideal_point_itself_does_not_silence_the_others():
+def test_a_member_at_the_ideal_point_does_not_take_all_the_weight():
     weights = inverse_distance_weights(np.array([[0.0, 0.0], [0.5, 0.5], [1.0, 1.0]]))
     assert weights[0] > weights[1] > weights[2] > 0.01
 
@@ -53,7 +53,7 @@ def test_diversity_by_hand(correct, expected):
     assert entropy_diversity(np.array(correct, dtype=bool)) == pytest.approx(expected)
 
 
-def test_forward_selection_starts_nearest_and_stops_when_diversity_falls():
+def test_forward_selection_starts_with_the_closest_and_stops_when_diversity_decreases():
     correct = np.array([[1, 1, 1, 0], [1, 1, 1, 0], [0, 0, 0, 1], [1, 1, 1, 0]], dtype=bool)
     chosen = diverse_subset(correct, np.array([0.5, 0.1, 0.9, 0.4]))
     assert chosen[:2] == [1, 2]
@@ -62,7 +62,7 @@ def test_forward_selection_starts_nearest_and_stops_when_diversity_falls():
 
 
 @given(st.lists(st.floats(1e-3, 1.0), min_size=1, max_size=8))
-def test_less_loss_weighs_more_whatever_its_unit(first):
+def test_a_lower_loss_has_more_weight_in_any_unit(first):
     losses = np.column_stack([first, np.arange(len(first))])
     weights = focused_weights(losses)
     assert weights.sum() == pytest.approx(1)
@@ -70,7 +70,7 @@ def test_less_loss_weighs_more_whatever_its_unit(first):
     np.testing.assert_allclose(focused_weights(100 * losses), weights)
 
 
-def test_losses_of_nothing_are_no_reason_to_divide_by_zero():
+def test_losses_of_zero_are_not_divided_by():
     np.testing.assert_allclose(focused_weights(np.zeros((2, 1))), [0.5, 0.5])
     assert focused_weights(np.array([[0.0], [1.0]]))[0] > 0.99
     with pytest.raises(ValueError, match=r"never negative, got -0\.9"):

@@ -1,4 +1,4 @@
-"""Small estimators that tell the tests what they saw."""
+"""Small estimators that record how they are used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CountingTree(DecisionTreeClassifier):
 
 
 class Watching(ClassifierMixin, BaseEstimator):
-    """Says the majority class and keeps what it was fitted with, over all copies."""
+    """Predicts the majority class and records what it was fitted with, over all copies."""
 
     seen: ClassVar[list[dict]] = []
 
@@ -38,7 +38,7 @@ class Watching(ClassifierMixin, BaseEstimator):
 
 
 class Breaking(DecisionTreeClassifier):
-    """Fails on more than a number of columns."""
+    """Raises an error for more than a given number of columns."""
 
     def __init__(self, most=3):
         super().__init__(random_state=0)

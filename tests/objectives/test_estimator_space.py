@@ -6,11 +6,14 @@ import optuna
 import pytest
 from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.trial import FixedTrial, create_trial
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+from optuna_mofs.features import FeatureTable, FilterEnsembleFeatures, MaskFeatures
 from optuna_mofs.objectives._estimator_space import (
     LEARNER,
     EstimatorChoice,
@@ -20,6 +23,10 @@ from optuna_mofs.objectives._estimator_space import (
 
 COST = FloatDistribution(0.1, 10, log=True)
 DEPTH = IntDistribution(1, 9)
+TABLE = FeatureTable(("a", "C", "b"), filters=("auc",))
+PIPE = make_pipeline(StandardScaler(), SVC())
+UNIT = FloatDistribution(0, 1)
+PACKED = MaskFeatures(form="packed")
 
 GIVEN = {
     "svm": (SVC(), {"C": COST}),
@@ -123,7 +130,7 @@ def test_choices_come_back_as_they_were_given(tmp_path, open_sqlite):
     )
     study.optimize(objective, n_trials=4)
     trials = optuna.load_study(study_name="a", storage=storage).trials
-    # The storage itself made lists of the tuples.
+    # The storage has turned the tuples into lists.
     assert any(isinstance(t.params["layers"], list) for t in trials)
     for trial, expected in zip(trials, seen):
         found = space(replay(trial))
@@ -152,3 +159,97 @@ def test_a_function_is_called_once_with_the_first_value_of_every_parameter():
 
     assert EstimatorSpace(SVC(), space).parameter_names() == {"a", "b", "c"}
     assert calls == [{"a": 0.5, "b": 2, "c": "x"}]
+
+
+# ---- checks of a space --------------------------------------------------------------------------
+
+
+def check_space(space, representation, table):
+    EstimatorSpace(PIPE, space).check(representation, table)
+
+
+@pytest.mark.parametrize(
+    ("space", "features", "table", "message"),
+    [
+        (None, None, TABLE, "nothing to search"),
+        (None, PACKED, FeatureTable(("a",), fixed=(0,)), "nothing to search"),
+        ({"svc__C": UNIT}, PACKED, FeatureTable(("a",), fixed=(0,)), "All 1 features are fixed"),
+        ({}, PACKED, TABLE, "space is empty. Pass space=None"),
+        ({"svc__c": UNIT}, PACKED, TABLE, "'svc__c', which is no parameter of Pipeline. Did you"),
+        ({"svc__C": (0, 1)}, PACKED, TABLE, r"space\['svc__C'\] must be an Optuna distribution"),
+        ([("svc__C", UNIT)], PACKED, TABLE, "space must be a dict"),
+        (None, FilterEnsembleFeatures(), FeatureTable(("a",)), "there are none"),
+        (lambda trial: None, PACKED, TABLE, "must return a dict of parameter values, got None"),
+        (
+            lambda trial: {"svc__c": trial.suggest_float("c", 0, 1)},
+            PACKED,
+            TABLE,
+            "do not fit: Invalid parameter 'c'",
+        ),
+    ],
+)
+def test_bad_spaces_are_refused(space, features, table, message):
+    with pytest.raises(ValueError, match=message):
+        check_space(space, features, table)
+
+
+@pytest.mark.parametrize(
+    ("space", "features", "clash"),
+    [
+        ({"C": UNIT}, MaskFeatures(), "C"),
+        (lambda trial: {"C": trial.suggest_float("C", 0, 1)}, MaskFeatures(), "C"),
+        (lambda trial: {"C": trial.suggest_float("mask", 0, 1)}, PACKED, "mask"),
+        (lambda trial: {"C": trial.suggest_float("fraction", 0, 1)}, FilterEnsembleFeatures(), ""),
+    ],
+)
+def test_names_of_hyperparameters_and_features_must_differ(space, features, clash):
+    with pytest.raises(
+        ValueError,
+        match=f"{clash}.* is used for a hyperparameter and for",
+    ):
+        EstimatorSpace(SVC(), space).check(features, TABLE)
+    # Without feature selection there is no clash.
+    EstimatorSpace(SVC(), space).check(None, TABLE)
+
+
+def test_good_spaces_pass():
+    check_space({"svc__C": UNIT}, PACKED, TABLE)
+    check_space(None, PACKED, TABLE)
+    check_space({"svc__C": UNIT}, None, TABLE)
+
+    def swaps(trial):
+        # The step is replaced first, then its parameter is set.
+        return {"svc": LogisticRegression(), "svc__l1_ratio": trial.suggest_float("r", 0, 1)}
+
+    check_space(swaps, PACKED, TABLE)
+
+    def prunes(trial):
+        raise optuna.TrialPruned
+
+    check_space(prunes, PACKED, TABLE)
+
+    def looks_at_the_study(trial):
+        return {"svc__C": 1.0 + len(trial.study.trials)}
+
+    check_space(looks_at_the_study, PACKED, TABLE)
+
+
+def test_errors_of_the_space_function_are_not_hidden():
+    def broken(trial):
+        raise KeyError("typo")
+
+    with pytest.raises(KeyError, match="typo"):
+        check_space(broken, PACKED, TABLE)
+
+
+def test_parameters_of_learners_may_not_be_named_like_features():
+    def space(trial):
+        return {"C": trial.suggest_float("a", 0, 1)}
+
+    for learners, name in [
+        ({"svm": (SVC(), space)}, "'a'"),
+        ({"svm": (SVC(), {"C": UNIT})}, "'svm__C'"),
+    ]:
+        table = FeatureTable(("a", "svm__C"))
+        with pytest.raises(ValueError, match=f"The name {name} is used for a hyperparameter"):
+            EstimatorChoice(learners).check(MaskFeatures(), table)

@@ -56,7 +56,7 @@ def test_values_are_those_of_scikit_learns_cross_validation():
     expected = 1 - cross_val_score(TREE, X[:, MASK], Y, cv=found.splits)
     assert by_fold == {"error": pytest.approx(expected.tolist())}
     assert values == pytest.approx([expected.mean(), 0.6])
-    # The estimator that was handed over stays unfitted.
+    # The given estimator stays unfitted.
     assert not hasattr(TREE, "tree_")
 
 
@@ -72,7 +72,7 @@ def test_each_fold_may_have_its_own_columns():
     assert values[1] > 0
 
 
-def test_other_folds_for_once():
+def test_folds_can_be_replaced_for_one_call():
     found = evaluator()
     splits = found.splits[:2]
     _, by_fold = found(TREE, MASK, [MASK] * 2, splits)
@@ -81,7 +81,7 @@ def test_other_folds_for_once():
         found(TREE, MASK, [MASK] * 2)
 
 
-def test_an_empty_set_is_the_majority_class():
+def test_an_empty_set_predicts_the_majority_class():
     none = np.zeros(5, dtype=bool)
     values, by_fold = evaluator()(TREE, none, [none] * 3)
     for (train, test), error in zip(evaluator().splits, by_fold["error"]):
@@ -102,7 +102,7 @@ def test_nothing_is_fitted_for_measures_of_the_set_alone():
     assert by_fold == {}
 
 
-def test_own_measures_see_the_fold_and_the_whole():
+def test_own_measures_get_the_fold_and_the_whole_evaluation():
     rows = []
 
     def depth(fold):
@@ -150,7 +150,7 @@ def test_the_prefix_of_weights_follows_the_last_step():
     assert list(fit_options(inner, weight, "estimator__")) == ["estimator__ridge__sample_weight"]
 
 
-def test_new_data():
+def test_measures_on_new_data():
     found = evaluator(("error", "fraction", "training_error"))
     columns = np.flatnonzero(MASK)
     tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X[:, columns], Y)
@@ -205,8 +205,8 @@ def test_bits_and_hyperparameters_count():
 
 
 @pytest.mark.parametrize(("ranks", "expected"), [("all", 0), ("fold", None)])
-def test_weights_that_choose_the_same_set(ranks, expected):
-    # Ranked once, the mask is all there is; ranked by fold, the weights may matter in a fold.
+def test_filter_weights_that_select_the_same_set_are_one_configuration(ranks, expected):
+    # Ranked once, only the mask matters; ranked per fold, the weights can matter in a fold.
     bound = FilterEnsembleFeatures(ranks=ranks).bind(TABLE)
     index = DuplicateIndex(bound)
     study = optuna.create_study()
@@ -221,7 +221,7 @@ def test_weights_that_choose_the_same_set(ranks, expected):
     assert found == [None, expected]
 
 
-def test_only_complete_trials_count_and_late_ones_are_seen():
+def test_only_completed_trials_count_and_late_ones_are_found():
     index = DuplicateIndex(None)
     study = optuna.create_study()
     none = np.zeros(0, dtype=bool)
@@ -241,7 +241,7 @@ def test_only_complete_trials_count_and_late_ones_are_seen():
 
 
 @pytest.mark.filterwarnings("ignore:Choices for a categorical")
-def test_choices_that_cannot_be_hashed(tmp_path, open_sqlite):
+def test_unhashable_choices_are_compared_by_position(tmp_path, open_sqlite):
     index = DuplicateIndex(None)
     study = optuna.create_study(
         storage=open_sqlite(tmp_path / "a.db"), sampler=RandomSampler(seed=0)

@@ -1,4 +1,4 @@
-"""Evaluating trials: data of every kind, folds, leaks, weights, spaces; bad input."""
+"""Evaluation of trials: kinds of data, folds, leakage, weights, spaces, bad input."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from .wine import DEPTH, TREE, P, X, Y, expected_error, objective, run
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, sparse.coo_matrix, pd.DataFrame])
 @pytest.mark.parametrize("labels", ["two", "three", "words"])
-def test_classes_in_every_container(make, labels):
+def test_classification_with_every_container(make, labels):
     y = {"two": Y > 0, "three": Y, "words": np.array(["red", "rosé", "white"])[Y]}[labels]
     found = objective(X=make(X), y=y, space=DEPTH)
     study = run(found)
@@ -87,7 +87,7 @@ def test_dataframes_reach_the_estimator_with_their_types(frame):
         pd.testing.assert_frame_equal(part, data.loc[part.index, list(part.columns)])
     assert len(sizes) > 1
     assert all(t.state == TrialState.COMPLETE for t in study.trials)
-    # Also when all is fitted again.
+    # Also in a refit.
     Watching.seen.clear()
     trial = max(study.trials, key=lambda t: t.values[1])
     model = found.refit(trial)
@@ -96,9 +96,9 @@ def test_dataframes_reach_the_estimator_with_their_types(frame):
     assert model.predict(data).shape == (90,)
 
 
-def test_lightgbm_takes_categories_and_holes(frame):
+def test_lightgbm_gets_categories_and_missing_values(frame):
     data, y = frame
-    # Few rows: let a category of few rows count.
+    # There are few rows, so that small categories must count.
     booster = LGBMClassifier(
         n_estimators=20, min_child_samples=2, min_data_per_group=1, verbose=-1, n_jobs=1
     )
@@ -109,7 +109,7 @@ def test_lightgbm_takes_categories_and_holes(frame):
     enqueue_features(study, ["city", "pay"])
     study.optimize(found, n_trials=3)
     assert all(t.state == TrialState.COMPLETE for t in study.trials)
-    # The city decides: as a category, one split finds it.
+    # The target depends on the city: as a category, one split finds it.
     assert study.trials[0].values[0] == 0.0
     model = found.refit(study.trials[0])
     assert (model.predict(data) == y).all()
@@ -148,7 +148,7 @@ def test_groups_are_never_split(cv):
         assert not set(groups[train]) & set(groups[test])
 
 
-def test_time_series_and_listed_splits():
+def test_splitters_and_lists_of_splits():
     rng = np.random.default_rng(0)
     order = rng.permutation(len(Y))
     found = objective(X=X[order], y=Y[order], cv=TimeSeriesSplit(3))
@@ -172,11 +172,11 @@ def test_folds_are_the_same_for_all_trials_unless_redrawn():
     assert len({t.values[1] for t in run(fixed, 6).trials}) == 1
     study = run(redrawn, 6)
     assert len({t.values[1] for t in study.trials}) > 1
-    # The folds of a trial belong to its number: the same again.
+    # The folds of a trial depend only on its number.
     assert [t.values for t in run(redrawn, 6).trials] == [t.values for t in study.trials]
 
 
-def test_redrawn_folds_evaluate_repeats_again():
+def test_redrawn_folds_evaluate_duplicates_again():
     CountingTree.fits.clear()
     found = objective(CountingTree(max_depth=2), redraw_folds=True)
     study = found.create_study()
@@ -198,7 +198,7 @@ def test_redrawn_folds_evaluate_repeats_again():
         SingleFilterFeatures(ranks="fold"),
     ],
 )
-def test_ranks_of_a_fold_see_no_test_rows(features):
+def test_ranks_of_a_fold_use_no_test_rows(features):
     rng = np.random.default_rng(1)
     data = rng.normal(size=(90, 30))
     y = (data[:, 0] + rng.normal(size=90) > 0).astype(int)
@@ -215,7 +215,7 @@ def test_ranks_of_a_fold_see_no_test_rows(features):
     before, fold_masks = masks(first)
     for k, (_, test) in enumerate(first.evaluator.splits):
         spoiled = data.copy()
-        # The test fold of another world: one feature tells all, the others nothing.
+        # Change the test fold: one feature determines the target, the others are constant.
         spoiled[test] = rng.normal(size=(len(test), 30))
         spoiled[test, 29] = 100 * y[test]
         second = objective(GaussianNB(), spoiled, y, **options)
@@ -227,7 +227,7 @@ def test_ranks_of_a_fold_see_no_test_rows(features):
 
 
 @pytest.mark.parametrize("alike", [True, False])
-def test_a_penalty_of_redundancy_where_features_are_alike(alike, open_sqlite, tmp_path):
+def test_redundant_features_add_a_redundancy_penalty(alike, open_sqlite, tmp_path):
     rng = np.random.default_rng(0)
     data = rng.normal(size=(60, 4))
     y = (data[:, 0] > 0).astype(int)
@@ -238,18 +238,18 @@ def test_a_penalty_of_redundancy_where_features_are_alike(alike, open_sqlite, tm
     study = first.create_study(storage=storage, study_name="a", sampler=RandomSampler(seed=0))
     study.optimize(first, n_trials=1)
     assert ("redundancy_penalty" in study.trials[0].params) == alike
-    # Another process finds the same, before it has looked at the filters.
+    # Another process decides the same, before it has computed filters.
     again = objective(GaussianNB(), data, y, **options)
     other = again.create_study(
         storage=storage, study_name="a", load_if_exists=True, sampler=RandomSampler(seed=1)
     )
     other.optimize(again, n_trials=1)
     assert other.trials[1].params.keys() == study.trials[0].params.keys()
-    # Only where it is asked for, correlations are computed and kept.
+    # Correlations are computed and stored only if they are needed.
     assert (again.ranked_table.similar is not None) == alike
 
 
-def test_masks_of_folds_are_what_is_fitted_and_instability_sees_them():
+def test_folds_are_fitted_with_their_own_masks_and_instability_uses_them():
     Watching.seen.clear()
     found = objective(
         Watching(),
@@ -275,7 +275,7 @@ def test_masks_of_folds_are_what_is_fitted_and_instability_sees_them():
         assert trial.values[1] == pytest.approx(selection_instability(np.array(masks)))
 
 
-def test_ranks_once_on_all_data_make_one_mask():
+def test_ranks_on_all_data_yield_one_mask():
     found = objective(
         GaussianNB(), representation=FilterEnsembleFeatures(ranks="all"), measures=["instability"]
     )
@@ -306,7 +306,7 @@ def test_weights_reach_the_last_step(form):
     np.testing.assert_array_equal(Watching.seen[-1]["weight"], weight)
 
 
-def test_weights_behind_a_transformed_target():
+def test_weights_reach_the_regressor_of_a_transformed_target():
     model = TransformedTargetRegressor(make_pipeline(StandardScaler(), Ridge()))
     y = X[:, 0] * 2
     found = objective(model, y=y, sample_weight=np.linspace(1, 2, len(y)))
@@ -316,7 +316,7 @@ def test_weights_behind_a_transformed_target():
 
 
 @pytest.mark.parametrize("as_mapping", [False, True])
-def test_costs(as_mapping):
+def test_feature_costs_replace_the_fraction(as_mapping):
     costs = np.ones(P)
     costs[[2, 7]] = [5, 0.5]
     given = {"x2": 5, "x7": 0.5} if as_mapping else costs.tolist()
@@ -355,7 +355,7 @@ def test_columns_of_a_group_switch_as_one():
 
 
 @pytest.mark.parametrize("features", ["mask", "filter_ensemble", "single_filter"])
-def test_fixed_features_are_always_in(features):
+def test_fixed_features_are_always_selected(features):
     found = objective(representation=features, fixed_features=["x3", "x9"])
     study = run(found, trials=6)
     for trial in study.trials:
@@ -397,7 +397,7 @@ def test_a_space_that_is_a_function_of_the_trial():
     assert kernels == {"rbf", "linear"}
 
 
-def test_tuning_alone():
+def test_tuning_without_feature_selection():
     found = objective(space=DEPTH, representation=None)
     study = run(found, trials=3)
     for trial in study.trials:
@@ -407,7 +407,7 @@ def test_tuning_alone():
         assert found.refit(trial).named_steps["estimator"].max_depth == trial.params["max_depth"]
 
 
-def test_selecting_alone():
+def test_feature_selection_without_tuning():
     study = run(objective(measures=["error"]), trials=3)
     assert set(study.trials[0].params) == {f"x{j}" for j in range(P)}
     assert len(study.trials[0].values) == 1
@@ -469,18 +469,18 @@ def test_bad_input_is_refused_before_the_first_trial(options, message):
         objective(**options)
 
 
-def test_a_class_in_place_of_an_estimator():
+def test_a_class_instead_of_an_estimator_is_refused():
     with pytest.raises(TypeError, match="instance"):
         objective(DecisionTreeClassifier)
 
 
 @pytest.mark.parametrize("estimator", [KMeans(), IsolationForest()])
-def test_an_estimator_that_learns_no_target(estimator):
+def test_an_estimator_without_a_target_is_refused(estimator):
     with pytest.raises(ValueError, match=r"estimator must be a classifier or a regressor, got"):
         objective(estimator)
 
 
-def test_choices_that_cannot_be_stored():
+def test_choices_that_cannot_be_stored_are_refused():
     space = {"scale": CategoricalDistribution([StandardScaler(), "passthrough"])}
     pipeline = Pipeline([("scale", StandardScaler()), ("tree", TREE)])
     with pytest.raises(ValueError, match=r"space\['scale'\] has the choice StandardScaler\(\)"):
@@ -491,19 +491,19 @@ def test_a_single_measure_needs_no_list():
     assert objective(measures="error").metric_names == ["error"]
 
 
-def test_infinite_data_is_refused_when_the_study_is_made():
+def test_infinite_data_is_refused_when_the_study_is_created():
     spoiled = X.copy()
     spoiled[3, 4] = np.inf
     with pytest.raises(ValueError, match="infinity"):
         objective(X=spoiled).create_study()
 
 
-def test_a_fixed_trial_is_no_running_trial():
+def test_a_fixed_trial_is_refused():
     with pytest.raises(ValueError, match=r"got FixedTrial. Enqueue known parameters"):
         objective()(optuna.trial.FixedTrial({}))
 
 
-def test_logistic_regression_of_sparse_data_scales():
+def test_logistic_regression_on_sparse_data():
     model = LogisticRegression(max_iter=50)
     found = objective(model, sparse.csr_matrix(X / X.max(axis=0)))
     study = run(found, trials=2)

@@ -47,7 +47,7 @@ def _objective(**changes: Any) -> FeatureSelectionObjective:
         ),
     ],
 )
-def test_values_that_cannot_be_compared_are_refused(changes: dict[str, Any], named: str) -> None:
+def test_incomparable_conditions_are_refused(changes: dict[str, Any], named: str) -> None:
     study = _objective().create_study()
     with pytest.raises(ValueError, match="does not match") as refused:
         _objective(**changes).attach(study)
@@ -88,7 +88,7 @@ def test_another_model_is_refused(before: Any, after: Any, named: str) -> None:
     assert named in str(refused.value)
 
 
-def test_what_trials_set_and_how_it_is_computed_do_not_matter() -> None:
+def test_searched_and_technical_parameters_are_ignored() -> None:
     space = {"max_depth": IntDistribution(1, 5)}
     study = _objective(estimator=DecisionTreeClassifier(), space=space).create_study()
     _objective(estimator=TREE, space=space).attach(study)
@@ -96,7 +96,7 @@ def test_what_trials_set_and_how_it_is_computed_do_not_matter() -> None:
     _objective(estimator=forests[1]).attach(_objective(estimator=forests[0]).create_study())
 
 
-def test_long_lists_are_told_apart_too() -> None:
+def test_long_lists_are_distinguished() -> None:
     def first(count: int) -> Any:
         columns = [("all", StandardScaler(), [f"column {j}" for j in range(count)])]
         return make_pipeline(ColumnTransformer(columns), GaussianNB())
@@ -109,7 +109,7 @@ def test_long_lists_are_told_apart_too() -> None:
     assert len(texts[0]["parameters"]) < 200
 
 
-def test_each_learner_counts() -> None:
+def test_the_parameters_of_each_learner_count() -> None:
     def several(depth: int) -> ModelTypeObjective:
         tree = DecisionTreeClassifier(max_depth=depth)
         learners = {"tree": (tree, None), "bayes": (GaussianNB(), None)}
@@ -121,13 +121,13 @@ def test_each_learner_counts() -> None:
         several(3).attach(study)
 
 
-def test_the_same_conditions_are_welcome_again() -> None:
+def test_equal_conditions_are_accepted() -> None:
     study = _objective(scoring="f1_macro").create_study()
     _objective(scoring="f1_macro").attach(study)
 
 
 @pytest.mark.parametrize("kind", [pd.DataFrame, sparse.csr_array, lambda table: table[::, :]])
-def test_tables_of_all_kinds_are_known_again(kind: Any) -> None:
+def test_tables_of_all_kinds_are_recognized(kind: Any) -> None:
     study = _objective(X=kind(X)).create_study()
     _objective(X=kind(X.copy())).attach(study)
     other = X.copy()
@@ -136,12 +136,12 @@ def test_tables_of_all_kinds_are_known_again(kind: Any) -> None:
         _objective(X=kind(other)).attach(study)
 
 
-def test_a_study_of_a_plain_objective_knows_no_conditions() -> None:
+def test_a_study_of_an_own_objective_has_no_conditions() -> None:
     study = optuna.create_study(directions=["minimize"] * 2)
     _objective().attach(study)
 
 
-def test_scorers_are_told_apart_by_sign_and_by_what_they_ask_for() -> None:
+def test_scorers_are_distinguished_by_sign_and_response_method() -> None:
     scorers = [
         make_scorer(roc_auc_score),
         make_scorer(roc_auc_score, greater_is_better=False),
@@ -153,7 +153,7 @@ def test_scorers_are_told_apart_by_sign_and_by_what_they_ask_for() -> None:
     assert names == ["roc_auc_score", "-roc_auc_score", "roc_auc_score of 'predict_proba'"]
 
 
-def test_scorers_are_told_apart_by_their_options() -> None:
+def test_scorers_are_distinguished_by_their_options() -> None:
     names = [
         comparable_conditions(
             _objective().data, [GaussianNB()], make_scorer(fbeta_score, beta=beta), 5

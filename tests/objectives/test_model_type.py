@@ -88,7 +88,7 @@ def test_the_papers_measures_fit_all_rows_once():
     assert default.metric_names == made.metric_names
 
 
-def test_features_may_be_chosen_too():
+def test_features_can_be_selected_as_well():
     made = objective(representation=MaskFeatures(form="bits"), filters=["anova_f"])
     study = made.create_study(sampler=MOEADSampler(seed=0, population_size=6))
     study.optimize(made, n_trials=12)
@@ -97,7 +97,7 @@ def test_features_may_be_chosen_too():
     assert made.refit(trial).predict(X).shape == (len(Y),)
 
 
-def test_the_study_knows_which_parameters_are_active():
+def test_the_description_lists_active_parameters():
     made = objective()
     study = made.create_study(sampler=MOEADSampler(seed=0))
     described = StudyDescription.from_json(StudyDescription.read(study).to_json())

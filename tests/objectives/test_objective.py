@@ -1,4 +1,4 @@
-"""From trials to models."""
+"""Trials of an objective, and the models of trials."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def models_run(objective, trials=5):
 @pytest.mark.parametrize(
     "features", [MaskFeatures(form="bits"), MaskFeatures(form="packed"), "filter_ensemble"]
 )
-def test_refit_takes_the_full_data_and_equals_a_pipeline_made_by_hand(data, features):
+def test_refit_equals_a_pipeline_fitted_by_hand(data, features):
     found = models_objective(data[ODD], MODELS_Y[ODD], features)
     study = models_run(found)
     for trial in study.trials:
@@ -103,7 +103,7 @@ def test_the_estimator_of_a_trial_is_not_fitted():
     assert model.predict(MODELS_X).shape == MODELS_Y.shape
 
 
-def test_the_chosen_columns_are_enough_for_the_model():
+def test_the_selected_columns_suffice_for_prediction():
     found = models_objective(FRAME)
     study = models_run(found, 1)
     enqueue_features(study, ["w1", "w6", "w9"])
@@ -121,7 +121,9 @@ def test_the_chosen_columns_are_enough_for_the_model():
 @pytest.mark.parametrize(
     "features", [MaskFeatures(form="bits"), MaskFeatures(form="packed"), FilterEnsembleFeatures()]
 )
-def test_reopened_studies_do_not_wait_for_filters(features, monkeypatch, tmp_path, open_sqlite):
+def test_reopened_studies_do_not_compute_filters_again(
+    features, monkeypatch, tmp_path, open_sqlite
+):
     storage = open_sqlite(tmp_path / "a.db")
     first = models_objective(features=features)
     study = optuna.create_study(
@@ -189,14 +191,14 @@ def test_values_on_new_data(data):
         assert fnr == pytest.approx(
             np.mean([np.mean(said[MODELS_Y[~ODD] == k] != k) for k in range(3)])
         )
-    # One class is enough for a test.
+    # The test data can hold one class.
     ones = ~ODD & (MODELS_Y == 1)
     found.test_values(model, trial, data[ones], MODELS_Y[ones])
     outcome = generalization(study, found, data[~ODD], MODELS_Y[~ODD])
     assert len(outcome.frame) == len(pareto_front(study))
 
 
-def test_test_frames_need_the_chosen_columns():
+def test_test_frames_need_the_selected_columns():
     found = models_objective(FRAME)
     trial = models_run(found, 1).trials[0]
     model = found.refit(trial)
@@ -232,7 +234,7 @@ def test_an_empty_set_is_a_valid_trial(form):
     assert set(model.predict(X)) == {np.bincount(Y).argmax()}
 
 
-def test_an_empty_set_of_a_regression_is_the_mean():
+def test_an_empty_set_predicts_the_mean_in_regression():
     y = X[:, 0]
     found = objective(Ridge(), y=y, scoring="neg_mean_absolute_error")
     study = found.create_study()
@@ -246,7 +248,7 @@ def test_an_empty_set_of_a_regression_is_the_mean():
 
 
 @pytest.mark.parametrize("features", [MaskFeatures(form="bits"), MaskFeatures(form="packed")])
-def test_an_exact_repeat_is_answered_from_the_study(features):
+def test_a_duplicate_takes_the_values_of_the_earlier_trial(features):
     CountingTree.fits.clear()
     found = objective(CountingTree(), space=DEPTH, representation=features)
     study = found.create_study(sampler=RandomSampler(seed=0))
@@ -264,7 +266,7 @@ def test_an_exact_repeat_is_answered_from_the_study(features):
     assert selected_features(study, third) == ["x0", "x6"]
 
 
-def test_repeats_of_queued_parameters_of_a_filter_ensemble():
+def test_duplicates_of_enqueued_parameters_of_a_filter_ensemble():
     CountingTree.fits.clear()
     found = objective(CountingTree(), representation="filter_ensemble")
     study = found.create_study()
@@ -299,7 +301,7 @@ def test_choices_that_a_storage_changes_do_not_stop_the_study(sampler, tmp_path,
     assert any("duplicate_of" in t.user_attrs for t in study.trials)
 
 
-def test_a_failing_estimator_fails_its_trial_with_the_reason_and_the_study_goes_on():
+def test_a_failing_estimator_fails_its_trial_and_the_study_continues():
     found = objective(Breaking(most=3), expected_n_features=2)
     study = found.create_study(sampler=RandomSampler(seed=0))
     enqueue_features(study, ["x1", "x2", "x3", "x4"])
@@ -325,7 +327,7 @@ def test_a_failing_estimator_fails_its_trial_with_the_reason_and_the_study_goes_
     assert "failure_reason" not in fine.user_attrs
 
 
-def test_a_budget_is_not_spent_on_failures_alone():
+def test_the_search_stops_if_all_trials_fail():
     found = objective(Breaking(most=0), expected_n_features=2)
     study = found.create_study(sampler=RandomSampler(seed=0))
     enqueue_features(study, [])  # the empty set has no model that could fail
@@ -333,7 +335,7 @@ def test_a_budget_is_not_spent_on_failures_alone():
         study.optimize(found, n_trials=50)
     states = [trial.state for trial in study.trials]
     assert states == [TrialState.COMPLETE, *[TrialState.FAIL] * 10]
-    # One success, and failures are single accidents.
+    # After one success, failures do not stop the search.
     partly = objective(Breaking(most=1), expected_n_features=2)
     study = partly.create_study(sampler=RandomSampler(seed=0))
     enqueue_features(study, ["x1"])
@@ -351,7 +353,7 @@ def test_a_measure_that_is_nan_fails_the_trial_with_its_name():
         assert trial.user_attrs["failure_reason"] == "NaN in bad"
 
 
-def test_a_failed_configuration_is_tried_again():
+def test_a_failed_configuration_is_evaluated_again():
     found = objective(Breaking(most=1))
     study = found.create_study()
     for _ in range(2):
@@ -372,7 +374,7 @@ def test_pruning_by_a_measure_is_pruning():
 # ---- repeatability ----------------------------------------------------------------------------
 
 
-def test_two_workers_and_a_second_run_give_the_same_values():
+def test_two_jobs_and_a_second_run_return_the_same_values():
     forest = make_pipeline(StandardScaler(), RandomForestClassifier(n_estimators=5))
     options = {"space": {"randomforestclassifier__max_depth": IntDistribution(1, 4)}}
     first = run(objective(forest, **options), trials=3)
@@ -385,12 +387,12 @@ def test_two_workers_and_a_second_run_give_the_same_values():
     assert [t.values for t in other.trials] != values
 
 
-def test_random_states_are_set_only_where_they_are_not():
+def test_only_unset_random_states_are_set():
     forest = RandomForestClassifier(random_state=7)
     assert objective(forest).estimator.random_state == 7
     found = objective(make_pipeline(StandardScaler(), RandomForestClassifier()), random_state=5)
     assert found.estimator.named_steps["randomforestclassifier"].random_state == 5
-    # The user's own object is left alone.
+    # The user's own object is not changed.
     assert forest.get_params()["random_state"] == 7
 
 
@@ -415,7 +417,7 @@ def test_an_objective_can_be_pickled_while_it_runs():
     assert len(pickle.loads(pickle.dumps(generated)).evaluator.splits) == 3
 
 
-def test_threads_of_optuna():
+def test_parallel_threads_of_optuna():
     found = objective(space={"max_depth": IntDistribution(1, 5)})
     study = found.create_study(sampler=RandomSampler(seed=0))
     study.optimize(found, n_trials=8, n_jobs=3)
@@ -468,7 +470,7 @@ def test_measures_of_models_and_sets_together():
         assert set(trial.user_attrs["fold_scores"]) == {"error", "training_error", "fnr", "fpr"}
 
 
-def test_filter_trials_remember_the_mask_of_all_data():
+def test_filter_trials_store_the_mask_of_all_data():
     found = objective(
         GaussianNB(), representation="single_filter", filters=["anova_f", "variance"]
     )

@@ -1,4 +1,4 @@
-"""An objective and its study: what is written there, reopening, other samplers, processes."""
+"""An objective and its study: description, reopening, other samplers, other processes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def objective(X=X, y=Y, **options):
     return FeatureSelectionObjective(GaussianNB(), X, y, **options)
 
 
-def test_the_name_of_a_study_that_could_not_be_made_is_free_again():
+def test_the_name_of_a_study_that_could_not_be_created_is_free_again():
     storage = optuna.storages.InMemoryStorage()
     broken = X.copy()
     broken[0, 0] = np.inf
@@ -51,7 +51,7 @@ def test_the_name_of_a_study_that_could_not_be_made_is_free_again():
         objective(broken).create_study(storage=storage, study_name="wine")
     made = objective().create_study(storage=storage, study_name="wine")
     assert made.study_name == "wine"
-    # One that was there before is left alone.
+    # An existing study is not deleted.
     with pytest.raises(ValueError, match="does not match"):
         objective(X[1:], Y[1:]).create_study(
             storage=storage, study_name="wine", load_if_exists=True
@@ -76,7 +76,7 @@ def test_directions_and_metric_names_are_set():
     ]
 
 
-def test_the_users_own_metric_names_stay():
+def test_metric_names_of_the_user_are_kept():
     found = objective()
     study = optuna.create_study(directions=found.directions)
     study.set_metric_names(["Fehler", "Anteil"])
@@ -84,7 +84,7 @@ def test_the_users_own_metric_names_stay():
     assert study.metric_names == ["Fehler", "Anteil"]
 
 
-def test_samplers_find_everything_before_the_first_suggestion():
+def test_the_description_is_complete_before_the_first_suggestion():
     seen = []
 
     class Looks(RandomSampler):
@@ -117,7 +117,7 @@ def test_attaching_twice_changes_nothing():
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory, open_sqlite):
-    """A database with one study of each representation."""
+    """Return a database with one study per representation."""
     storage = open_sqlite(tmp_path_factory.mktemp("studies") / "a.db")
     for name, features in [("mask", "mask"), ("ensemble", "filter_ensemble")]:
         found = objective(representation=features)
@@ -132,7 +132,7 @@ def reopen(storage, found, name="mask"):
     )
 
 
-def test_the_same_objective_goes_on(made):
+def test_the_same_objective_continues_the_study(made):
     found = objective()
     study = reopen(made, found)
     before = len(study.trials)
@@ -182,7 +182,7 @@ def test_the_same_objective_goes_on(made):
         ),
     ],
 )
-def test_a_study_that_does_not_fit_is_refused(made, options, message):
+def test_a_study_that_does_not_match_is_refused(made, options, message):
     with pytest.raises(ValueError, match=message):
         reopen(made, objective(**options))
 
@@ -252,7 +252,7 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def continued(tmp_path_factory, open_sqlite):
-    """Thirty trials of each sampler and size, then one more of another process."""
+    """Run thirty trials per sampler and size, then one more in another process."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     path = tmp_path_factory.mktemp("samplers") / "a.db"
     storage = open_sqlite(path)
@@ -294,7 +294,7 @@ def test_thirty_trials_in_sqlite_and_one_more_in_a_new_process(continued, name, 
     assert len(set(masks)) > TRIALS // 2
 
 
-def test_a_copied_study_keeps_its_sets_and_goes_on(continued, tmp_path, open_sqlite):
+def test_a_copied_study_keeps_its_sets_and_continues(continued, tmp_path, open_sqlite):
     source, _ = continued
     target = open_sqlite(tmp_path / "b.db")
     optuna.copy_study(from_study_name="random-500", from_storage=source, to_storage=target)

@@ -33,7 +33,7 @@ def run(objective, trials=4, seed=0, **options):
 
 
 def expected_error(objective, study, trial):
-    """The error by scikit-learn's own cross-validation."""
+    """Return the error by scikit-learn's own cross-validation."""
     columns = np.flatnonzero(selected_mask(study, trial))
     estimator = objective.estimator_for(trial).named_steps["estimator"]
     X = objective.data.X

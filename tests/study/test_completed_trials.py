@@ -21,7 +21,7 @@ def described(values, measures, directions=None):
     return study
 
 
-def test_maximized_metrics_are_flipped_once_and_back():
+def test_values_become_losses_and_values_again():
     study = make_study([[1.0, 2.0], [3.0, 0.0]], ["maximize", "minimize"])
     points = read_completed_trials(study)
     assert points.losses.tolist() == [[-1.0, 2.0], [-3.0, 0.0]]
@@ -29,7 +29,7 @@ def test_maximized_metrics_are_flipped_once_and_back():
     assert not np.signbit(read_completed_trials(make_study([[0.0]], ["maximize"])).losses).any()
 
 
-def test_only_finished_trials_are_read():
+def test_only_completed_trials_are_read():
     study = make_study([[1.0, 2.0]])
     for state in (optuna.trial.TrialState.FAIL, optuna.trial.TrialState.PRUNED):
         study.add_trial(optuna.trial.create_trial(state=state))
@@ -80,7 +80,7 @@ def test_bad_references_are_refused():
         points.reference_losses([1.0])
 
 
-def test_targets_choose_metrics():
+def test_targets_select_metrics():
     study = make_study(
         [[1.0, 2.0, 3.0]], ["minimize", "maximize", "minimize"], names=["a", "b", "c"]
     )
@@ -114,7 +114,7 @@ def test_features_from_user_attributes_or_unknown():
     assert feature_text(study, second) is None
 
 
-def test_features_from_the_mask_where_no_attribute_says_them():
+def test_features_are_read_from_the_mask_without_user_attributes():
     study = make_study([], ["minimize"])
     study.sampler = optuna.samplers.RandomSampler(seed=0)
 

@@ -77,13 +77,13 @@ def test_written_once_and_read_back_in_any_storage(tmp_path):
     again = optuna.load_study(study_name="a", storage=url)
     found = StudyDescription.read(again)
     assert found.to_json() == before.to_json()
-    # Ranks of the first writer stay.
+    # The ranks that were written first are kept.
     other = replace(TABLE, ranks=rank_scores([[3, 2, 1], [1, 1, 3]]), expected_n_features=2.0)
     described(table=other).write(again)
     np.testing.assert_allclose(StudyDescription.read(again).features.ranks, TABLE.ranks)
 
 
-def test_a_study_that_does_not_fit_is_refused_with_its_name_and_the_difference():
+def test_a_mismatch_is_refused_with_the_name_of_the_study_and_the_difference():
     study = optuna.create_study(study_name="sonar")
     described().write(study)
     with pytest.raises(ValueError, match=r"Study 'sonar' .* new: 'ages'.* use a new study_name"):
@@ -115,7 +115,7 @@ def test_differences_of_features(table, expected):
     assert expected in differences(described(table=table))
 
 
-def test_what_means_the_same_is_no_difference():
+def test_equivalent_tables_do_not_differ():
     same = replace(TABLE, columns=None, costs=None)
     spelled = replace(same, columns=((0,), (1,), (2,)), costs=np.ones(3))
     assert differences(described(table=spelled), described(table=same)) == ""
@@ -123,7 +123,7 @@ def test_what_means_the_same_is_no_difference():
     assert differences(described(table=replace(TABLE, filters=("c", "d")))) == ""
 
 
-def test_many_new_names_are_cut_short_and_found_fast():
+def test_long_lists_of_new_names_are_shortened():
     many = FeatureTable(tuple(f"x{j}" for j in range(20_000)))
     text = differences(described(table=many))
     assert "'x4' and 19995 more" in text
@@ -143,7 +143,7 @@ def test_differences_of_representation_and_filters():
         assert text == "filters ['a', 'b'] in the study, ['a', 'c'] now"
 
 
-def test_differences_of_selecting_or_not():
+def test_selecting_features_in_only_one_is_a_difference():
     without = StudyDescription(None, None, SPACE, MEASURES)
     assert "only one of the two" in differences(without)
 
@@ -163,7 +163,7 @@ def test_differences_of_the_space(space, expected):
 
 
 @pytest.mark.filterwarnings("ignore:Choices for a categorical")
-def test_tuples_among_choices_are_no_difference():
+def test_tuples_and_lists_as_choices_do_not_differ():
     space = {"layers": CategoricalDistribution(((50,), (20, 20)))}
     before = described(space=space)
     after = StudyDescription.from_json(json.loads(json.dumps(before.to_json())))

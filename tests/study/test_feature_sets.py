@@ -57,21 +57,21 @@ def size(form="auto", features=NAMES, seen=None):
         CategoricalDistribution(("a", None, 2)),
     ],
 )
-def test_suggest_speaks_every_distribution(distribution):
+def test_suggest_supports_every_distribution(distribution):
     trial = optuna.create_study(sampler=RandomSampler(seed=0)).ask()
     value = suggest(trial, "p", distribution)
     assert distribution._contains(distribution.to_internal_repr(value))
     assert trial.distributions == {"p": distribution}
 
 
-def test_suggest_refuses_what_it_does_not_know():
+def test_suggest_refuses_unknown_distributions():
     with pytest.raises(ValueError, match="'p' has an unknown distribution: 'uniform'"):
         suggest(optuna.create_study(sampler=RandomSampler(seed=0)).ask(), "p", "uniform")
 
 
 @pytest.mark.parametrize("form", ["bits", "packed"])
 @pytest.mark.parametrize("sampler", [RandomSampler, TPESampler, NSGAIISampler])
-def test_own_objectives_with_samplers_that_know_no_masks(form, sampler):
+def test_own_objectives_with_samplers_without_masks(form, sampler):
     seen = []
     study = study_of(size(form, seen=seen), trials=12, sampler=sampler(seed=0))
     for mask, trial in zip(seen, study.trials):
@@ -86,7 +86,7 @@ def test_own_objectives_with_samplers_that_know_no_masks(form, sampler):
 
 
 @pytest.mark.parametrize("form", ["bits", "packed"])
-def test_a_table_with_ranks_in_an_own_objective_of_two_values(form):
+def test_a_ranked_table_in_an_own_objective_with_two_values(form):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 50))
     y = (X[:, 3] + X[:, 7] > 0).astype(int)
@@ -118,7 +118,7 @@ def test_the_description_is_written_once(monkeypatch):
     assert written == [1]
 
 
-def test_the_study_goes_by_what_it_stores_from_the_first_trial_on():
+def test_the_stored_description_is_used_from_the_first_trial_on():
     # These ranks are not on the grid that a study stores; the first trial must not use them raw.
     rng = np.random.default_rng(1)
     table = FeatureTable(NAMES, filters=("a",), ranks=rng.random((1, 40)), expected_n_features=10)
@@ -137,7 +137,7 @@ def test_features_by_number_and_numpy_number():
 
 
 @pytest.mark.parametrize("bad", ["abc", True, 2.5, None, {"a", "b"}])
-def test_what_is_no_features_is_refused(bad):
+def test_bad_features_are_refused(bad):
     trial = optuna.create_study(sampler=RandomSampler(seed=0)).ask()
     with pytest.raises(ValueError, match="features must be a FeatureTable"):
         suggest_features(trial, bad)
@@ -158,8 +158,8 @@ def test_other_features_in_the_same_study_are_refused(features, form, message):
         suggest_features(study.ask(), features, form=form)
 
 
-def test_a_study_of_an_objective_goes_on_with_an_own_function():
-    # The measures that the first wrote down do not keep the second from suggesting.
+def test_an_own_function_continues_the_study_of_an_objective():
+    # The measures in the description do not prevent the function from suggesting.
     study = optuna.create_study(sampler=RandomSampler(seed=0))
     table = FeatureTable(NAMES)
     StudyDescription(table, MaskFeatures().bind(table), {"C": FloatDistribution(0, 1)}).write(
@@ -170,7 +170,7 @@ def test_a_study_of_an_objective_goes_on_with_an_own_function():
 
 
 @pytest.mark.parametrize("form", ["bits", "packed"])
-def test_queued_sets_are_evaluated_exactly(form, tmp_path, open_sqlite):
+def test_enqueued_sets_are_evaluated_exactly(form, tmp_path, open_sqlite):
     seen = []
     objective = size(form, FEW, seen=seen)
     study = study_of(objective, trials=1, storage=open_sqlite(tmp_path / "a.db"))
@@ -184,7 +184,7 @@ def test_queued_sets_are_evaluated_exactly(form, tmp_path, open_sqlite):
         assert trial.user_attrs["why"] == "known"
 
 
-def test_queued_hyperparameters_are_fixed_too():
+def test_enqueued_hyperparameters_are_fixed_too():
     def objective(trial):
         mask = suggest_features(trial, NAMES)
         return trial.suggest_float("C", 0, 1) + trial.suggest_float("D", 0, 1) + mask.sum()
@@ -196,7 +196,7 @@ def test_queued_hyperparameters_are_fixed_too():
     assert selected_features(study, study.trials[1]) == ["x1"]
 
 
-def test_what_cannot_be_queued_is_refused():
+def test_unknown_features_cannot_be_enqueued():
     with pytest.raises(ValueError, match=r"has no features yet. Call objective.attach"):
         enqueue_features(optuna.create_study(sampler=RandomSampler(seed=0)), ["x1"])
     study = study_of(size(), trials=1)
@@ -205,19 +205,19 @@ def test_what_cannot_be_queued_is_refused():
     assert len(study.trials) == 1
 
 
-def test_a_repeated_integer_means_the_set_it_meant_before():
+def test_a_repeated_integer_keeps_its_feature_set():
     objective = size("packed")
     study = study_of(objective, trials=1)
     enqueue_features(study, ["x3", "x17"])
     study.optimize(objective, n_trials=1)
     known = study.trials[1].params["mask"]
-    # Queued by hand, and chosen by a sampler that knows nothing of masks.
+    # Enqueued by hand, and suggested by a sampler without masks.
     study.enqueue_trial({"mask": known})
     study.sampler = PartialFixedSampler({"mask": known}, RandomSampler(seed=0))
     study.optimize(objective, n_trials=2)
     for trial in study.trials[1:]:
         assert selected_features(study, trial) == ["x3", "x17"]
-    # Added as finished, without an attribute of its own.
+    # Added as completed, without an attribute of its own.
     study.add_trial(
         create_trial(
             params={"mask": known}, distributions=study.trials[0].distributions, value=1.0
@@ -226,9 +226,9 @@ def test_a_repeated_integer_means_the_set_it_meant_before():
     assert selected_features(study, study.trials[-1]) == ["x3", "x17"]
 
 
-def test_an_integer_fixed_after_the_sampler_chose_is_not_given_the_samplers_set():
+def test_an_integer_that_overrides_the_sampler_does_not_get_its_set():
     class Writes(RandomSampler):
-        """A sampler that knows masks; whoever wraps it may overrule its integer."""
+        """A sampler with masks, whose integer a wrapper can override."""
 
         def sample_relative(self, study, trial, search_space):
             from optuna_mofs._optuna import write_trial_attr
@@ -251,7 +251,7 @@ def test_an_integer_fixed_after_the_sampler_chose_is_not_given_the_samplers_set(
     assert frozen_attr(study.trials[1], MASK)[0] == 12345
 
 
-def test_trials_that_say_nothing_of_features_are_unknown():
+def test_trials_without_features_have_no_mask():
     study = optuna.create_study(sampler=RandomSampler(seed=0))
     study.optimize(lambda trial: trial.suggest_float("a", 0, 1), n_trials=1)
     assert selected_mask(study, study.trials[0]) is None
@@ -287,7 +287,7 @@ def test_shown_names_are_shortened():
     assert shorten(["x" * 1000, "y"]) == "2 more"
 
 
-def test_the_trial_says_its_features_where_the_dashboard_shows_them():
+def test_features_are_written_into_user_attributes():
     study = study_of(size(features=tuple(f"feature_{j}" for j in range(400))), trials=5)
     for trial in study.trials:
         assert set(trial.user_attrs) == {"n_features", "features"}

@@ -20,7 +20,7 @@ def _states(study: Study) -> list[str]:
     return [t.state.name for t in study.trials]
 
 
-def test_nothing_to_do() -> None:
+def test_a_study_without_interrupted_trials_is_unchanged() -> None:
     study = optuna.create_study(sampler=RandomSampler(seed=0))
     study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=2)
     study.enqueue_trial({"x": 0.5})
@@ -41,7 +41,7 @@ def test_the_same_configuration_runs_again() -> None:
     assert _states(study) == ["FAIL", "COMPLETE"]
 
 
-def test_only_old_ones() -> None:
+def test_only_old_trials_are_repeated() -> None:
     study = optuna.create_study(sampler=RandomSampler(seed=0))
     study.ask(SPACE)
     assert retry_interrupted(study, older_than=60) == []
@@ -53,7 +53,7 @@ def test_only_old_ones() -> None:
     assert _states(study) == ["FAIL", "RUNNING", "WAITING"]
 
 
-def test_only_those_that_are_named() -> None:
+def test_only_trials_with_given_numbers_are_repeated() -> None:
     study = optuna.create_study(sampler=RandomSampler(seed=0))
     for _ in range(3):
         study.ask(SPACE)
@@ -62,7 +62,7 @@ def test_only_those_that_are_named() -> None:
     assert _states(study) == ["RUNNING", "FAIL", "FAIL", "WAITING", "WAITING"]
 
 
-def test_killed_twice() -> None:
+def test_a_trial_that_is_interrupted_twice_runs_again() -> None:
     study = optuna.create_study(sampler=RandomSampler(seed=0))
     first = study.ask(SPACE)
     assert retry_interrupted(study) == [0]
@@ -76,7 +76,7 @@ def test_killed_twice() -> None:
     assert "retry_history" not in study.trials[0].system_attrs
 
 
-def test_cut_off_between_suggestions() -> None:
+def test_a_trial_interrupted_between_suggestions_keeps_its_parameters() -> None:
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     trial = study.ask()
     x = trial.suggest_float("x", 0, 1)
@@ -87,7 +87,7 @@ def test_cut_off_between_suggestions() -> None:
     assert _states(study) == ["FAIL", "COMPLETE"]
 
 
-def test_cut_off_before_the_first_suggestion() -> None:
+def test_a_trial_interrupted_before_the_first_suggestion_runs_again() -> None:
     study = optuna.create_study(sampler=RandomSampler(seed=0))
     study.ask()
     assert retry_interrupted(study) == [0]
@@ -95,7 +95,7 @@ def test_cut_off_before_the_first_suggestion() -> None:
     assert _states(study) == ["FAIL", "COMPLETE"]
 
 
-def test_a_queued_feature_set_is_not_lost() -> None:
+def test_an_enqueued_feature_set_is_not_lost() -> None:
     study = optuna.create_study(sampler=RandomSampler(seed=0))
 
     def objective(trial: optuna.Trial) -> float:
@@ -110,7 +110,7 @@ def test_a_queued_feature_set_is_not_lost() -> None:
     assert study.trials[2].params["x"] == 0.25
 
 
-def test_a_trial_that_was_only_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_trial_can_still_be_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     study = optuna.create_study(sampler=RandomSampler(seed=0))
     trial = study.ask(SPACE)
     add = study.add_trial
@@ -124,7 +124,9 @@ def test_a_trial_that_was_only_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     assert study.trials[0].state == TrialState.COMPLETE
 
 
-def test_a_trial_that_ends_while_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trial_that_completes_at_the_same_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     study = optuna.create_study(sampler=RandomSampler(seed=0))
     study.ask(SPACE)
 

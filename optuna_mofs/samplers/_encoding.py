@@ -371,7 +371,7 @@ class LogFractionScale:
 
     Example:
         >>> rows = np.array([[0.01], [0.1], [1.0]])
-        >>> LogFractionScale({0: 100}).coordinates(rows).ravel().tolist()
+        >>> LogFractionScale({0: 100}).coordinates(rows).ravel().round(9).tolist()
         [0.0, 0.5, 1.0]
     """
 
@@ -422,9 +422,6 @@ def points_of(history: History, scale: LogFractionScale, positions: Array) -> Po
         scale: Scale of the fraction of features.
         positions: Positions of the trials.
     """
-    masks = None
-    if history.table is not None:
-        count = len(history.table.free)
-        masks = np.unpackbits(history.packed[positions], axis=1, count=count).astype(bool)
+    masks = None if history.table is None else history.masks(positions)
     rows = scale.coordinates(history.rows[positions])
     return Points(rows, history.space.categorical, masks)

@@ -260,7 +260,8 @@ class ParEGOSampler(ModelBasedSampler):
                     return self.acquisition(mean, sd, float(targets.min()))
                 return -expected_improvement(mean, sd, float(targets.min()))
 
-        return Acquisition(values, _note(weights, kappa))
+        note = ModelBasedNote(kappa=kappa, objective_weights=tuple(weights.round(6).tolist()))
+        return Acquisition(values, note)
 
     def _norm_of_bounds(
         self, ctx: ProposalContext, data: TrainingData, kappa: float
@@ -280,7 +281,8 @@ class ParEGOSampler(ModelBasedSampler):
             norm = augmented_tchebycheff(bounds - ideal, weights, self.settings.rho)
             return np.where(penalty < 0, norm, _DOMINATED + penalty)
 
-        return Acquisition(values, _note(weights, kappa))
+        note = ModelBasedNote(kappa=kappa, objective_weights=tuple(weights.round(6).tolist()))
+        return Acquisition(values, note)
 
     @staticmethod
     def _weights(
@@ -295,7 +297,3 @@ class ParEGOSampler(ModelBasedSampler):
         notes = ctx.history.running_notes(ModelBasedNote)
         running = [note.objective_weights for note in notes if note.objective_weights]
         return most_distinct(weights, np.array(running))
-
-
-def _note(weights: Array, kappa: float | None) -> ModelBasedNote:
-    return ModelBasedNote(kappa=kappa, objective_weights=tuple(weights.round(6).tolist()))

@@ -156,8 +156,12 @@ class ModelBasedSampler(HistorySampler):
         proposal, encoded = found
         if acquisition.bounds is not None:
             bounds = data.scale.inverse(acquisition.bounds(encoded)[0])
-            note = replace(acquisition.note, bounds=tuple(bounds.tolist()))
-            note = replace(note, operator=proposal.note.operator, parents=proposal.note.parents)
+            note = replace(
+                acquisition.note,
+                operator=proposal.note.operator,
+                parents=proposal.note.parents,
+                bounds=tuple(bounds.tolist()),
+            )
             proposal = replace(proposal, note=note)
         return proposal
 

@@ -215,7 +215,7 @@ def test_ranks_of_a_fold_use_no_test_rows(features):
     before, fold_masks = masks(first)
     for k, (_, test) in enumerate(first.evaluator.splits):
         spoiled = data.copy()
-        # Change the test fold: one feature determines the target, the others are constant.
+        # Replace the test fold: one feature determines the target, the others are noise.
         spoiled[test] = rng.normal(size=(len(test), 30))
         spoiled[test, 29] = 100 * y[test]
         second = objective(GaussianNB(), spoiled, y, **options)

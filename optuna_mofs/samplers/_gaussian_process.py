@@ -380,7 +380,9 @@ class RefitSchedule:
         growth: Above it, refit when the number of trials has grown by this factor.
 
     Example:
-        >>> [RefitSchedule().n_first_trials(n) for n in (7, 8, 10, 11, 100)]
+        >>> schedule = RefitSchedule()
+        >>> n_trials = (7, 8, 10, 11, 100)
+        >>> [schedule.fitted("count", np.arange(n), lambda count: count) for n in n_trials]
         [7, 8, 8, 11, 85]
     """
 
@@ -388,11 +390,6 @@ class RefitSchedule:
         self._n_always = n_always
         self._growth = growth
         self._fits: dict[Hashable, tuple[Any, Any]] = {}
-
-    def n_first_trials(self, n_trials: int) -> int:
-        """Return the number of first trials that are fitted to when there are ``n_trials``."""
-        steps = np.floor(np.log(max(1.0, n_trials / self._n_always)) / np.log(self._growth) + 1e-9)
-        return min(n_trials, int(np.ceil(self._n_always * self._growth**steps - 1e-9)))
 
     def fitted(
         self, name: Hashable, numbers: Array, fit: Callable[[int], T], *, depends_on: Any = None
@@ -406,7 +403,9 @@ class RefitSchedule:
             depends_on: Whatever else the fit depends on, such as the ranges of the parameters,
                 which can grow.
         """
-        count = self.n_first_trials(len(numbers))
+        n_steps = np.log(max(1.0, len(numbers) / self._n_always)) / np.log(self._growth)
+        last_refit = self._n_always * self._growth ** np.floor(n_steps + 1e-9)
+        count = min(len(numbers), int(np.ceil(last_refit - 1e-9)))
         key = numbers[:count].tobytes(), depends_on
         if name not in self._fits or self._fits[name][0] != key:
             self._fits[name] = key, fit(count)

@@ -63,7 +63,8 @@ def test_predictions_are_those_of_a_conditioned_normal_distribution():
 
 
 def test_refits_become_ever_rarer():
-    counts = [RefitSchedule().n_first_trials(n) for n in range(1, 2000)]
+    schedule = RefitSchedule()
+    counts = [schedule.fitted("count", np.arange(n), lambda count: count) for n in range(1, 2000)]
     assert all(1 <= c <= n for n, c in enumerate(counts, start=1))
     assert counts == sorted(counts)
     assert all(c * 1.35 > n for n, c in enumerate(counts[20:], start=21))

@@ -210,7 +210,8 @@ class ModelBasedSampler(HistorySampler):
         front, and the search would turn to whatever is penalized least, such as a plateau at one
         end of it (Koch et al. 2015). Running trials count with their bounds.
         """
-        points = data.front(surrogates.lower_bounds(data.trials, 0.0))
+        points, feasible = surrogates.lower_bounds(data.trials, 0.0), ctx.history.violations <= 0
+        points = points[feasible] if feasible.any() else points
         notes = ctx.history.running_notes(ModelBasedNote)
         running = [note.bounds for note in notes if note.bounds]
         if running:

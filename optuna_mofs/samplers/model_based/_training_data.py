@@ -94,6 +94,9 @@ class TrainingData:
         self.modeled = self._known.unknown
         #: The completed trials.
         self.trials = self._batch(X, sizes)
+        p = 0 if history.table is None else len(history.table.free)
+        #: Whether the space has at most as many configurations as there are trials.
+        self.is_exhausted = p <= 30 and self.space.size() * 2.0**p <= len(history)
 
     def _batch(self, X: Array, sizes: Array | None) -> EncodedBatch:
         values = self._known(np.zeros(len(X)) if sizes is None else sizes)
@@ -105,22 +108,6 @@ class TrainingData:
         described = self.history.described
         features = None if described is None else described.features
         return 0 if features is None else len(features.free)
-
-    @property
-    def is_exhausted(self) -> bool:
-        """Whether the space has at most as many configurations as there are trials."""
-        p = 0 if self.history.table is None else len(self.history.table.free)
-        return p <= 30 and self.space.size() * 2.0**p <= len(self.history)
-
-    def front(self, values: Array) -> Array:
-        """Return the non-dominated points of the feasible trials, of all if none is feasible.
-
-        Args:
-            values: Scaled values, one row per trial.
-        """
-        feasible = self.history.violations <= 0
-        front: Array = moocore.filter_dominated(values[feasible] if feasible.any() else values)
-        return front
 
     def rescaled(self, norm: Array) -> Array:
         """Return one number per trial, scaled over the better half of the trials.

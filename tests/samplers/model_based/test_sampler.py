@@ -4,6 +4,7 @@ import inspect
 import time
 from dataclasses import replace
 from typing import Any
+from unittest.mock import MagicMock
 
 import moocore
 import numpy as np
@@ -163,6 +164,21 @@ def test_what_adds_nothing_to_the_front_comes_last() -> None:
         study.optimize(cliff, n_trials=40)
         on_plateau[target] = sum(trial.values == [1.0, 0.0] for trial in study.trials[8:])
     assert on_plateau["objectives"] < 3 < on_plateau["scalarized"]
+
+
+@pytest.mark.parametrize(
+    ("violations", "expected"),
+    [([0, 0, 0], [[0, 0]]), ([1, 0, 0], [[1, 1]]), ([1, 2, 3], [[0, 0]])],
+)
+def test_only_feasible_trials_are_on_the_front_if_there_are_any(
+    violations: list[float], expected: list[list[float]]
+) -> None:
+    bounds = np.column_stack([np.arange(3.0), np.arange(3.0)])
+    history = MagicMock(violations=np.array(violations))
+    history.running_notes.return_value = []
+    surrogates = MagicMock(**{"lower_bounds.return_value": bounds})
+    front, _ = ParEGOSampler()._front(MagicMock(history=history), MagicMock(), surrogates)
+    assert front.tolist() == expected
 
 
 @pytest.mark.parametrize(("kappa", "expected"), [(None, 2.0), (0.7, 0.7)])

@@ -103,15 +103,6 @@ def test_the_number_of_columns_decides_for_a_gaussian_process(
     assert data.uses_gaussian_process == expected
 
 
-def test_only_feasible_trials_are_on_the_front(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = training_data("mask")
-    values = np.column_stack([np.arange(9.0), np.arange(9.0)])
-    assert data.front(values).tolist() == [[0.0, 0.0]]
-    violations = np.array([1.0, *[0.0] * 8])
-    monkeypatch.setattr(History, "violations", violations)
-    assert data.front(values).tolist() == [[1.0, 1.0]]
-
-
 def test_no_bound_is_negative_if_no_value_was() -> None:
     sampler = optuna.samplers.RandomSampler(seed=0)
     study = optuna.create_study(directions=["minimize", "minimize", "maximize"], sampler=sampler)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -175,6 +175,8 @@ class ParEGOSampler(ModelBasedSampler):
         True
     """
 
+    _paper_target = "scalarized"
+
     def __init__(
         self,
         *,
@@ -197,38 +199,6 @@ class ParEGOSampler(ModelBasedSampler):
         if not callable(acquisition):
             check_choice("acquisition", acquisition, ("lcb", "ei"))
         self.acquisition = acquisition
-
-    @classmethod
-    def from_paper(
-        cls,
-        *,
-        n_trials: int | None = None,
-        n_startup_trials: int | None = None,
-        surrogate: Any = "forest",
-        kappa: float = 2.0,
-        seed: int | None = None,
-    ) -> Self:
-        """Return the algorithm of Horn and Bischl (2016): one surrogate of the scalarized target.
-
-        Args:
-            n_trials: Number of trials planned, if known.
-            n_startup_trials: Completed trials before the first surrogate.
-            surrogate: The surrogate; the paper has a Gaussian process on numeric spaces.
-            kappa: Weight of the standard deviation; the authors' code has 1 on numeric spaces.
-            seed: Seed.
-
-        Example:
-            >>> ParEGOSampler.from_paper().settings.surrogate_target
-            'scalarized'
-        """
-        return cls(
-            n_trials=n_trials,
-            n_startup_trials=n_startup_trials,
-            surrogate=surrogate,
-            kappa=kappa,
-            settings=ModelBasedSettings(surrogate_target="scalarized", explore_larger_sets=False),
-            seed=seed,
-        )
 
     def fit_acquisition(self, ctx: ProposalContext, data: TrainingData) -> Acquisition:
         """Return the norm of the objectives' bounds, or the acquisition value of the norm.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import moocore
 import numpy as np
@@ -48,6 +48,9 @@ SURROGATE_STREAM, _DESIGN_STREAM = 2**20, 2**21
 #: Mask samplers of the initial design, in turn.
 _MASK_SAMPLERS = ("ensemble", "prefix", "geometric", "wide")
 
+#: Values of ``surrogate_target``.
+SURROGATE_TARGETS = ("objectives", "scalarized")
+
 
 @dataclass(frozen=True)
 class ModelBasedSettings:
@@ -73,7 +76,7 @@ class ModelBasedSettings:
     mask_search: MaskSearch = field(default_factory=MaskSearch)
 
     def __post_init__(self) -> None:
-        check_choice("surrogate_target", self.surrogate_target, ("objectives", "scalarized"))
+        check_choice("surrogate_target", self.surrogate_target, SURROGATE_TARGETS)
         check_float("rho", self.rho, 0)
 
 
@@ -86,9 +89,9 @@ class ModelBasedSampler(HistorySampler):
     Subclasses implement :meth:`fit_acquisition`.
 
     Args:
-        n_trials: Number of trials planned, if known: a small budget gets a smaller initial design.
+        n_trials: Number of trials planned, if known.
         n_startup_trials: Completed trials before the first surrogate; by default 4 per parameter,
-            8 to 24.
+            8 to 24, and at most a third of ``n_trials``.
         surrogate: ``"auto"`` (a Gaussian process on spaces of few columns, else a forest),
             ``"forest"``, ``"gaussian_process"``, a scikit-learn regressor with predictive
             uncertainty (``predict`` takes ``return_std``; a random forest, extra trees or bagging;
@@ -100,6 +103,10 @@ class ModelBasedSampler(HistorySampler):
         settings: Further settings.
         seed: Seed; if None, one is drawn and kept in the study.
     """
+
+    #: Values of ``settings.surrogate_target`` that the sampler has, and that of the papers.
+    _surrogate_targets: tuple[str, ...] = SURROGATE_TARGETS
+    _paper_target = "objectives"
 
     def __init__(
         self,
@@ -118,12 +125,48 @@ class ModelBasedSampler(HistorySampler):
             check_int("n_startup_trials", n_startup_trials, 1)
         if kappa is not None:
             check_float("kappa", kappa, 0)
+        check_choice("surrogate_target", settings.surrogate_target, self._surrogate_targets)
         get_surrogate(surrogate)
         self.n_trials = n_trials
         self.n_startup_trials = n_startup_trials
         self.surrogate = surrogate
         self.kappa = kappa
         self.settings = settings
+
+    @classmethod
+    def from_paper(
+        cls,
+        *,
+        n_trials: int | None = None,
+        n_startup_trials: int | None = None,
+        surrogate: Any = "forest",
+        kappa: float | None = None,
+        seed: int | None = None,
+    ) -> Self:
+        """Return the algorithm of Horn and Bischl (2016).
+
+        ParEGO has one surrogate of the scalarized target and uniform weights. Neither sampler
+        explores larger feature sets.
+
+        Args:
+            n_trials: Number of trials planned, if known.
+            n_startup_trials: Completed trials before the first surrogate.
+            surrogate: The surrogate; the paper has a Gaussian process on numeric spaces.
+            kappa: Weight of the standard deviation; by default 2 in ParEGO and 0.25 in SMS-EGO.
+                The authors' code has 1 on numeric spaces.
+            seed: Seed.
+        """
+        settings = ModelBasedSettings(
+            surrogate_target=cls._paper_target, explore_larger_sets=False
+        )
+        return cls(
+            n_trials=n_trials,
+            n_startup_trials=n_startup_trials,
+            surrogate=surrogate,
+            kappa=kappa,
+            settings=settings,
+            seed=seed,
+        )
 
     @abstractmethod
     def fit_acquisition(self, ctx: ProposalContext, data: TrainingData) -> Acquisition:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Self
 
 import moocore
 import numpy as np
@@ -15,11 +14,7 @@ from optuna_mofs.samplers.model_based._acquisition import (
     ModelBasedNote,
     dominance_penalty,
 )
-from optuna_mofs.samplers.model_based._sampler import (
-    DEFAULT_SETTINGS,
-    ModelBasedSampler,
-    ModelBasedSettings,
-)
+from optuna_mofs.samplers.model_based._sampler import ModelBasedSampler
 from optuna_mofs.samplers.model_based._training_data import TrainingData
 
 #: Random points that estimate the gain with more than three objectives.
@@ -143,62 +138,7 @@ class SMSEGOSampler(ModelBasedSampler):
         True
     """
 
-    def __init__(
-        self,
-        *,
-        n_trials: int | None = None,
-        n_startup_trials: int | None = None,
-        surrogate: Any = "auto",
-        kappa: float | None = None,
-        settings: ModelBasedSettings = DEFAULT_SETTINGS,
-        seed: int | None = None,
-    ) -> None:
-        super().__init__(
-            n_trials=n_trials,
-            n_startup_trials=n_startup_trials,
-            surrogate=surrogate,
-            kappa=kappa,
-            settings=settings,
-            seed=seed,
-        )
-        if settings.surrogate_target != "objectives":
-            raise ValueError(
-                "surrogate_target must be 'objectives' in SMSEGOSampler, which has no scalarized "
-                f"target, got {settings.surrogate_target!r}. Use ParEGOSampler."
-            )
-
-    @classmethod
-    def from_paper(
-        cls,
-        *,
-        n_trials: int | None = None,
-        n_startup_trials: int | None = None,
-        surrogate: Any = "forest",
-        kappa: float | None = None,
-        seed: int | None = None,
-    ) -> Self:
-        """Return the algorithm of Horn and Bischl (2016), without exploration of larger sets.
-
-        Args:
-            n_trials: Number of trials planned, if known.
-            n_startup_trials: Completed trials before the first surrogate.
-            surrogate: The surrogate; the paper has a Gaussian process on numeric spaces.
-            kappa: Weight of the standard deviation, 0.25 by default; the authors' code has 1 on
-                numeric spaces.
-            seed: Seed.
-
-        Example:
-            >>> SMSEGOSampler.from_paper().settings.explore_larger_sets
-            False
-        """
-        return cls(
-            n_trials=n_trials,
-            n_startup_trials=n_startup_trials,
-            surrogate=surrogate,
-            kappa=kappa,
-            settings=ModelBasedSettings(explore_larger_sets=False),
-            seed=seed,
-        )
+    _surrogate_targets = ("objectives",)
 
     def fit_acquisition(self, ctx: ProposalContext, data: TrainingData) -> Acquisition:
         """Return minus the gain of hypervolume; with one objective its bound."""

@@ -299,7 +299,9 @@ def test_invalid_settings_are_refused(options: dict[str, Any], message: str) -> 
 
 
 def test_hypervolume_gains_have_no_scalarized_target() -> None:
-    with pytest.raises(ValueError, match="Use ParEGOSampler"):
+    with pytest.raises(
+        ValueError, match="surrogate_target must be one of 'objectives', got 'scalarized'"
+    ):
         SMSEGOSampler(settings=ModelBasedSettings(surrogate_target="scalarized"))
 
 
@@ -348,7 +350,7 @@ def test_repr_evaluates_to_the_same_sampler(sampler: Any) -> None:
 def test_the_papers_algorithms() -> None:
     parego, smsego = ParEGOSampler.from_paper(seed=1), SMSEGOSampler.from_paper(seed=1)
     assert parego.settings.surrogate_target == "scalarized"
-    assert parego.kappa == 2.0
+    assert smsego.settings.surrogate_target == "objectives"
     for sampler in (parego, smsego):
         assert sampler.surrogate == "forest"
         assert not sampler.settings.explore_larger_sets

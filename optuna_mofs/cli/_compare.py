@@ -14,17 +14,11 @@ from optuna_mofs.cli import _output as out
 from optuna_mofs.cli._errors import CommandError, name_hint
 from optuna_mofs.cli._options import (
     STORAGE,
+    add_command,
     add_study_options,
     assignments,
     number,
     positive_int,
-)
-from optuna_mofs.cli._output import (
-    add_output_options,
-    format_count,
-    format_table,
-    output_format,
-    write_text,
 )
 
 if TYPE_CHECKING:
@@ -57,11 +51,12 @@ to create such studies:
 
 def add_to(subparsers: Any) -> None:
     """Add the subcommand to the parser."""
-    parser = subparsers.add_parser(
+    parser = add_command(
+        subparsers,
         "compare",
+        run,
         help="compare several studies: hypervolume, ranks, tests",
         description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "studies",
@@ -87,8 +82,7 @@ def add_to(subparsers: Any) -> None:
         metavar="LEVEL",
         help="significance level (default: %(default)s)",
     )
-    add_output_options(parser, formats=("table", "csv", "json", "html"))
-    parser.set_defaults(run=run)
+    out.add_output_options(parser, formats=("table", "csv", "json", "html"))
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -98,7 +92,7 @@ def run(arguments: argparse.Namespace) -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     if not 0 < arguments.alpha < 1:
         raise CommandError(f"--alpha must be between 0 and 1, got {arguments.alpha:g}.")
-    kind = output_format(arguments)
+    kind = out.output_format(arguments)
     studies = _all_studies(arguments.storage or [STORAGE])
     groups, excluded = group_studies(arguments.studies, studies)
     if excluded:
@@ -116,7 +110,7 @@ def run(arguments: argparse.Namespace) -> None:
         text = _page(groups, runs, ranks, arguments)
     else:
         text = {"table": _text, "csv": _csv, "json": _json}[kind](runs, ranks)
-    write_text(text, arguments.output)
+    out.write_text(text, arguments.output)
 
 
 def run_table(
@@ -250,12 +244,12 @@ def _test_summary(ranks: RankComparison | None) -> str:
 
 
 def _text(runs: pd.DataFrame, ranks: RankComparison | None) -> str:
-    parts = [format_table(*_group_cells(runs))]
+    parts = [out.format_table(*_group_cells(runs))]
     if runs["run"].nunique() > 1:
-        parts.append("Hypervolume per run:\n" + format_table(*_run_cells(runs)))
+        parts.append("Hypervolume per run:\n" + out.format_table(*_run_cells(runs)))
     parts.append(_test_summary(ranks))
     if ranks is not None and len(ranks.names) > 2:
-        parts.append("Nemenyi test, p-value per pair:\n" + format_table(*_pair_cells(ranks)))
+        parts.append("Nemenyi test, p-value per pair:\n" + out.format_table(*_pair_cells(ranks)))
     return "\n\n".join(parts)
 
 
@@ -323,7 +317,7 @@ def _page(
     if ranks is not None:
         pairs = out.html_table(*_pair_cells(ranks), text=[0])
         parts.append(out.html_section("Nemenyi test, p-value per pair", pairs))
-    lead = f"{format_count(len(runs), 'run')}, compared by hypervolume"
+    lead = f"{out.format_count(len(runs), 'run')}, compared by hypervolume"
     return out.html_page("Comparison of studies", lead, parts, has_figures=True)
 
 

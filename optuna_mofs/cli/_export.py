@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from optuna_mofs._format import format_number
 from optuna_mofs.cli._errors import CommandError
-from optuna_mofs.cli._front import Pick, add_pick_options, pick_trial
+from optuna_mofs.cli._front import Pick, add_pick_options, pick_trial, read_front
 from optuna_mofs.cli._options import (
+    add_command,
     add_data_options,
     add_search_options,
     add_study_options,
@@ -51,11 +52,12 @@ examples:
 
 def add_to(subparsers: Any) -> None:
     """Add the subcommand to the parser."""
-    parser = subparsers.add_parser(
+    parser = add_command(
+        subparsers,
         "export",
+        run,
         help="fit the model of a trial on all rows and write it to a file",
         description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_study_options(parser)
     parser.add_argument(
@@ -65,23 +67,17 @@ def add_to(subparsers: Any) -> None:
     add_pick_options(parser)
     add_data_options(parser)
     add_search_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Fit a model and write it."""
     import joblib
-    import optuna
 
-    from optuna_mofs.cli._front import read_front
     from optuna_mofs.cli._settings import load_table, make_objective
-    from optuna_mofs.cli._storage import open_storage, open_study, storage_errors
+    from optuna_mofs.cli._storage import existing_study
 
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
     read_feature_costs(arguments)
-    with storage_errors(arguments.storage):
-        storage = open_storage(arguments.storage, create=False)
-        study = open_study(storage, arguments.storage, arguments.study)
+    with existing_study(arguments.storage, arguments.study) as study:
         stored = Settings.read(study)
         pick = pick_trial(read_front(study), arguments, stored)
         settings = (stored or Settings()).updated(arguments)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from optuna_mofs._format import format_number
 from optuna_mofs.cli._errors import CommandError
 from optuna_mofs.cli._options import (
+    add_command,
     add_preference_options,
     add_study_options,
     nonnegative_int,
@@ -45,28 +46,20 @@ examples:
 
 def add_to(subparsers: Any) -> None:
     """Add the subcommand to the parser."""
-    parser = subparsers.add_parser(
-        "front",
-        help="print the front of a study",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = add_command(
+        subparsers, "front", run, help="print the front of a study", description=_DESCRIPTION
     )
     add_study_options(parser)
     add_output_options(parser, formats=("table", "csv", "json"))
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the front."""
-    import optuna
+    from optuna_mofs.cli._storage import existing_study
 
-    from optuna_mofs.cli._storage import open_storage, open_study, storage_errors
-
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
     kind = output_format(arguments)
-    with storage_errors(arguments.storage):
-        storage = open_storage(arguments.storage, create=False)
-        front = read_front(open_study(storage, arguments.storage, arguments.study))
+    with existing_study(arguments.storage, arguments.study) as study:
+        front = read_front(study)
         text = {"table": front_text, "csv": front_csv, "json": front_json}[kind](front)
     write_text(text, arguments.output)
 

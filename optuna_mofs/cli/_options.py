@@ -7,6 +7,7 @@ import math
 import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,20 @@ def assignments(value_type: Callable[[str], Any]) -> type[argparse.Action]:
     return Assign
 
 
+def add_command(
+    subparsers: Any, name: str, run: Callable[..., None], *, help: str, description: str
+) -> argparse.ArgumentParser:
+    """Add a subcommand that calls ``run`` with the arguments."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        name,
+        help=help,
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
 def add_study_options(parser: Any, *, several: bool = False) -> None:
     """Add ``--storage`` and ``--study``."""
     parser.add_argument(
@@ -192,59 +207,43 @@ def _integer(text: str, *, low: int) -> int:
     return number
 
 
-#: An option that is not given is not among the arguments: the study may have its value.
-_ABSENT = argparse.SUPPRESS
 _DEFAULTS = Settings()
 
 
 def add_data_options(parser: Any) -> None:
     """Add the options for the file and its columns."""
-    group = parser.add_argument_group("data")
-    group.add_argument(
+    # An option that is not given is not among the arguments: the study may have its value.
+    add = partial(parser.add_argument_group("data").add_argument, default=argparse.SUPPRESS)
+    add(
         "--data",
         metavar="FILE",
-        default=_ABSENT,
         type=lambda path: str(Path(path).absolute()),
         help="table with a header: .csv, .tsv (also .csv.gz), .parquet (needs pyarrow), or .npz "
         "with the arrays X, the target, and optionally feature_names",
     )
-    group.add_argument(
-        "--target",
-        metavar="COLUMN",
-        default=_ABSENT,
-        help="the column to predict",
-    )
-    group.add_argument(
+    add("--target", metavar="COLUMN", help="the column to predict")
+    add(
         "--separator",
         metavar="CHARACTER",
-        default=_ABSENT,
         help="column separator of a text file (default: a comma; a tab in .tsv)",
     )
-    group.add_argument(
+    add(
         "--drop",
         nargs="+",
         action="extend",
         metavar="COLUMN",
-        default=_ABSENT,
         help="columns to ignore, such as row numbers and names",
     )
-    group.add_argument(
+    add(
         "--group-column",
         metavar="COLUMN",
-        default=_ABSENT,
         help="column with the group of each row (a patient, a site); cross-validation does not "
         "split groups",
     )
-    group.add_argument(
-        "--weight-column",
-        metavar="COLUMN",
-        default=_ABSENT,
-        help="column with the weight of each row",
-    )
-    group.add_argument(
+    add("--weight-column", metavar="COLUMN", help="column with the weight of each row")
+    add(
         "--task",
         choices=("auto", "classification", "regression"),
-        default=_ABSENT,
         help="type of the task (default: auto, by the values of the target)",
     )
 
@@ -254,84 +253,76 @@ def add_search_options(parser: Any) -> None:
     from optuna_mofs.spaces import learner_names
 
     group = parser.add_argument_group("learner and evaluation")
-    group.add_argument(
+    add = partial(group.add_argument, default=argparse.SUPPRESS)
+    add(
         "--learner",
         choices=learner_names(),
         metavar="NAME",
-        default=_ABSENT,
         help=f"{', '.join(learner_names())} (default: {_DEFAULTS.learner})",
     )
-    group.add_argument(
+    add(
         "--early-stopping",
         action="store_true",
-        default=_ABSENT,
         help="xgboost and lightgbm: choose the number of rounds on a part of the training rows",
     )
-    group.add_argument(
+    add(
         "--scoring",
         type=scorer_name,
         metavar="NAME",
-        default=_ABSENT,
         help="a scorer of scikit-learn, such as roc_auc, f1_macro or r2 "
         "(default: accuracy, or R² for regression)",
     )
-    group.add_argument(
+    add(
         "--cv",
         type=positive_int,
         metavar="N",
-        default=_ABSENT,
         help=f"number of cross-validation folds (default: {_DEFAULTS.cv})",
     )
-    group.add_argument(
+    add(
         "--fold-seed",
         type=nonnegative_int,
         metavar="N",
-        default=_ABSENT,
         help="seed of folds, filters and learner, not of the search; keep it to compare studies "
         f"(default: {_DEFAULTS.fold_seed})",
     )
-    group.add_argument(
+    add(
         "--measures",
         type=measure_name,
         nargs="+",
         metavar="NAME",
-        default=_ABSENT,
         help="measures to minimize, such as error, fraction, cost, n_features, fnr, instability "
         "(default: error and fraction, or error and cost with --feature-cost)",
     )
     group = parser.add_argument_group("features")
-    group.add_argument(
+    add = partial(group.add_argument, default=argparse.SUPPRESS)
+    add(
         "--representation",
         choices=("mask", "filter_ensemble", "single_filter", "all"),
-        default=_ABSENT,
         help="how feature sets are suggested: any set (mask), the top features of weighted "
         "filters or of one filter, or always all features "
         f"(default: {_DEFAULTS.representation})",
     )
-    group.add_argument(
+    add(
         "--filters",
         type=filter_name,
         nargs="+",
         metavar="NAME",
-        default=_ABSENT,
         help="filters that rank the features before the search (default: information_gain "
         "random_forest jmi cmim auc)",
     )
-    group.add_argument(
+    add(
         "--fixed-features",
         nargs="+",
         action="extend",
         metavar="FEATURE",
-        default=_ABSENT,
         help="features that every set contains",
     )
-    group.add_argument(
+    add(
         "--feature-cost",
         dest="feature_costs",
         nargs="+",
         action=assignments(number),
         metavar="FEATURE=COST",
-        default=_ABSENT,
         help="costs of features (default: 1)",
     )
     group.add_argument(

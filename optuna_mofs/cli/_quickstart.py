@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from optuna_mofs._format import format_number
 from optuna_mofs.cli._errors import CommandError
-from optuna_mofs.cli._options import nonnegative_int, positive_int, storage_url
+from optuna_mofs.cli._options import add_command, nonnegative_int, positive_int, storage_url
 from optuna_mofs.cli._output import format_count, format_list, format_table, script_path
 
 if TYPE_CHECKING:
@@ -54,11 +54,12 @@ print(model.predict(X.head()))  # selects its own columns"""
 
 def add_to(subparsers: Any) -> None:
     """Add the subcommand to the parser."""
-    parser = subparsers.add_parser(
+    parser = add_command(
+        subparsers,
         "quickstart",
+        run,
         help="run a first study on scikit-learn's breast cancer data",
         description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "--trials",
@@ -81,7 +82,6 @@ def add_to(subparsers: Any) -> None:
         metavar="N",
         help="seed of the search (default: %(default)s)",
     )
-    parser.set_defaults(run=run)
 
 
 def make_objective() -> FeatureSelectionObjective:

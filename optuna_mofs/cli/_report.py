@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from optuna_mofs._format import format_number
 from optuna_mofs.cli import _output as out
-from optuna_mofs.cli._front import Pick, add_pick_options, pick_trial
-from optuna_mofs.cli._options import STORAGE, add_study_options
+from optuna_mofs.cli._front import Pick, add_pick_options, pick_trial, read_front
+from optuna_mofs.cli._options import STORAGE, add_command, add_study_options
 from optuna_mofs.cli._output import format_count, short_param_names, write_text
 from optuna_mofs.cli._settings import Settings
 
@@ -34,11 +34,8 @@ examples:
 
 def add_to(subparsers: Any) -> None:
     """Add the subcommand to the parser."""
-    parser = subparsers.add_parser(
-        "report",
-        help="write a study as one HTML page",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = add_command(
+        subparsers, "report", run, help="write a study as one HTML page", description=_DESCRIPTION
     )
     add_study_options(parser)
     parser.add_argument(
@@ -46,20 +43,13 @@ def add_to(subparsers: Any) -> None:
     )
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     add_pick_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Write the page."""
-    import optuna
+    from optuna_mofs.cli._storage import existing_study
 
-    from optuna_mofs.cli._front import read_front
-    from optuna_mofs.cli._storage import open_storage, open_study, storage_errors
-
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    with storage_errors(arguments.storage):
-        storage = open_storage(arguments.storage, create=False)
-        study = open_study(storage, arguments.storage, arguments.study)
+    with existing_study(arguments.storage, arguments.study) as study:
         front = read_front(study)
         settings = Settings.read(study)
         pick = pick_trial(front, arguments, settings)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from optuna_mofs.cli._errors import CommandError
 from optuna_mofs.cli._options import (
     STORAGE,
+    add_command,
     add_data_options,
     add_preference_options,
     add_search_options,
@@ -67,11 +68,12 @@ def add_to(subparsers: Any) -> None:
     """Add the subcommand to the parser."""
     from optuna_mofs.cli._settings import sampler_names
 
-    parser = subparsers.add_parser(
+    parser = add_command(
+        subparsers,
         "run",
+        run,
         help="select features and tune hyperparameters on your own table",
         description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_data_options(parser)
     add_search_options(parser)
@@ -125,7 +127,6 @@ def add_to(subparsers: Any) -> None:
         help="save figures and a note for optuna-dashboard, which must be installed",
     )
     group.add_argument("--quiet", action="store_true", help="print nothing but errors")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -253,12 +254,7 @@ def _search(
     objective: FeatureSelectionObjective,
     n_existing: int,
 ) -> None:
-    from optuna_mofs.cli._worker import (
-        Job,
-        Progress,
-        search_in_this_process,
-        search_in_workers,
-    )
+    from optuna_mofs.cli._worker import Job, Progress, search_in_this_process, search_in_workers
 
     n_trials = _n_trials(arguments)
     deadline = None if arguments.timeout is None else time.time() + arguments.timeout

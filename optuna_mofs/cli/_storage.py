@@ -74,6 +74,14 @@ def open_storage(url: str, *, create: bool = True, heartbeat: bool = False) -> R
         return storage
 
 
+@contextmanager
+def existing_study(url: str, name: str | None) -> Iterator[optuna.Study]:
+    """Open a study to read it, with clear errors and without logs of Optuna."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    with storage_errors(url):
+        yield open_study(open_storage(url, create=False), url, name)
+
+
 def open_study(storage: RDBStorage, url: str, name: str | None) -> optuna.Study:
     """Return a study.
 

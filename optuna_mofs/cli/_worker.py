@@ -138,7 +138,8 @@ def search_in_workers(
             worker.start()
     failures: list[str] = []
     try:
-        with _terminable():
+        # SIGTERM, which 'kill' and cluster managers send, stops a search like Ctrl-C.
+        with _signal_handler(_terminate, signal.SIGTERM):
             while any(worker.is_alive() for worker in workers) or not messages.empty():
                 try:
                     kind, content = messages.get(timeout=0.2)
@@ -149,7 +150,8 @@ def search_in_workers(
                 else:
                     failures.append(content)
     finally:
-        with _ignored_signals():
+        # A second Ctrl-C must not interrupt the shutdown.
+        with _signal_handler(signal.SIG_IGN, signal.SIGINT, signal.SIGTERM):
             _stop(workers)
     for i, worker in enumerate(workers):
         if worker.exitcode and not failures:
@@ -218,29 +220,18 @@ def _is_before(deadline: float | None) -> bool:
     return deadline is None or time.time() < deadline
 
 
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Let SIGTERM, which 'kill' and cluster managers send, stop a search like Ctrl-C."""
-
-    def stop(number: int, frame: Any) -> None:
-        raise Terminated
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+def _terminate(number: int, frame: Any) -> None:
+    raise Terminated
 
 
 @contextmanager
-def _ignored_signals() -> Iterator[None]:
-    """Ignore a second Ctrl-C during the shutdown."""
-    before = {s: signal.signal(s, signal.SIG_IGN) for s in (signal.SIGINT, signal.SIGTERM)}
+def _signal_handler(handler: Any, *numbers: int) -> Iterator[None]:
+    before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, previous in before.items():
+            signal.signal(number, previous)
 
 
 @contextmanager

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from optuna.samplers import RandomSampler
+from optuna.distributions import CategoricalDistribution
+from optuna.samplers import BaseSampler, RandomSampler
 
-from optuna_mofs.samplers._base import HistorySampler, _EncodedProposal
-from optuna_mofs.samplers._context import Proposal, ProposalContext
+from optuna_mofs.samplers import HistorySampler, Proposal, ProposalContext
 from optuna_mofs.study._trial_note import TrialNote
 from optuna_mofs.testing import SamplerConformance
 from optuna_mofs.testing._workers import skip_fsync
@@ -82,12 +82,22 @@ class DirectedSampler(GoodSampler):
         return made
 
 
-class DuplicatingSampler(GoodSampler):
+class DuplicatingSampler(BaseSampler):
     """Always proposes the same configuration."""
 
-    def _new_proposal(self, context: Any, decided: Any) -> _EncodedProposal:
-        (history,) = context.args
-        return _EncodedProposal(history, Proposal(np.zeros(len(history.space))), decided)
+    def __init__(self, seed: int | None = 0) -> None:
+        pass
+
+    def infer_relative_search_space(self, study: Any, trial: Any) -> dict[str, Any]:
+        return {}
+
+    def sample_relative(self, study: Any, trial: Any, search_space: Any) -> dict[str, Any]:
+        return {}
+
+    def sample_independent(self, study: Any, trial: Any, name: str, distribution: Any) -> Any:
+        if isinstance(distribution, CategoricalDistribution):
+            return distribution.choices[0]
+        return distribution.low
 
 
 class _Suite(SamplerConformance):

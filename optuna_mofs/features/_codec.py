@@ -13,10 +13,12 @@ There are two forms:
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import zlib
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
@@ -24,14 +26,30 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, IntD
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_choice
 from optuna_mofs.features._mask_sampling import mask_from_seed
-from optuna_mofs.features._packing import pack_array, unpack_array
-from optuna_mofs.features._table import FeatureTable
+
+if TYPE_CHECKING:
+    from optuna_mofs.features._table import FeatureTable
 
 Form = Literal["bits", "packed"]
 #: Largest number of free features for which the form "auto" means bits.
 MAX_BITS = 32
 #: Integers are exact up to 53 bits in every storage; uniform draws are unbiased up to 52.
 LARGEST_ID = 2**52 - 1
+
+
+def pack_array(values: Array) -> str:
+    """Return the compressed bytes of an array as ASCII text.
+
+    Example:
+        >>> unpack_array(pack_array(np.array([3, 1, 2], dtype="<u4")), "<u4").tolist()
+        [3, 1, 2]
+    """
+    return base64.b64encode(zlib.compress(values.tobytes(), 6)).decode("ascii")
+
+
+def unpack_array(text: str, dtype: Any) -> Array:
+    """Return the flat array that :func:`pack_array` packed."""
+    return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=dtype)
 
 
 def pack(mask: Array) -> bytes:
@@ -68,6 +86,7 @@ class MaskCodec:
         name: Name of the integer parameter of the packed form.
 
     Example:
+        >>> from optuna_mofs import FeatureTable
         >>> codec = MaskCodec(FeatureTable(names=("age", "pay")))
         >>> codec.encode(np.array([False, True]))
         ({'age': False, 'pay': True}, None)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_choice
-from optuna_mofs.features._table import FeatureTable
+
+if TYPE_CHECKING:
+    from optuna_mofs.features._table import FeatureTable
 
 
 def geometric_size(rng: np.random.Generator, mean: float, p: int) -> int:
@@ -28,6 +31,33 @@ def geometric_size(rng: np.random.Generator, mean: float, p: int) -> int:
     inside = -np.expm1((p + 1) * np.log1p(-stop))
     size = np.log1p(-rng.random() * inside) / np.log1p(-stop)
     return min(int(size), p)
+
+
+def weights_from_raw(raw: Array) -> Array:
+    """Return weights on the simplex from raw values in [0, 1], along the last axis.
+
+    Example:
+        >>> weights_from_raw(np.array([0.5, 0.5])).tolist()
+        [0.5, 0.5]
+    """
+    exponential = -np.log1p(-np.minimum(raw, 1 - 1e-12))
+    total = exponential.sum(axis=-1, keepdims=True)
+    # If all raw values are 0, the weights are equal (there are none without filters).
+    weights: Array = np.where(
+        total == 0, 1 / max(1, raw.shape[-1]), exponential / np.where(total == 0, 1.0, total)
+    )
+    return weights
+
+
+def raw_from_weights(weights: Array) -> Array:
+    """Return raw values of the given weights: the inverse of :func:`weights_from_raw`.
+
+    Example:
+        >>> weights_from_raw(raw_from_weights(np.array([0.2, 0.8]))).round(6).tolist()
+        [0.2, 0.8]
+    """
+    raw: Array = -np.expm1(-weights * len(weights))
+    return raw
 
 
 def simplex_weights(rng: np.random.Generator, count: int) -> Array:
@@ -66,7 +96,7 @@ def subset_of_size(rng: np.random.Generator, size: int, p: int) -> Array:
 
 
 #: Function of (generator, feature table, filter weights) that returns a mask.
-MaskSampler = Callable[[np.random.Generator, FeatureTable, Array], Array]
+MaskSampler = Callable[[np.random.Generator, "FeatureTable", Array], Array]
 
 
 def sample_bernoulli_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
@@ -156,6 +186,7 @@ def mask_from_seed(table: FeatureTable, seed: int) -> Array:
     """Return the mask of an integer parameter that no sampler of this package has set.
 
     Example:
+        >>> from optuna_mofs import FeatureTable
         >>> table = FeatureTable(names=tuple("abcdef"))
         >>> bool((mask_from_seed(table, 7) == mask_from_seed(table, 7)).all())
         True

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optuna_mofs._typing import Array, Floats
-from optuna_mofs.features._packing import pack_array, unpack_array
+from optuna_mofs.features._codec import pack_array, unpack_array
 from optuna_mofs.filters._data import FilterData
 
 #: Number of stored pairs, and bounds of the number of neighbors per feature that follows from it.

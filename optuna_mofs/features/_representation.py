@@ -22,6 +22,7 @@ from optuna_mofs.features._codec import (
     mask_id,
     pack_attribute,
 )
+from optuna_mofs.features._mask_sampling import weights_from_raw
 from optuna_mofs.features._redundancy import best_first, select_non_redundant
 from optuna_mofs.features._table import FeatureTable
 
@@ -350,30 +351,3 @@ def get_representation(what: str | Representation | Mapping[str, Any]) -> Repres
 def weight_parameter(filter_name: str) -> str:
     """Return the name of the parameter of a filter's raw weight."""
     return f"weight_{filter_name}"
-
-
-def weights_from_raw(raw: Array) -> Array:
-    """Return weights on the simplex from raw values in [0, 1], along the last axis.
-
-    Example:
-        >>> weights_from_raw(np.array([0.5, 0.5])).tolist()
-        [0.5, 0.5]
-    """
-    exponential = -np.log1p(-np.minimum(raw, 1 - 1e-12))
-    total = exponential.sum(axis=-1, keepdims=True)
-    # If all raw values are 0, the weights are equal (there are none without filters).
-    weights: Array = np.where(
-        total == 0, 1 / max(1, raw.shape[-1]), exponential / np.where(total == 0, 1.0, total)
-    )
-    return weights
-
-
-def raw_from_weights(weights: Array) -> Array:
-    """Return raw values of the given weights: the inverse of :func:`weights_from_raw`.
-
-    Example:
-        >>> weights_from_raw(raw_from_weights(np.array([0.2, 0.8]))).round(6).tolist()
-        [0.2, 0.8]
-    """
-    raw: Array = -np.expm1(-weights * len(weights))
-    return raw

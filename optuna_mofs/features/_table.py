@@ -13,7 +13,7 @@ import pandas as pd
 
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import did_you_mean
-from optuna_mofs.features._packing import pack_array, unpack_array
+from optuna_mofs.features._codec import pack_array, unpack_array
 from optuna_mofs.features._redundancy import Similarity
 
 

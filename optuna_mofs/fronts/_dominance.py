@@ -49,21 +49,26 @@ def pareto_rank(points: ArrayLike, violations: ArrayLike | None = None) -> NDArr
     """
     array = as_points(points)
     valid = has_no_nan(array)
-    ranks = np.zeros(len(array), dtype=np.int64)
-    feasible = np.ones(len(array), dtype=np.bool_)
+    violation = np.zeros(len(array))
     if violations is not None:
-        violation = np.asarray(violations, dtype=np.float64)
-        feasible = violation <= 0.0
-    next_rank = 0
-    if (feasible & valid).any():
-        ranks[feasible & valid] = moocore.pareto_rank(_without_inf(array[feasible & valid]))
-        next_rank = int(ranks.max()) + 1
-    if (feasible & ~valid).any():
-        ranks[feasible & ~valid] = next_rank
-        next_rank += 1
+        violation = np.maximum(np.asarray(violations, dtype=np.float64), 0.0)
+    # The smallest positive number puts NaN after all feasible points, before infeasible ones.
+    violation[~valid & (violation == 0)] = np.nextafter(0.0, 1.0)
+    array = np.where(valid[:, None], array, 0.0)
+    return constrained_rank(_without_inf(array), violation)
+
+
+def constrained_rank(values: Floats, violations: Floats) -> NDArray[np.int64]:
+    """Return :func:`pareto_rank` of finite values, with one violation per point."""
+    ranks = np.zeros(len(values), dtype=np.int64)
+    feasible = violations <= 0.0
+    n_ranks = 0
+    if feasible.any():
+        ranks[feasible] = moocore.pareto_rank(values[feasible])
+        n_ranks = int(ranks.max()) + 1
     if not feasible.all():
-        levels = np.unique(violation[~feasible], return_inverse=True)[1]
-        ranks[~feasible] = next_rank + levels
+        levels = np.unique(violations[~feasible], return_inverse=True)[1]
+        ranks[~feasible] = n_ranks + levels
     return ranks
 
 

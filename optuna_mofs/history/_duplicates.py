@@ -58,10 +58,10 @@ class SeenConfigurations:
                 return True
         if self._reserved and fingerprint(values) in self._reserved:
             return True
-        return any(
-            other.items() <= values.items() and self._is_complete(frozenset(other))
-            for other in self._unfinished
-        )
+        for other in self._unfinished:
+            if other.items() <= values.items() and self._is_complete(frozenset(other)):
+                return True
+        return False
 
     def _is_complete(self, names: frozenset[str]) -> bool:
         if not names or any(names < others for others in self._completed):
@@ -76,4 +76,4 @@ def fingerprint(values: Mapping[str, float]) -> str:
 
 
 def _ordered(values: Mapping[str, float], names: Collection[str]) -> tuple[float, ...]:
-    return tuple(values[name] for name in sorted(names))
+    return tuple(map(values.__getitem__, sorted(names)))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
@@ -43,15 +44,25 @@ class History:
 
     Args:
         described: Description of the study, if it has one.
+
+    Attributes:
+        numbers: Trial numbers, ascending.
+        values: Trials × objectives, minimized.
+        violations: Sum of constraint violations of each trial, 0 for feasible ones.
+        rows: Trials × parameters, encoded by ``space``, NaN where a parameter was inactive.
+        packed: Trials × bytes, the packed masks over the free features.
+        sizes: Number of free features of each trial.
+        running_numbers: Numbers of the running trials.
+        codec: Encodes masks as parameters; None for a study without masks.
+        table: The features, or None for a study without masks.
     """
 
     def __init__(self, described: StudyDescription | None = None) -> None:
         self.described = described
         chosen = None if described is None else described.representation
-        #: Encodes masks as parameters, or None for a study without masks.
         self.codec = chosen.codec if isinstance(chosen, MaskFeatures) else None
+        self.table: FeatureTable | None = None if self.codec is None else self.codec.table
         self.space = SearchSpace({})
-        #: Numbers of the running trials.
         self.running_numbers: list[int] = []
         self._mask_distributions = {} if self.codec is None else self.codec.distributions
         self._distributions: dict[str, BaseDistribution] = {}
@@ -68,6 +79,7 @@ class History:
         self._n_read = 0
         self._unfinished: list[int] = []
         self._seen = SeenConfigurations()
+        self._set_arrays()
         if described is not None:
             self.require(described.distributions)
             self._seen.required = frozenset(self.distributions) - described.active_if.keys()
@@ -77,48 +89,20 @@ class History:
 
     # ---- arrays of the completed trials -------------------------------------------------------
 
-    @property
-    def numbers(self) -> Array:
-        """Trial numbers, ascending."""
-        return self._numbers.view().ravel()
-
-    @property
-    def values(self) -> Array:
-        """Trials × objectives, minimized."""
-        return self._values.view()
-
-    @property
-    def violations(self) -> Array:
-        """Sum of constraint violations of each trial, 0 for feasible ones."""
-        return self._violations.view().ravel()
-
-    @property
-    def rows(self) -> Array:
-        """Trials × parameters, encoded by ``space``, NaN where a parameter was inactive."""
-        return self._rows.view()
-
-    @property
-    def packed(self) -> Array:
-        """Trials × bytes, the packed masks over the free features."""
-        return self._packed.view()
-
-    @property
-    def sizes(self) -> Array:
-        """Number of free features of each trial."""
-        return self._sizes.view().ravel()
-
     def mask(self, i: int) -> Array:
         """Return the mask of the i-th trial over the free features."""
         assert self.table is not None
         return unpack(self.packed[i], len(self.table.free))
 
-    def masks(self, positions: Iterable[int]) -> Array:
+    def masks(self, positions: ArrayLike) -> Array:
         """Return the masks of some trials over the free features."""
-        return np.array([self.mask(i) for i in positions])
+        assert self.table is not None
+        packed = self.packed[np.asarray(positions, dtype=np.int64)]
+        return np.unpackbits(packed, axis=1, count=len(self.table.free)).view(bool)
 
     def note(self, i: int, kind: type[N]) -> N:
         """Return the note on the i-th trial, with defaults where another sampler proposed it."""
-        return self.notes(kind)[i]
+        return kind.from_json(frozen_attr(self._trials[i], NOTE))
 
     def notes(self, kind: type[N]) -> list[N]:
         """Return the note on each trial."""
@@ -145,11 +129,6 @@ class History:
         return [known[number] for number in numbers]
 
     # ---- the search space ---------------------------------------------------------------------
-
-    @property
-    def table(self) -> FeatureTable | None:
-        """The features, where a sampler may set the mask."""
-        return None if self.codec is None else self.codec.table
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
@@ -242,6 +221,7 @@ class History:
         for number in self._unfinished:
             if number != exclude:
                 self._add_unfinished(trials[number])
+        self._set_arrays()
 
     def require(self, distributions: Mapping[str, BaseDistribution]) -> None:
         """Add parameters to the search space, or widen their ranges."""
@@ -258,6 +238,15 @@ class History:
             # Sorted by name: columns must not depend on the order in which trials complete.
             self.space = SearchSpace(dict(sorted(self._distributions.items())))
             self._rows.fill([self.space.encode(t.params) for t in self._trials])
+            self._set_arrays()
+
+    def _set_arrays(self) -> None:
+        self.numbers = self._numbers.view().ravel()
+        self.values = self._values.view()
+        self.violations = self._violations.view().ravel()
+        self.rows = self._rows.view()
+        self.packed = self._packed.view()
+        self.sizes = self._sizes.view().ravel()
 
     def _add_unfinished(self, trial: FrozenTrial) -> None:
         if trial.state == TrialState.RUNNING:
@@ -282,7 +271,7 @@ class History:
                 return
         self.require(trial.distributions)
         # By number, not by arrival: an older trial can complete late.
-        i = int(np.searchsorted(self.numbers, trial.number))
+        i = int(np.searchsorted(self._numbers.view().ravel(), trial.number))
         self._trials.insert(i, trial)
         self._numbers.insert(i, trial.number)
         values = np.nan_to_num(np.array(trial.values), posinf=LARGEST, neginf=-LARGEST)
@@ -306,7 +295,9 @@ class HistoryFollower(ABC):
 
     def follow(self, history: History) -> None:
         """Process all trials of the history that are new or follow a late one."""
-        kept = n_unchanged(self._followed, history.numbers)
+        both = min(len(self._followed), len(history.numbers))
+        changed = np.flatnonzero(self._followed[:both] != history.numbers[:both])
+        kept = int(changed[0]) if len(changed) else both
         if kept < len(self._followed):
             self.rewind(kept)
         self._followed = history.numbers.copy()
@@ -319,18 +310,6 @@ class HistoryFollower(ABC):
     @abstractmethod
     def advance(self, history: History) -> None:
         """Process the new trials of the history."""
-
-
-def n_unchanged(before: Array, now: Array) -> int:
-    """Return how many of the first trials are the same, by their numbers.
-
-    Example:
-        >>> n_unchanged(np.array([0, 1, 4, 5]), np.array([0, 1, 3, 4, 5]))
-        2
-    """
-    both = min(len(before), len(now))
-    differ = np.flatnonzero(before[:both] != now[:both])
-    return int(differ[0]) if len(differ) else both
 
 
 def _internal(

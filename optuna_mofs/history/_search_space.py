@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,25 +56,25 @@ class SearchSpace:
 
     def encode(self, params: Mapping[str, Any]) -> Array:
         """Return the row of parameter values, NaN for a value that its distribution excludes."""
-        return np.array(
-            [
-                _encode(axis, params[name]) if name in params else np.nan
-                for name, axis in zip(self.names, self._axes)
-            ],
-            dtype=float,
-        )
+        row = np.full(len(self.names), np.nan)
+        for j, name in enumerate(self.names):
+            if name in params:
+                # Optuna allows adding trials of another version of the objective.
+                with suppress(TypeError, ValueError):
+                    row[j] = self._axes[j].encode(params[name])
+        return row
 
     def decode(self, row: Array) -> dict[str, Any]:
         """Return the parameter values of a row; columns that are NaN are left out."""
-        return {
-            name: axis.decode(value)
-            for name, axis, value in zip(self.names, self._axes, row.tolist())
-            if value == value
-        }
+        params = {}
+        for name, axis, value in zip(self.names, self._axes, row.tolist()):
+            if value == value:
+                params[name] = axis.decode(value)
+        return params
 
     def sample(self, rng: np.random.Generator, count: int = 1) -> Array:
         """Return random rows, uniform in every parameter."""
-        return self.from_unit(rng.random((count, len(self))))
+        return self.from_unit(rng.random((count, len(self.names))))
 
     def from_unit(self, unit: Array) -> Array:
         """Return rows from points of the unit cube, such as those of a design."""
@@ -208,14 +209,6 @@ def to_internal(distribution: BaseDistribution, value: Any) -> float:
 
 def _to_lists(choice: Any) -> Any:
     return [_to_lists(c) for c in choice] if isinstance(choice, list | tuple) else choice
-
-
-def _encode(axis: _Axis, value: Any) -> float:
-    try:
-        return axis.encode(value)
-    except (TypeError, ValueError):
-        # Optuna allows adding trials of another version of the objective.
-        return math.nan
 
 
 def _axis(distribution: BaseDistribution) -> _Axis:

@@ -97,17 +97,19 @@ class HistorySampler(BaseSampler):
         from the same proposal.
         """
         with self._cache.lock:
-            history = self._updated_history(study, trial)
-            self._cache.of(study).read_for = trial.number
-            left_out = history.space.sequence_parameters
-            return {n: d for n, d in history.distributions.items() if n not in left_out}
+            self._cache.of(study).read_for = None
+            history = self._history(study, trial, read_for=trial.number)
+            space = history.distributions
+            for name in history.space.sequence_parameters:
+                del space[name]
+            return space
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """Propose a configuration, note how it was made, and return its parameters."""
         with self._cache.lock, _one_blas_thread():
-            history = self._current_history(study, trial)
+            history = self._history(study, trial, read_for=None)
             sequences = history.space.sequence_parameters
             if not search_space and not sequences:
                 return {}
@@ -122,12 +124,13 @@ class HistorySampler(BaseSampler):
                 # No trial has any of the requested parameters.
                 write_trial_attr(study, trial, NOTE, TrialNote().to_json())
                 params = {}
-        return {
-            name: params[name]
-            if name in params
-            else self.sample_independent(study, trial, name, distribution)
-            for name, distribution in search_space.items()
-        }
+        found = {}
+        for name, distribution in search_space.items():
+            if name in params:
+                found[name] = params[name]
+            else:
+                found[name] = self.sample_independent(study, trial, name, distribution)
+        return found
 
     def sample_independent(
         self,
@@ -165,23 +168,21 @@ class HistorySampler(BaseSampler):
 
     # ---- inside -------------------------------------------------------------------------------
 
-    def _updated_history(self, study: Study, trial: FrozenTrial) -> History:
+    def _history(self, study: Study, trial: FrozenTrial, *, read_for: int | None) -> History:
+        """Return the history, read again unless it was just read for this trial.
+
+        Optuna asks for the search space and then at once for values: one reading serves both.
+        """
         cache = self._cache.of(study)
+        is_current, cache.read_for = cache.read_for == trial.number, read_for
+        if is_current:
+            return cache.history
         if cache.history.described is None:
             described = StudyDescription.read(study)
             if described is not None:
                 cache.history = History(described)
                 cache.kept = {}
         cache.history.update(study, exclude=trial.number)
-        cache.read_for = None
-        return cache.history
-
-    def _current_history(self, study: Study, trial: FrozenTrial) -> History:
-        # Optuna calls infer_relative_search_space right before: the history was just read.
-        cache = self._cache.of(study)
-        if cache.read_for != trial.number:
-            return self._updated_history(study, trial)
-        cache.read_for = None
         return cache.history
 
     def _study_seed(self, study: Study) -> int:
@@ -213,19 +214,21 @@ class HistorySampler(BaseSampler):
         at least the one that reserves later sees the other, so no two continue with the same.
         """
         decided = {**enqueued_params(trial), **trial.params}
-        seed = self._study_seed(study)
+        number, seed = original_number(trial), self._study_seed(study)
+        metrics, kept = partial(read_metrics, study), self._cache.of(study).kept
         for n_conflicts in range(_MAX_CONFLICTS):
-            context = partial(
-                ProposalContext,
-                history,
-                trial_number=original_number(trial),
-                n_conflicts=n_conflicts,
-                seed=seed,
-                _read_metrics=partial(read_metrics, study),
-                _study_cache=self._cache.of(study).kept,
-                _trial_cache={},
-            )
-            made = self._new_proposal(context, decided)
+            trial_cache: dict[str, Any] = {}
+            for attempt in range(_MAX_ATTEMPTS):
+                rng = np.random.default_rng([seed, number, n_conflicts * _MAX_ATTEMPTS + attempt])
+                ctx = ProposalContext(
+                    history, rng, number, attempt, n_conflicts, seed, metrics, kept, trial_cache
+                )
+                made = _EncodedProposal(history, self.propose(ctx), decided)
+                if not history.contains_internal(made.internal):
+                    break
+            else:
+                made.is_new = False
+                made = _unseen(history, rng, decided) or made
             if made.mask_attr is not None and history.codec is not None:
                 name = history.codec.name
                 # A mask that was enqueued, or suggested before a crash, keeps its attribute.
@@ -239,22 +242,6 @@ class HistorySampler(BaseSampler):
             if not history.contains_internal(made.internal):
                 break
         return made
-
-    def _new_proposal(
-        self, context: partial[ProposalContext], decided: Mapping[str, Any]
-    ) -> _EncodedProposal:
-        options = context.keywords
-        first = options["n_conflicts"] * _MAX_ATTEMPTS
-        for attempt in range(_MAX_ATTEMPTS):
-            rng = np.random.default_rng(
-                [options["seed"], options["trial_number"], first + attempt]
-            )
-            ctx = context(rng=rng, attempt=attempt)
-            made = _EncodedProposal(ctx.history, self.propose(ctx), decided)
-            if not ctx.history.contains_internal(made.internal):
-                return made
-        made.is_new = False
-        return _unseen(ctx.history, rng, decided) or made
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_cache": None}
@@ -312,10 +299,11 @@ class _EncodedProposal:
             chosen, self.mask_attr = history.codec.encode(proposal.mask)
             self.params = {**chosen, **self.params}
         self.internal = history.internal({**self.params, **decided})
-        both = self.params.keys() & decided.keys()
-        changed = any(self.params[name] != decided[name] for name in both)
         #: The note of the proposal, unless an enqueued value replaces part of it.
-        self.note = TrialNote("enqueued") if changed else proposal.note
+        self.note = proposal.note
+        for name in self.params.keys() & decided.keys():
+            if self.params[name] != decided[name]:
+                self.note = TrialNote("enqueued")
 
 
 def _unseen(

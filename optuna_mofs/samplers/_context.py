@@ -65,11 +65,17 @@ class ProposalContext:
 
         It must be computable from the history: the cache can be dropped at any time.
         """
-        return _cached(self._study_cache, key, make)
+        if key not in self._study_cache:
+            self._study_cache[key] = make()
+        found: T = self._study_cache[key]
+        return found
 
     def trial_cache(self, key: str, make: Callable[[], T]) -> T:
         """Return an object that all attempts of this trial share, such as a fitted model."""
-        return _cached(self._trial_cache, key, make)
+        if key not in self._trial_cache:
+            self._trial_cache[key] = make()
+        found: T = self._trial_cache[key]
+        return found
 
     def study_rng(self, stream: int) -> np.random.Generator:
         """Return a generator that is the same in all trials of the study."""
@@ -78,10 +84,3 @@ class ProposalContext:
     def trial_rng(self, stream: int) -> np.random.Generator:
         """Return a generator that is the same in all attempts of this trial."""
         return np.random.default_rng([self.seed, self.trial_number, stream])
-
-
-def _cached(cache: dict[str, Any], key: str, make: Callable[[], T]) -> T:
-    if key not in cache:
-        cache[key] = make()
-    found: T = cache[key]
-    return found

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.features._mask_sampling import MaskSampler, get_mask_sampler
-from optuna_mofs.features._representation import weights_from_raw
+from optuna_mofs.features._mask_sampling import MaskSampler, get_mask_sampler, weights_from_raw
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers._context import Proposal
 from optuna_mofs.study._trial_note import TrialNote

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from optuna.distributions import CategoricalDistribution, IntDistribution
 
 from optuna_mofs.features import FeatureTable, MaskCodec
@@ -14,8 +15,10 @@ from optuna_mofs.features._codec import (
     MAX_BITS,
     mask_id,
     pack,
+    pack_array,
     pack_attribute,
     unpack,
+    unpack_array,
     unpack_attribute,
 )
 from optuna_mofs.filters import rank_scores
@@ -156,3 +159,15 @@ def test_a_mask_of_the_wrong_length_raises(form):
 def test_an_unknown_form_raises():
     with pytest.raises(ValueError, match="'auto', 'bits', 'packed', got 'words'"):
         MaskCodec(TABLES[7], form="words")
+
+
+@pytest.mark.parametrize("dtype", ["u1", "<u4"])
+@given(data=st.data())
+def test_arrays_survive_json(dtype, data):
+    values = data.draw(hnp.arrays(dtype, hnp.array_shapes(min_dims=1, max_dims=2, min_side=0)))
+    text = json.loads(json.dumps(pack_array(values)))
+    np.testing.assert_array_equal(unpack_array(text, dtype).reshape(values.shape), values)
+
+
+def test_repetitive_arrays_are_short():
+    assert len(pack_array(np.zeros(10_000, dtype="<u4"))) < 100

@@ -19,7 +19,7 @@ from optuna_mofs.features import (
     get_representation,
 )
 from optuna_mofs.features._codec import unpack_attribute
-from optuna_mofs.features._representation import weights_from_raw
+from optuna_mofs.features._mask_sampling import weights_from_raw
 from optuna_mofs.filters import rank_scores
 
 

@@ -23,7 +23,7 @@ from optuna_mofs.features._codec import pack, unpack
 from optuna_mofs.features._representation import MaskFeatures
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history import _history as module
-from optuna_mofs.history._history import History, n_unchanged
+from optuna_mofs.history._history import History, HistoryFollower
 from optuna_mofs.study._description import MeasureDescription, StudyDescription
 from optuna_mofs.study._feature_sets import selected_mask, suggest_features
 from optuna_mofs.study._queue import enqueue_features
@@ -426,13 +426,29 @@ def test_an_update_reads_only_new_trials(monkeypatch: pytest.MonkeyPatch) -> Non
     same(history, read(study))
 
 
-@given(st.sets(st.integers(0, 30)), st.sets(st.integers(0, 30)))
-def test_n_unchanged_counts_equal_first_trials(one: set[int], other: set[int]) -> None:
-    before, now = (np.array(sorted(numbers), dtype=np.int64) for numbers in (one, other))
-    count = n_unchanged(before, now)
-    assert before[:count].tolist() == now[:count].tolist()
-    assert before[: count + 1].tolist() != now[: count + 1].tolist() or one == other
-    assert n_unchanged(before, before) == len(before)
+class Sum(HistoryFollower):
+    """Adds up trial numbers, one by one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sums = [0]
+
+    def rewind(self, n_trials: int) -> None:
+        del self.sums[n_trials + 1 :]
+
+    def advance(self, history: History) -> None:
+        for number in history.numbers[len(self.sums) - 1 :].tolist():
+            self.sums.append(self.sums[-1] + number)
+
+
+@given(st.lists(st.sets(st.integers(0, 30)), max_size=6))
+def test_a_follower_replays_from_the_first_changed_trial(steps: list[set[int]]) -> None:
+    follower, history, seen = Sum(), History(), set()
+    for step in steps:
+        seen |= step
+        history.numbers = np.array(sorted(seen), dtype=np.int64)
+        follower.follow(history)
+        assert follower.sums == [0, *np.cumsum(sorted(seen)).tolist()]
 
 
 def test_an_infinite_constraint_is_a_large_number() -> None:

@@ -11,7 +11,7 @@ from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_float, check_int, check_probability
 from optuna_mofs.features._mask_sampling import MaskSampler, get_mask_sampler
 from optuna_mofs.features._table import FeatureTable
-from optuna_mofs.fronts._dominance import pareto_rank
+from optuna_mofs.fronts._dominance import constrained_rank
 from optuna_mofs.samplers._base import HistorySampler
 from optuna_mofs.samplers._context import Proposal, ProposalContext
 from optuna_mofs.samplers._initial_design import initial_operator
@@ -356,7 +356,7 @@ class GHGASampler(HistorySampler):
         history, rng = ctx.history, ctx.rng
         if len(history) < self._n_startup_trials() or rng.random() < _RANDOM_PROB:
             return Proposal(history.space.sample(rng)[0], None, GHGANote("random"))
-        ranks = pareto_rank(history.values, history.violations)
+        ranks = constrained_rank(history.values, history.violations)
         better = np.argsort(ranks, kind="stable")[: -(-len(ranks) // 2)]
         a, b = (int(i) for i in rng.choice(better, 2))
         rows = (history.rows[a], history.rows[b])

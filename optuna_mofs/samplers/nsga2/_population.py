@@ -12,7 +12,7 @@ import numpy as np
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_probability
 from optuna_mofs.features._codec import pack
-from optuna_mofs.fronts._dominance import pareto_rank
+from optuna_mofs.fronts._dominance import constrained_rank
 from optuna_mofs.history._history import History, HistoryFollower
 
 #: Generations kept for late trials; an even later trial replays the whole history.
@@ -61,15 +61,13 @@ class Population(HistoryFollower):
         self._normalize = normalize_crowding
         self._unique = eliminate_duplicates
         self._generations = [_EMPTY]
-
-    @property
-    def current(self) -> Generation:
-        """The latest generation."""
-        return self._generations[-1]
+        #: The latest generation.
+        self.current = _EMPTY
 
     def rewind(self, n_trials: int) -> None:
         """Forget the generations after the first ``n_trials`` trials."""
         self._generations = [g for g in self._generations if g.n_trials <= n_trials] or [_EMPTY]
+        self.current = self._generations[-1]
 
     def advance(self, history: History) -> None:
         """Add all generations that are complete."""
@@ -90,6 +88,7 @@ class Population(HistoryFollower):
             members = pool[best]
             self._generations.append(Generation(done, members, ranks, crowding))
         del self._generations[:-_MAX_GENERATIONS]
+        self.current = self._generations[-1]
 
 
 _EMPTY = Generation(0, np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
@@ -109,7 +108,7 @@ class TriedMasks(HistoryFollower):
 
     def advance(self, history: History) -> None:
         """Add the masks of new trials."""
-        self._masks.update(row.tobytes() for row in history.packed[self._n_trials :])
+        self._masks.update(map(bytes, history.packed[self._n_trials :]))
         self._n_trials = len(history)
 
     def is_wasteful(self, mask: Array, parent: Array | None, *, has_fixed: bool) -> bool:
@@ -168,8 +167,8 @@ class HypervolumeSelection:
         """Return a function that draws a parent."""
         _, members, ranks, crowding = generation
         front = members[ranks == ranks.min()]
-        parts = _hypervolume_shares(history.values[front], history.reference())
-        edges = np.cumsum((1 - self.uniform) * parts + self.uniform / len(front))
+        shares = _hypervolume_shares(history.values[front], history.reference())
+        edges = np.cumsum((1 - self.uniform) * shares + self.uniform / len(front))
 
         def draw(rng: np.random.Generator) -> int:
             if rng.random() < self.prob:
@@ -181,13 +180,13 @@ class HypervolumeSelection:
 
 
 def _hypervolume_shares(values: Array, reference: Array) -> Array:
-    even = np.full(len(values), 1 / len(values))
+    shares = np.full(len(values), 1 / len(values))
     if len(values) == 1 or values.shape[1] > 4:
         # With more than four objectives exact contributions take too long.
-        return even
+        return shares
     parts: Array = moocore.hv_contributions(np.minimum(values, reference), ref=reference)
     total = parts.sum()
-    return parts / total if np.isfinite(total) and total > 0 else even
+    return parts / total if np.isfinite(total) and total > 0 else shares
 
 
 def crowding_distances(values: Array, ranks: Array, *, normalize: bool = True) -> Array:
@@ -241,21 +240,15 @@ def survivors(
     Returns:
         Their positions (ascending), ranks and crowding distances.
     """
-    ranks = pareto_rank(values, violations)
+    ranks = constrained_rank(values, violations)
     if unique:
-        ranks[_repeats(values, violations)] += len(values)
+        columns = np.column_stack([values, violations])
+        order = np.lexsort(columns.T)  # stable: of equal points the earlier comes first
+        repeats = (columns[order[1:]] == columns[order[:-1]]).all(axis=1)
+        ranks[order[1:][repeats]] += len(values)
     crowding = crowding_distances(values, ranks, normalize=normalize)
     best = np.sort(np.lexsort((-crowding, ranks))[:count])
     return best, ranks[best], crowding[best]
-
-
-def _repeats(values: Array, violations: Array) -> Array:
-    """Return which points have the values of an earlier point."""
-    columns = np.column_stack([values, violations])
-    order = np.lexsort(columns.T)  # stable: of equal points the earlier comes first
-    again = np.zeros(len(values), dtype=bool)
-    again[order[1:]] = (columns[order[1:]] == columns[order[:-1]]).all(axis=1)
-    return again
 
 
 def binary_tournament(rng: np.random.Generator, ranks: Array, crowding: Array) -> int:

@@ -174,7 +174,7 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
     def propose(self, ctx: ProposalContext) -> Proposal:
         """Return an initial configuration, or a child of two members of the population."""
         history, settings = ctx.history, self.settings
-        draw = None if len(history) < self._n_startup_trials() else self._parents(ctx)
+        draw = self._parent_selection(ctx)
         tried = ctx.study_cache("tried masks", TriedMasks)
         tried.follow(history)
         for _ in range(_MAX_CHILDREN):
@@ -204,14 +204,20 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
         )
         return Proposal(child.row, child.mask, note), first.mask
 
-    def _parents(self, ctx: ProposalContext) -> DrawParent:
-        settings = self.settings
+    def _parent_selection(self, ctx: ProposalContext) -> DrawParent | None:
+        """Return a function that draws parents, or None during the initial design."""
+        settings, n_startup_trials = self.settings, self.n_startup_trials
+        if n_startup_trials is None:
+            n_trials = 120 if self.n_trials is None else self.n_trials
+            n_startup_trials = int(np.clip(n_trials // 3, 8, 40))
+        if len(ctx.history) < n_startup_trials:
+            return None
         population = ctx.study_cache(
             "population",
             lambda: Population(
                 self._population_size,
                 settings.n_offspring,
-                self._n_startup_trials(),
+                n_startup_trials,
                 normalize_crowding=settings.normalize_crowding,
                 eliminate_duplicates=settings.eliminate_duplicates,
             ),
@@ -223,11 +229,6 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
         if self.population_size is not None:
             return self.population_size
         return min(_MAX_POPULATION, max(_MIN_POPULATION, n_completed // 10))
-
-    def _n_startup_trials(self) -> int:
-        if self.n_startup_trials is not None:
-            return self.n_startup_trials
-        return 40 if self.n_trials is None else int(np.clip(self.n_trials // 3, 8, 40))
 
 
 #: Mask sampler and mask mutation of each variant. Flipping a bit with probability 0.1 is the same

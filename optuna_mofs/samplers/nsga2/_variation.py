@@ -10,8 +10,13 @@ import numpy as np
 
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_float, check_probability
-from optuna_mofs.features._mask_sampling import MaskSampler, get_mask_sampler, simplex_weights
-from optuna_mofs.features._representation import raw_from_weights, weights_from_raw
+from optuna_mofs.features._mask_sampling import (
+    MaskSampler,
+    get_mask_sampler,
+    raw_from_weights,
+    simplex_weights,
+    weights_from_raw,
+)
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers._mask_operators import (
     AddDrop,
@@ -207,48 +212,43 @@ class MixedVariation:
         second: Configuration,
     ) -> tuple[Configuration, str, bool]:
         """Return a child."""
-        has_mask, has_row = first.mask is not None, len(history.space) > 0
-        while True:
-            mask_operator = self._mask_operator(rng) if has_mask else None
-            row_operator = self._row_operator(rng) if has_row else None
-            operators = [name for name in (mask_operator, row_operator) if name]
-            if operators or not (has_mask or has_row):
-                break
+        has_mask, has_row = first.mask is not None, bool(history.space.names)
+        mask_operator = row_operator = ""
+        while (has_mask or has_row) and not mask_operator + row_operator:
+            if has_mask:
+                mask_operator = _draw_operator(
+                    rng,
+                    crossover=self.mask_crossover_prob,
+                    filter_ensemble=self.filter_ensemble_prob,
+                    add_drop=self.add_drop_prob,
+                    resample=self.resample_prob,
+                )
+            if has_row:
+                row_operator = _draw_operator(rng, gaussian=self.gaussian_prob, sbx=self.sbx_prob)
         child = self._change_mask(rng, history, mask_operator, first, second)
-        child = self._change_row(rng, history, row_operator, child, second)
-        crossed = bool({"crossover", "sbx"} & set(operators))
-        row = fill_missing(rng, history.space, child.row)
-        return replace(child, row=row), "+".join(operators) or "copy", crossed
-
-    def _mask_operator(self, rng: np.random.Generator) -> str | None:
-        u = rng.random()
-        for name, prob in (
-            ("crossover", self.mask_crossover_prob),
-            ("filter_ensemble", self.filter_ensemble_prob),
-            ("add_drop", self.add_drop_prob),
-            ("resample", self.resample_prob),
-        ):
-            if u < prob:
-                return name
-            u -= prob
-        return None
-
-    def _row_operator(self, rng: np.random.Generator) -> str | None:
-        u = rng.random()
-        if u < self.gaussian_prob:
-            return "gaussian"
-        return "sbx" if u - self.gaussian_prob < self.sbx_prob else None
+        row, note = child.row, child.note
+        if row_operator == "gaussian":
+            note = adapt(rng, note, len(history.space))
+            row = gaussian_mutation(
+                rng, history.space, row, step_size=note.step_size, switch_prob=note.switch_prob
+            )
+        elif row_operator == "sbx":
+            row = cross_rows(rng, history.space, row, second.row, eta=self.eta)
+        row = fill_missing(rng, history.space, row)
+        operator = "+".join(filter(None, (mask_operator, row_operator))) or "copy"
+        crossed = mask_operator == "crossover" or row_operator == "sbx"
+        return replace(child, row=row, note=note), operator, crossed
 
     def _change_mask(
         self,
         rng: np.random.Generator,
         history: History,
-        operator: str | None,
+        operator: str,
         first: Configuration,
         second: Configuration,
     ) -> Configuration:
         table, mask = history.table, first.mask
-        if table is None or mask is None or operator is None:
+        if table is None or mask is None or not operator:
             return first
         if operator == "crossover":
             assert second.mask is not None
@@ -270,25 +270,12 @@ class MixedVariation:
             mask = self.add_drop(rng, mask, table, weights)
         return replace(first, mask=mask, raw=raw_from_weights(weights))
 
-    def _change_row(
-        self,
-        rng: np.random.Generator,
-        history: History,
-        operator: str | None,
-        child: Configuration,
-        second: Configuration,
-    ) -> Configuration:
-        if operator == "gaussian":
-            note = adapt(rng, child.note, len(history.space))
-            row = gaussian_mutation(
-                rng,
-                history.space,
-                child.row,
-                step_size=note.step_size,
-                switch_prob=note.switch_prob,
-            )
-            return replace(child, row=row, note=note)
-        if operator == "sbx":
-            row = cross_rows(rng, history.space, child.row, second.row, eta=self.eta)
-            return replace(child, row=row)
-        return child
+
+def _draw_operator(rng: np.random.Generator, **probs: float) -> str:
+    """Return the name of one operator, or an empty string if none is drawn."""
+    u = rng.random()
+    for name, prob in probs.items():
+        if u < prob:
+            return name
+        u -= prob
+    return ""

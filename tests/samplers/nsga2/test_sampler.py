@@ -51,7 +51,10 @@ def test_bad_settings(n_offspring: int) -> None:
 
 @pytest.mark.parametrize(("n_trials", "size"), [(None, 40), (10, 8), (60, 20), (5000, 40)])
 def test_a_small_budget_has_a_short_initial_design(n_trials: int | None, size: int) -> None:
-    assert Sampler(n_trials=n_trials)._n_startup_trials() == size
+    study = make_study("bits", sampler=Sampler(n_trials=n_trials, seed=0))
+    study.optimize(PROBLEMS["bits"], n_trials=size + 1)
+    operators = [trial.user_attrs["operator"] for trial in study.trials]
+    assert [operator.startswith("initial_") for operator in operators] == [True] * size + [False]
 
 
 def test_arguments_of_from_paper() -> None:

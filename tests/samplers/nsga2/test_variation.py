@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from optuna.samplers import RandomSampler
 
 from optuna_mofs._optuna import write_trial_attr
-from optuna_mofs.features._representation import raw_from_weights, weights_from_raw
+from optuna_mofs.features._mask_sampling import raw_from_weights, weights_from_raw
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers import FilterEnsembleNSGA2Sampler
 from optuna_mofs.samplers.nsga2._variation import Configuration, NSGA2Note

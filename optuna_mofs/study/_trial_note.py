@@ -27,7 +27,7 @@ class TrialNote:
         operator: What made the proposal, for people and for figures.
         parents: Numbers of the trials it was made from.
         filter_weights: Raw weights in [0, 1] of the filters that chose the features, if any did;
-            see :func:`~optuna_mofs.features._representation.weights_from_raw`.
+            see :func:`~optuna_mofs.features._mask_sampling.weights_from_raw`.
 
     Example:
         >>> note = TrialNote("crossover", parents=(3, 7))

@@ -12,7 +12,8 @@ from optuna.trial import TrialState
 
 from optuna_mofs._optuna import trials_of
 from optuna_mofs._validation import check_int
-from optuna_mofs.features._representation import weight_parameter, weights_from_raw
+from optuna_mofs.features._mask_sampling import weights_from_raw
+from optuna_mofs.features._representation import weight_parameter
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._trial_note import trial_note
 from optuna_mofs.visualization._registry import register_figure

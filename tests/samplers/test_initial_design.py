@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from optuna.samplers import RandomSampler
 
-from optuna_mofs.features._representation import MaskFeatures, weights_from_raw
+from optuna_mofs.features._mask_sampling import weights_from_raw
+from optuna_mofs.features._representation import MaskFeatures
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers._initial_design import (

@@ -2,14 +2,13 @@
 A first front
 =============
 
-What is each feature worth? This script trades the error of a support vector machine against the
-number of features it needs, tuning its hyperparameters on the way, and takes one fitted model
-home.
+This tutorial trades the error of a support vector machine against the number of features it uses,
+tunes its hyperparameters in the same search, and fits one of the resulting models.
 """
 
 # %%
-# Any table with a target will do. An objective holds the data, the estimator and what is measured;
-# by default that is the cross-validated error and the fraction of the features that are used.
+# An objective holds the data, the estimator and the measures. By default, the measures are the
+# cross-validated error and the fraction of features that are selected.
 
 from optuna.distributions import FloatDistribution
 from sklearn.datasets import load_breast_cancer
@@ -31,8 +30,8 @@ objective = FeatureSelectionObjective(
 )
 
 # %%
-# The study is Optuna's own. ``create_study`` is short for ``optuna.create_study`` with the
-# objective's directions and metric names. The seed makes the run repeatable.
+# The study is an ordinary Optuna study. ``create_study`` calls ``optuna.create_study`` with the
+# directions and metric names of the objective. The seed makes the run reproducible.
 
 study = objective.create_study(
     study_name="breast cancer", sampler=FilterEnsembleNSGA2Sampler(seed=1)
@@ -40,26 +39,26 @@ study = objective.create_study(
 study.optimize(objective, n_trials=120)
 
 # %%
-# The front is what no other trial beats in both metrics.
+# The front contains the non-dominated trials: no other trial is better in both metrics.
 
 front = pareto_front(study)
 front.to_frame()[["error", "n_features", "features"]]
 
 # %%
-# A picture says it sooner. Point at a trial to see its features; the knee is marked.
+# Plot the front. The hover text of a trial lists its features, and the knee is marked.
 
 from optuna_mofs.visualization import plot_front
 
 plot_front(study)
 
 # %%
-# Take one model home: at the knee, or the best with at most three features. It is fitted on all
-# rows, takes the whole table and looks only at its own columns.
+# Select a trial, for example the knee, or the best one with at most three features. ``refit`` fits
+# its pipeline on all rows. The model accepts the full table and uses only the selected columns.
 
 knee = front.knee()
 small = front.best(max_features=3)
 print("knee:", objective.features_for(knee))
-print("three at most:", objective.features_for(small))
+print("at most three features:", objective.features_for(small))
 
 model = objective.refit(small)
 model.predict(X.head())

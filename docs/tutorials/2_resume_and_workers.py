@@ -2,13 +2,13 @@
 Resume, and several workers on one database
 ===========================================
 
-A study that lives in a database can be stopped at any moment and goes on tomorrow; several
-processes can work on it at once.
+A study in a database can be stopped at any time and resumed later, and several processes can work
+on it at once.
 """
 
 # %%
-# Everything goes into one SQLite file. (Use PostgreSQL or MySQL for more than a few workers; only
-# the URL changes.)
+# The study is stored in an SQLite file. Use PostgreSQL or MySQL for more than a few workers; only
+# the URL changes.
 
 import subprocess
 import sys
@@ -52,21 +52,20 @@ study.optimize(objective, n_trials=30)
 print(len(study.trials), "trials")
 
 # %%
-# Tomorrow, in a new process: open it again and go on. The sampler keeps nothing that is not in the
-# database, so the trials that follow are those that would have followed without the break.
+# Later, in a new process: reopen the study and continue. All state of the sampler is in the
+# database, so the following trials are the same as in an uninterrupted run.
 
 objective, study = open_study()
 study.optimize(objective, n_trials=20)
 print(len(study.trials), "trials")
 
 # %%
-# Had the process been killed in the middle of a trial, its configuration would be tried again
-# after this:
+# If the process was killed in the middle of a trial, this call enqueues its configuration again:
 
-print("cut off:", retry_interrupted(study))
+print("interrupted trials:", retry_interrupted(study))
 
 # %%
-# A study is bound to its data. With a column less it would not be the same question any more:
+# A study belongs to its data. With one column less, the objective is refused:
 
 X, y = load_wine(return_X_y=True, as_frame=True)
 other = FeatureSelectionObjective(GaussianNB(), X.drop(columns="proline"), y)
@@ -76,8 +75,8 @@ except ValueError as error:
     print(error)
 
 # %%
-# Several workers: start the same script several times, here or on other machines. Each sees what
-# the others have finished and what they are trying, and no configuration is tried twice.
+# For several workers, run the same script several times, also on other machines. Samplers use the
+# completed and the running trials of all workers, and no configuration is evaluated twice.
 
 script = folder / "worker.py"
 script.write_text(

@@ -2,13 +2,13 @@
 Your own objective function
 ===========================
 
-You have an objective function already, with a training loop of your own. One line of it becomes a
-feature set.
+If you already have an objective function, with your own training loop, one line adds feature
+selection to it.
 """
 
 # %%
-# ``suggest_features`` is to features what ``trial.suggest_float`` is to a number. It returns a
-# boolean mask.
+# ``suggest_features`` suggests a feature set, as ``trial.suggest_float`` suggests a number. It
+# returns a boolean mask.
 
 import numpy as np
 import optuna
@@ -26,7 +26,7 @@ from optuna_mofs import (
 
 X, y = load_diabetes(return_X_y=True, as_frame=True)
 rng = np.random.default_rng(0)
-for j in range(30):  # columns that tell nothing
+for j in range(30):  # irrelevant columns
     X[f"noise{j}"] = rng.normal(size=len(X))
 
 
@@ -48,13 +48,13 @@ for trial in pareto_front(study)[:4]:
     print(trial.values, selected_features(study, trial))
 
 # %%
-# The sampler knew nothing but names. Let filters look at the data once, and it begins with the
-# features that they hold for relevant:
+# So far, the sampler has only the names of the features. ``feature_table`` ranks them by filters, so
+# that the search starts with those that look relevant:
 
 table = feature_table(X, y)
 
 
-def guided(trial):
+def ranked_objective(trial):
     mask = suggest_features(trial, table)
     if not mask.any():
         return float(y.std()), 0
@@ -67,14 +67,14 @@ better = optuna.create_study(
     directions=["minimize", "minimize"], sampler=FilterEnsembleNSGA2Sampler(seed=0)
 )
 better.set_metric_names(["RMSE", "features"])
-better.optimize(guided, n_trials=60)
+better.optimize(ranked_objective, n_trials=60)
 
 reference = [float(y.std()), X.shape[1]]
-print("hypervolume by names alone:", round(pareto_front(study).hypervolume(reference), 1))
-print("hypervolume with filters:  ", round(pareto_front(better).hypervolume(reference), 1))
+print("hypervolume with names only:", round(pareto_front(study).hypervolume(reference), 1))
+print("hypervolume with filters:   ", round(pareto_front(better).hypervolume(reference), 1))
 
 # %%
-# Where in the search the gain was made:
+# The hypervolume over the trials of both studies:
 
 from optuna_mofs.visualization import plot_hypervolume
 

@@ -2,12 +2,11 @@
 From a front to one model
 =========================
 
-A front is many models. Take one of them, or let them vote.
+A front contains many models. Select one of them, or combine them in a vote.
 """
 
 # %%
-# Here even the learner is searched for: three of them, each with its own hyperparameters, and the
-# features on top.
+# This search also selects the learner: one of three, each with its own hyperparameters.
 
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
@@ -37,17 +36,19 @@ single = objective.refit(front.knee())
 print(f"the knee: {single.score(X_test, y_test):.3f}")
 
 # %%
-# The whole front as one classifier. Each member sees its own columns; those near the ideal point
-# weigh more. ``strategy="diverse"`` keeps only members that differ in what they get right. Where
-# nothing but the prediction counts, search with losses only (``measures=["error", "brier_loss",
-# "log_loss", "auc_loss"]``): then every member of the front is good at something.
+# The whole front as one classifier. Each member uses its own columns, and members close to the
+# ideal point have larger weights. ``strategy="diverse"`` keeps only members that differ in the rows
+# they predict correctly. If only the predictions matter, search with losses only
+# (``measures=["error", "brier_loss", "log_loss", "auc_loss"]``): then every member of the front is
+# good in some respect.
 
 for strategy in ("knee", "weighted", "diverse"):
     model = front_model(study, objective, strategy=strategy)
-    print(f"{strategy:>8}: {model.score(X_test, y_test):.3f} of {len(model.names_)} members")
+    print(f"{strategy:>8}: {model.score(X_test, y_test):.3f} with {len(model.names_)} members")
 
 # %%
-# It is a scikit-learn estimator: it clones, pickles, gives probabilities and names its columns.
+# The model is a scikit-learn estimator: it can be cloned and pickled, and it has ``predict_proba``
+# and ``get_support``.
 
 print(list(model.feature_names_in_[model.get_support()])[:5])
 model.predict_proba(X_test.head(3)).round(3)

@@ -3,7 +3,7 @@
 The searches were run once and are stored as a compressed Optuna journal beside the pictures, so
 that the pictures can be recreated quickly and do not change with the samplers:
 
-    python -m tools.example_studies     # some minutes; then python -m tools.make_figures
+    python -m tools.example_studies     # half a minute; then python -m tools.make_figures
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ from optuna_mofs.visualization._utils import (
     NothingToPlotError,
     Studies,
     apply_style,
-    axis_title,
     group_studies,
     import_plotly,
+    metric_axes,
     palette_color,
     with_opacity,
 )
@@ -59,12 +59,10 @@ def plot_attainment(
             f"Attainment surfaces require two metrics, got {list(points.metric_names)}. "
             "Choose two with targets=."
         )
-    found = {
-        name: list(
-            attainment_surfaces([run.losses[run.feasible] for run in runs], levels=levels).values()
-        )
-        for name, runs in read.items()
-    }
+    found = {}
+    for name, runs in read.items():
+        feasible = [run.losses[run.feasible] for run in runs]
+        found[name] = list(attainment_surfaces(feasible, levels=levels).values())
     corners = np.vstack([surface for surfaces in found.values() for surface in surfaces])
     corners = corners[np.isfinite(corners).all(axis=1)]
     if not len(corners):
@@ -72,8 +70,7 @@ def plot_attainment(
     # Every line ends at the same edge, a little outside the worst corner.
     span = np.ptp(corners, axis=0)
     edge = corners.max(axis=0) + 0.05 * np.where(span > 0, span, 1.0)
-    go = import_plotly()
-    figure = go.Figure()
+    figure = import_plotly().Figure()
     several = max(map(len, groups.values())) > 1
     for i, (name, surfaces) in enumerate(found.items()):
         best, middle, worst = (points.to_values(_staircase(s, edge)) for s in surfaces)
@@ -101,25 +98,21 @@ def plot_attainment(
             hovertemplate="%{x:.4g}, %{y:.4g}<extra>" + label + "</extra>",
         )
     # The legend is in the corner of the worst values, where no surface is.
-    corner = (
-        LEGEND_UPPER_RIGHT
-        if points.signs[0] > 0
-        else {**LEGEND_UPPER_RIGHT, "x": 0.01, "xanchor": "left"}
-    )
+    corner = dict(LEGEND_UPPER_RIGHT)
+    if points.signs[0] < 0:
+        corner |= {"x": 0.01, "xanchor": "left"}
     if points.signs[1] < 0:
-        corner = {**corner, "y": 0.02, "yanchor": "bottom"}
+        corner |= {"y": 0.02, "yanchor": "bottom"}
     low, middle_level, high = (f"{level:.0%}" for level in levels)
+    text = f"line: attained by {middle_level} of the runs, band: {low} to {high}"
     apply_style(
         figure,
-        "What the runs attain" if several else "Fronts",
-        subtitle=f"line: attained by {middle_level} of the runs, band: {low} to {high}"
-        if several
-        else None,
+        "Attainment surfaces" if several else "Fronts",
+        subtitle=text if several else None,
         showlegend=True,
         legend=corner,
     )
-    titles = [axis_title(name, sign) for name, sign in zip(points.metric_names, points.signs)]
-    return figure.update_xaxes(title=titles[0]).update_yaxes(title=titles[1])
+    return metric_axes(figure, points)
 
 
 def _staircase(surface: Floats, edge: Floats) -> Floats:

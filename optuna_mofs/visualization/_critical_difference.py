@@ -10,7 +10,7 @@ from optuna.study import Study
 
 from optuna_mofs.fronts._comparison import Reference, hypervolume_table
 from optuna_mofs.statistics import RankComparison, compare_ranks
-from optuna_mofs.visualization._utils import INK, MAIN, apply_style, import_plotly
+from optuna_mofs.visualization._utils import FAINT_INK, INK, MAIN, apply_style, import_plotly
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,8 +46,7 @@ def plot_critical_difference(
     """
     found = _comparison(compared, alpha, higher_is_better, reference)
     count = len(found.names)
-    go = import_plotly()
-    figure = go.Figure()
+    figure = import_plotly().Figure()
     half = (count + 1) // 2
     joined = found.cliques if found.is_significant else [(0, count - 1)]
     # Rows below the axis: bars first, then one row per label on either side.
@@ -59,30 +58,30 @@ def plot_critical_difference(
         figure.add_scatter(
             x=[rank, rank, side],
             y=[0, y, y],
-            mode="lines",
+            mode="lines+markers",
             line={"color": INK, "width": 1.2},
+            marker={"color": INK, "size": [7, 0, 0]},
             name=name,
-            hovertemplate=f"{escape(name, False)}: mean rank {rank:.3f}<extra></extra>",
-            showlegend=False,
-        )
-        figure.add_scatter(
-            x=[rank],
-            y=[0],
-            mode="markers",
-            marker={"color": INK, "size": 7},
             hovertemplate=f"{escape(name, False)}: mean rank {rank:.3f}<extra></extra>",
             showlegend=False,
         )
         figure.add_annotation(
             x=side,
             y=y,
-            text=f"{escape(name, False)} <span style='color:#6f7782'>{rank:.2f}</span>",
+            text=f"{escape(name, False)} <span style='color:{FAINT_INK}'>{rank:.2f}</span>",
             xanchor="right" if left else "left",
             xshift=-4 if left else 4,
             showarrow=False,
         )
     for i, (first, last) in enumerate(joined):
-        _bar(figure, found.ranks[first] - 0.04, found.ranks[last] + 0.04, -0.28 * (i + 1))
+        figure.add_scatter(
+            x=[float(found.ranks[first]) - 0.04, float(found.ranks[last]) + 0.04],
+            y=[-0.28 * (i + 1)] * 2,
+            mode="lines",
+            line={"color": MAIN, "width": 6},
+            hoverinfo="skip",
+            showlegend=False,
+        )
     _scale(figure, count, found.critical_difference)
     # Space for the longest name beside the axis.
     side_margin = min(320, 60 + 7 * max(map(len, found.names)))
@@ -91,8 +90,8 @@ def plot_critical_difference(
         figure,
         "Mean ranks and critical difference",
         subtitle=f"{found.n_blocks} data sets or runs; Friedman p = {found.p_value:.2g}: the "
-        f"methods {outcome}; a bar joins those that Nemenyi's test (α = {found.alpha:g}) does not "
-        "tell apart",
+        f"methods {outcome}; bars join methods that do not differ by Nemenyi's test "
+        f"(α = {found.alpha:g})",
         height=300 + 34 * half,
         margin={"l": side_margin, "r": side_margin, "t": 90, "b": 20},
     )
@@ -116,17 +115,6 @@ def _comparison(
     names = [str(column) for column in compared.columns]
     scores = compared.to_numpy(dtype=float)
     return compare_ranks(scores, names, alpha=alpha, higher_is_better=higher_is_better)
-
-
-def _bar(figure: go.Figure, left: float, right: float, y: float) -> None:
-    figure.add_scatter(
-        x=[float(left), float(right)],
-        y=[y, y],
-        mode="lines",
-        line={"color": MAIN, "width": 6},
-        hoverinfo="skip",
-        showlegend=False,
-    )
 
 
 def _scale(figure: go.Figure, count: int, difference: float) -> None:

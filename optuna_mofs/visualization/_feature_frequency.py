@@ -15,6 +15,7 @@ from optuna_mofs._validation import check_int
 from optuna_mofs.visualization._registry import register_figure
 from optuna_mofs.visualization._utils import (
     COLOR_SCALE,
+    NAME_AXIS,
     apply_style,
     figure_title,
     front_masks,
@@ -66,31 +67,34 @@ def plot_feature_frequency(
     rows = selected[np.argsort(-frequency[selected], kind="stable")][:max_features]
     columns = size_bins(found.sizes, max_bins)
     fractions = np.array([found.masks[members][:, rows].mean(axis=0) for members in columns]).T
-    labels = [_range(found.sizes[members]) for members in columns]
+    labels, percents = [], []
+    for members in columns:
+        low, high = int(found.sizes[members].min()), int(found.sizes[members].max())
+        labels.append(f"{low:,}" if low == high else f"{low:,}–{high:,}")
+        of_all = format_percent(low / found.total), format_percent(high / found.total)
+        same = of_all[0] == of_all[1]
+        percents.append(of_all[0] if same else f"{of_all[0].removesuffix(' %')}–{of_all[1]}")
     hover = [
         [
             f"<b>{escape(found.names[j], False)}</b><br>in {round(fraction * len(members))} of "
-            f"{len(members)} trials of the front with {label} features "
-            f"({_percent_range(found.sizes[members], found.total)})"
-            for label, members, fraction in zip(labels, columns, line)
+            f"{len(members)} trials of the front with {label} features ({percent})"
+            for label, percent, members, fraction in zip(labels, percents, columns, line)
         ]
         for j, line in zip(rows, fractions)
     ]
-    go = import_plotly()
-    figure = go.Figure(
-        go.Heatmap(
-            z=np.round(fractions, 4).tolist(),
-            x=labels,
-            y=tick_labels([found.names[j] for j in rows]),
-            zmin=0,
-            zmax=1,
-            colorscale=COLOR_SCALE,
-            xgap=2,
-            ygap=2,
-            text=hover,
-            hovertemplate="%{text}<extra></extra>",
-            colorbar={"title": "share", "tickformat": ".0%", "thickness": 14},
-        )
+    figure = import_plotly().Figure()
+    figure.add_heatmap(
+        z=np.round(fractions, 4).tolist(),
+        x=labels,
+        y=tick_labels([found.names[j] for j in rows]),
+        zmin=0,
+        zmax=1,
+        colorscale=COLOR_SCALE,
+        xgap=2,
+        ygap=2,
+        text=hover,
+        hovertemplate="%{text}<extra></extra>",
+        colorbar={"title": "fraction", "tickformat": ".0%", "thickness": 14},
     )
     cut = "" if len(rows) == len(selected) else f"the {len(rows)} most frequent of "
     title = "Features along the front"
@@ -103,9 +107,7 @@ def plot_feature_frequency(
     figure.update_xaxes(
         title=f"number of features, of {found.total:,}", type="category", showgrid=False
     )
-    return figure.update_yaxes(
-        type="category", autorange="reversed", showgrid=False, dtick=1, ticksuffix="  "
-    )
+    return figure.update_yaxes(NAME_AXIS)
 
 
 def size_bins(sizes: NDArray[np.int64], max_bins: int) -> list[NDArray[np.intp]]:
@@ -117,13 +119,3 @@ def size_bins(sizes: NDArray[np.int64], max_bins: int) -> list[NDArray[np.intp]]
     """
     parts = np.array_split(np.unique(sizes), min(max_bins, len(np.unique(sizes))))
     return [np.flatnonzero(np.isin(sizes, part)) for part in parts]
-
-
-def _range(sizes: NDArray[np.int64]) -> str:
-    low, high = int(sizes.min()), int(sizes.max())
-    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
-
-
-def _percent_range(sizes: NDArray[np.int64], total: int) -> str:
-    low, high = format_percent(int(sizes.min()) / total), format_percent(int(sizes.max()) / total)
-    return low if low == high else f"{low.removesuffix(' %')}–{high}"

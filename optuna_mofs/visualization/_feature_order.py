@@ -16,6 +16,7 @@ from optuna_mofs.visualization._utils import (
     LEGEND_ABOVE,
     MAIN,
     MUTED,
+    NAME_AXIS,
     apply_style,
     axis_title,
     figure_title,
@@ -27,7 +28,7 @@ from optuna_mofs.visualization._utils import (
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-_STATES = ("not chosen", "chosen", "chosen for the first time")
+_STATES = ("not selected", "selected", "selected for the first time")
 _COLORS = ("#f3f5f8", "#a9c7e6", "#1f4f87")
 
 
@@ -40,7 +41,7 @@ def plot_feature_order(study: Study, *, max_features: int = 40) -> go.Figure:
 
     Args:
         study: A study that selects features.
-        max_features: Maximum number of rows; features that enter first are kept.
+        max_features: Maximum number of rows; features that enter first are shown.
 
     Example:
         >>> import optuna
@@ -127,7 +128,7 @@ def plot_feature_order(study: Study, *, max_features: int = 40) -> go.Figure:
     apply_style(
         figure,
         figure_title("Order of features", study),
-        subtitle=f"as they join the front, one column a trial{cut}",
+        subtitle=f"as they enter the front, one column per trial{cut}",
         height=max(420, 260 + 20 * len(rows)),
         legend=LEGEND_ABOVE,
     )
@@ -141,12 +142,4 @@ def plot_feature_order(study: Study, *, max_features: int = 40) -> go.Figure:
     figure.update_xaxes(title="number of features", row=2, col=1)
     figure.update_xaxes(showticklabels=False, linecolor=MUTED, row=1, col=1)
     figure.update_yaxes(title=axis_title(metric, points.signs[0]), row=1, col=1)
-    return figure.update_yaxes(
-        type="category",
-        autorange="reversed",
-        showgrid=False,
-        dtick=1,
-        ticksuffix="  ",
-        row=2,
-        col=1,
-    )
+    return figure.update_yaxes(NAME_AXIS, row=2, col=1)

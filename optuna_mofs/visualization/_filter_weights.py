@@ -49,8 +49,7 @@ def plot_filter_weights(study: Study, *, window: int | None = None) -> go.Figure
     filters, numbers, weights = filter_weights(study)
     size = min(len(weights), window or max(5, len(weights) // 10))
     means = moving_mean(weights, size)
-    go = import_plotly()
-    figure = go.Figure()
+    figure = import_plotly().Figure()
     for j, name in enumerate(filters):
         label = escape(name, quote=False)
         figure.add_scatter(
@@ -66,7 +65,7 @@ def plot_filter_weights(study: Study, *, window: int | None = None) -> go.Figure
     apply_style(
         figure,
         figure_title("Filter weights", study),
-        subtitle=f"mean of {size} trials" if size > 1 else None,
+        subtitle=f"moving mean of {size} trials" if size > 1 else None,
         legend={"traceorder": "reversed"},
     )
     figure.update_xaxes(title="trial")

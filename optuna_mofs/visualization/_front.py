@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from optuna_mofs._format import format_number
 from optuna_mofs._validation import check_int
 from optuna_mofs.fronts._front import Front
 from optuna_mofs.fronts._preference import LexicographicPreference
-from optuna_mofs.study._completed_trials import CompletedTrials, feature_count
 from optuna_mofs.visualization._registry import register_figure
 from optuna_mofs.visualization._utils import (
     ACCENT,
@@ -28,6 +24,7 @@ from optuna_mofs.visualization._utils import (
     figure_title,
     hover_text,
     import_plotly,
+    metric_axes,
     nonempty_front,
 )
 
@@ -88,93 +85,75 @@ class _Canvas:
     """A figure with the trials as points: two metrics by position, a third by color."""
 
     def __init__(self, front: Front) -> None:
-        self.points: CompletedTrials = front.points
+        self._points = front.points
         self._row_of = {trial.number: i for i, trial in enumerate(front.points.trials)}
         self._front = [self._row_of[trial.number] for trial in front]
         self._figure = import_plotly().Figure()
         #: Values of all trials, in the study's own directions.
-        self._values = self.points.to_values(self.points.losses)
-        self._finite: NDArray[np.bool_] = np.asarray(np.isfinite(self._values).all(axis=1))
+        self._values = front.points.to_values(front.points.losses)
+        self._finite = np.asarray(np.isfinite(self._values).all(axis=1))
 
     def add_others(self, max_trials: int) -> None:
         on_front = set(self._front)
         rows = [i for i in np.flatnonzero(self._finite).tolist() if i not in on_front]
         if len(rows) > max_trials:
-            kept = np.linspace(0, len(rows) - 1, max_trials).round().astype(int)
-            rows = [rows[i] for i in kept]
+            spaced = np.linspace(0, len(rows) - 1, max_trials).round().astype(int)
+            rows = [rows[i] for i in spaced]
         if rows:
-            # Short texts: thousands of feature lists would make the figure slow.
-            texts = [self._short_text(i) for i in rows]
+            # Without details: thousands of feature lists would make the figure slow.
             marker = {"color": MUTED, "size": 6}
-            self._add(rows, texts, name="other trials", marker=marker, opacity=0.6)
+            self._add(rows, details=False, name="other trials", marker=marker, opacity=0.6)
 
     def add_front(self) -> None:
         rows = [i for i in self._front if self._finite[i]]
         rows = [rows[i] for i in np.lexsort(self._values[rows].T[::-1])]
-        texts = [self._long_text(i) for i in rows]
         marker: dict[str, Any] = {"size": 9, "line": {"width": 1, "color": "white"}}
-        if len(self.points.metric_names) == 2:
+        names, signs = self._points.metric_names, self._points.signs
+        if len(names) == 2:
             # The line is the boundary of the dominated region.
-            shape = "hv" if self.points.signs[0] > 0 else "vh"
-            line = {"shape": shape, "color": MAIN, "width": 1.5}
+            line = {"shape": "hv" if signs[0] > 0 else "vh", "color": MAIN, "width": 1.5}
             marker["color"] = MAIN
-            self._add(rows, texts, name="front", marker=marker, mode="lines+markers", line=line)
+            self._add(rows, name="front", marker=marker, mode="lines+markers", line=line)
             return
-        name, sign = self.points.metric_names[2], self.points.signs[2]
+        title = axis_title(names[2], signs[2])
         marker |= {
             "size": 11,
             "color": np.round(self._values[rows, 2], 12).tolist(),
             "colorscale": "Viridis",
             # Dark colors are better, in either direction.
-            "reversescale": bool(sign < 0),
-            "colorbar": {"title": axis_title(name, sign), "thickness": 14, "len": 0.75, "y": 0.35},
+            "reversescale": bool(signs[2] < 0),
+            "colorbar": {"title": title, "thickness": 14, "len": 0.75, "y": 0.35},
         }
-        self._add(rows, texts, name="front", marker=marker)
+        self._add(rows, name="front", marker=marker)
 
     def add_pick(self, trial: FrozenTrial, name: str, symbol: str, color: str) -> None:
         row = self._row_of[trial.number]
         if self._finite[row]:
-            marker = {
-                "color": color,
-                "symbol": symbol,
-                "size": 18,
-                "line": {"width": 3, "color": color},
-            }
-            text = f"<b>{name}</b><br>{self._long_text(row)}"
-            self._add([row], [text], name=name, marker=marker)
+            line = {"width": 3, "color": color}
+            marker = {"color": color, "symbol": symbol, "size": 18, "line": line}
+            self._add([row], f"<b>{name}</b><br>", name=name, marker=marker)
 
     def styled_figure(self) -> go.Figure:
-        points = self.points
-        titles = [axis_title(name, sign) for name, sign in zip(points.metric_names, points.signs)]
         count, distinct = len(self._front), len(np.unique(self._values[self._front], axis=0))
         apply_style(
             self._figure,
-            figure_title("Front", points.study),
-            subtitle=f"{count:,} of {len(points.trials):,} trials"
+            figure_title("Front", self._points.study),
+            subtitle=f"{count:,} of {len(self._points.trials):,} trials"
             + (f" at {distinct:,} points" if distinct < count else "")
             + "; hover over a trial for its features",
         )
-        return self._figure.update_xaxes(title=titles[0]).update_yaxes(title=titles[1])
+        return metric_axes(self._figure, self._points)
 
-    def _add(self, rows: list[int], texts: list[str], **style: Any) -> None:
+    def _add(self, rows: list[int], heading: str = "", details: bool = True, **style: Any) -> None:
+        values = self._values[rows].tolist()
         self._figure.add_scatter(
             # Rounding shortens numbers such as 0.30000000000000004.
             x=np.round(self._values[rows, 0], 12).tolist(),
             y=np.round(self._values[rows, 1], 12).tolist(),
-            text=texts,
+            text=[
+                heading + hover_text(self._points, row, numbers, details=details)
+                for row, numbers in zip(rows, values)
+            ],
             hovertemplate="%{text}<extra></extra>",
             **{"mode": "markers", **style},
         )
-
-    def _long_text(self, row: int) -> str:
-        points = self.points
-        values = self._values[row].tolist()
-        return hover_text(points.study, points.trials[row], points.metric_names, values)
-
-    def _short_text(self, row: int) -> str:
-        trial = self.points.trials[row]
-        named = zip(self.points.metric_names, self._values[row].tolist())
-        lines = [f"{escape(name, False)}: {format_number(value)}" for name, value in named]
-        count = feature_count(self.points.study, trial)
-        lines += [] if count is None else [f"{count:,} features"]
-        return "<br>".join([f"trial {trial.number}", *lines])

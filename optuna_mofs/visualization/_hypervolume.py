@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from optuna_mofs._format import format_number
 from optuna_mofs.fronts._comparison import Reference, hypervolume_history, shared_reference
@@ -67,8 +66,7 @@ def plot_hypervolume(
             "Run more trials, or pass reference=."
         )
     bound = shared_reference(all_studies, reference)
-    go = import_plotly()
-    figure = go.Figure()
+    figure = import_plotly().Figure()
     several = False
     for i, (name, runs) in enumerate(groups.items()):
         curves = [hypervolume_history(study, bound).to_numpy() for study in runs]
@@ -76,12 +74,31 @@ def plot_hypervolume(
         if length == 0:
             continue
         table = np.vstack([curve[:length] for curve in curves])
-        x = np.arange(1, length + 1)
+        line = {"shape": "hv", "color": palette_color(i)}
+        shared = {"x": np.arange(1, length + 1).tolist(), "legendgroup": name}
         if len(runs) > 1:
             several = True
-            edges = np.asarray(np.quantile(table, [low, high], axis=0), dtype=np.float64)
-            _add_band(figure, x, edges, palette_color(i), name)
-        _add_line(figure, x, np.median(table, axis=0), palette_color(i), name, len(runs))
+            for edge, fill in zip(np.quantile(table, [low, high], axis=0), (None, "tonexty")):
+                figure.add_scatter(
+                    y=np.round(edge, 10).tolist(),
+                    mode="lines",
+                    line={**line, "width": 0},
+                    fill=fill,
+                    fillcolor=with_opacity(palette_color(i), 0.18),
+                    hoverinfo="skip",
+                    showlegend=False,
+                    **shared,
+                )
+        label = name if len(runs) == 1 else f"{name} ({len(runs)} runs)"
+        figure.add_scatter(
+            y=np.round(np.median(table, axis=0), 10).tolist(),
+            mode="lines" if length > 1 else "markers",
+            line={**line, "width": 2.5},
+            marker={"color": palette_color(i), "size": 9},
+            name=label,
+            hovertemplate="%{x} trials: %{y:.5g}<extra>" + label + "</extra>",
+            **shared,
+        )
     if not figure.data:
         raise NothingToPlotError("No name has a completed trial in each of its studies.")
     shown = ", ".join(f"{name} {format_number(value)}" for name, value in bound.items())
@@ -93,47 +110,5 @@ def plot_hypervolume(
         showlegend=len(groups) > 1 or several,
         legend=LEGEND_LOWER_RIGHT,
     )
-    figure.update_xaxes(title="finished trials")
+    figure.update_xaxes(title="completed trials")
     return figure.update_yaxes(title="hypervolume")
-
-
-def _add_line(
-    figure: go.Figure,
-    x: NDArray[np.int64],
-    y: NDArray[np.float64],
-    line_color: str,
-    name: str,
-    n_runs: int,
-) -> None:
-    label = name if n_runs == 1 else f"{name} ({n_runs} runs)"
-    figure.add_scatter(
-        x=x.tolist(),
-        y=np.round(y, 10).tolist(),
-        mode="lines" if len(x) > 1 else "markers",
-        line={"color": line_color, "width": 2.5, "shape": "hv"},
-        marker={"color": line_color, "size": 9},
-        name=label,
-        legendgroup=name,
-        hovertemplate="%{x} trials: %{y:.5g}<extra>" + label + "</extra>",
-    )
-
-
-def _add_band(
-    figure: go.Figure,
-    x: NDArray[np.int64],
-    edges: NDArray[np.float64],
-    line_color: str,
-    name: str,
-) -> None:
-    for edge, fill in zip(edges, (None, "tonexty")):
-        figure.add_scatter(
-            x=x.tolist(),
-            y=np.round(edge, 10).tolist(),
-            mode="lines",
-            line={"width": 0, "shape": "hv", "color": line_color},
-            fill=fill,
-            fillcolor=with_opacity(line_color, 0.18),
-            hoverinfo="skip",
-            showlegend=False,
-            legendgroup=name,
-        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +47,8 @@ def plot_lexicographic_targets(study: Study, preference: LexicographicPreference
         >>> study = optuna.create_study(directions=["minimize"] * 2)
         >>> for values in [(0.3, 1), (0.1, 5), (0.15, 3)]:
         ...     study.add_trial(optuna.trial.create_trial(values=values))
-        >>> wanted = LexicographicPreference(tolerances=[0.05, 0])
-        >>> figure = plot_lexicographic_targets(study, wanted)
+        >>> preference = LexicographicPreference(tolerances=[0.05, 0])
+        >>> figure = plot_lexicographic_targets(study, preference)
         >>> [round(y, 2) for y in figure.data[1].y]
         [0.35, 0.15, 0.15]
     """
@@ -68,41 +68,33 @@ def plot_lexicographic_targets(study: Study, preference: LexicographicPreference
         rows=len(columns), cols=1, shared_xaxes=True, vertical_spacing=0.06
     )
     values, target_values, picks = (points.to_values(a) for a in (losses, targets, losses[best]))
+    mode = "lines" if len(numbers) > 1 else "markers"
+    target_line = {"color": ACCENT, "width": 2, "shape": "hv", "dash": "dash"}
+    best_line = {"color": MAIN, "width": 2.5, "shape": "hv"}
+    styles: tuple[dict[str, Any], ...] = (
+        {"mode": "markers", "marker": {"color": MUTED, "size": 5}, "opacity": 0.7},
+        {"mode": mode, "line": target_line},
+        {"mode": mode, "line": best_line, "text": [f"trial {numbers[i]}" for i in best]},
+    )
     for row, column in enumerate(columns, start=1):
         name = points.metric_names[column]
-        where = {"row": row, "col": 1, "showlegend": row == 1}
-        figure.add_scatter(
-            x=numbers.tolist(),
-            y=_drawn(values[:, column]),
-            mode="markers",
-            marker={"color": MUTED, "size": 5},
-            opacity=0.7,
-            name="trials",
-            legendgroup="trials",
-            hovertemplate=f"trial %{{x}}: {name} %{{y:.4g}}<extra></extra>",
-            **where,
+        curves = (
+            ("trials", values, f"trial %{{x}}: {name} %{{y:.4g}}"),
+            ("target", target_values, "target after trial %{x}: %{y:.4g}"),
+            ("best trial so far", picks, "%{text} after trial %{x}: %{y:.4g}"),
         )
-        figure.add_scatter(
-            x=numbers.tolist(),
-            y=_drawn(target_values[:, column]),
-            mode="lines" if len(numbers) > 1 else "markers",
-            line={"color": ACCENT, "width": 2, "shape": "hv", "dash": "dash"},
-            name="target",
-            legendgroup="target",
-            hovertemplate="target after trial %{x}: %{y:.4g}<extra></extra>",
-            **where,
-        )
-        figure.add_scatter(
-            x=numbers.tolist(),
-            y=_drawn(picks[:, column]),
-            mode="lines" if len(numbers) > 1 else "markers",
-            line={"color": MAIN, "width": 2.5, "shape": "hv"},
-            name="trial wanted so far",
-            legendgroup="pick",
-            text=[f"trial {numbers[i]}" for i in best],
-            hovertemplate="%{text} after trial %{x}: %{y:.4g}<extra></extra>",
-            **where,
-        )
+        for (label, drawn, hover), style in zip(curves, styles):
+            figure.add_scatter(
+                x=numbers.tolist(),
+                y=[round(v, 12) if np.isfinite(v) else None for v in drawn[:, column].tolist()],
+                name=label,
+                legendgroup=label,
+                hovertemplate=f"{hover}<extra></extra>",
+                showlegend=row == 1,
+                row=row,
+                col=1,
+                **style,
+            )
         title = axis_title(name, points.signs[column])
         shown = points.signs[column] * _range(losses[:, column], targets[:, column])
         figure.update_yaxes(title=title, range=sorted(shown.tolist()), row=row, col=1)
@@ -146,8 +138,3 @@ def _range(losses: Floats, targets: Floats) -> Floats:
     high = max(np.quantile(finite, 0.95), reached.max(initial=-np.inf))
     pad = 0.08 * (high - low) or 0.5
     return np.array([low - pad, high + pad])
-
-
-def _drawn(values: Floats) -> list[float | None]:
-    """Return values for a figure, with gaps for infinities."""
-    return [round(v, 12) if np.isfinite(v) else None for v in values.tolist()]

@@ -13,6 +13,7 @@ from optuna_mofs.fronts._dominance import entered_front_mask, nondominated_mask
 from optuna_mofs.study._completed_trials import read_completed_trials
 from optuna_mofs.visualization._registry import register_figure
 from optuna_mofs.visualization._utils import (
+    FAINT_INK,
     LEGEND_LOWER_RIGHT,
     MAIN,
     NothingToPlotError,
@@ -48,19 +49,14 @@ def plot_operators(study: Study) -> go.Figure:
             "this package store it; with other samplers, set the user attribute 'operator'."
         )
     table = table.iloc[::-1]  # plotly draws the first row at the bottom
-    rest = table["trials"] - table["entered"]
+    left = table["entered"] - table["front"]
     parts = (
         ("on the front now", table["front"], MAIN),
-        (
-            "on the front when it finished",
-            table["entered"] - table["front"],
-            with_opacity(MAIN, 0.45),
-        ),
-        ("never on it", rest, "#e1e5ea"),
+        ("on the front when completed", left, with_opacity(MAIN, 0.45)),
+        ("never on the front", table["trials"] - table["entered"], "#e1e5ea"),
     )
     names = [escape(name, quote=False) for name in table.index]
-    go = import_plotly()
-    figure = go.Figure()
+    figure = import_plotly().Figure()
     for label, counts, fill in parts:
         figure.add_bar(
             x=counts.tolist(),
@@ -78,12 +74,12 @@ def plot_operators(study: Study) -> go.Figure:
             xanchor="left",
             xshift=6,
             showarrow=False,
-            font={"color": "#6f7782", "size": 12},
+            font={"color": FAINT_INK, "size": 12},
         )
     apply_style(
         figure,
-        figure_title("What made the front", study),
-        subtitle="at the end of a bar: share of its trials that joined the front",
+        figure_title("Operators", study),
+        subtitle="at the end of a bar: fraction of its trials that entered the front",
         barmode="stack",
         height=max(320, 190 + 34 * len(table)),
         legend={**LEGEND_LOWER_RIGHT, "traceorder": "normal"},

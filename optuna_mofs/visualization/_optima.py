@@ -9,6 +9,7 @@ import numpy as np
 from optuna_mofs.fronts._optima import Optima
 from optuna_mofs.visualization._utils import (
     COLOR_SCALE,
+    NAME_AXIS,
     apply_style,
     import_plotly,
     tick_labels,
@@ -30,20 +31,18 @@ def plot_optima(optima: Optima) -> go.Figure:
     used = np.flatnonzero(optima.masks.any(axis=0))
     counts = optima.masks.sum(axis=0)
     used = used[np.argsort(-counts[used], kind="stable")]
-    go = import_plotly()
-    figure = go.Figure(
-        go.Heatmap(
-            z=np.where(optima.masks[:, used], counts[used], np.nan),
-            x=tick_labels([optima.feature_names[j] for j in used]),
-            y=[f"trial {trial.number}" for trial in optima.trials],
-            zmin=0,
-            zmax=len(optima),
-            colorscale=COLOR_SCALE,
-            xgap=2,
-            ygap=2,
-            hovertemplate="%{x}<br>%{y}<br>in %{z} of the sets<extra></extra>",
-            colorbar={"title": "sets", "thickness": 14},
-        )
+    figure = import_plotly().Figure()
+    figure.add_heatmap(
+        z=np.where(optima.masks[:, used], counts[used], np.nan),
+        x=tick_labels([optima.feature_names[j] for j in used]),
+        y=[f"trial {trial.number}" for trial in optima.trials],
+        zmin=0,
+        zmax=len(optima),
+        colorscale=COLOR_SCALE,
+        xgap=2,
+        ygap=2,
+        hovertemplate="%{x}<br>%{y}<br>in %{z} of the sets<extra></extra>",
+        colorbar={"title": "sets", "thickness": 14},
     )
     apply_style(
         figure,
@@ -52,6 +51,4 @@ def plot_optima(optima: Optima) -> go.Figure:
         height=max(320, 170 + 22 * len(optima)),
     )
     figure.update_xaxes(title="feature", type="category", showgrid=False)
-    return figure.update_yaxes(
-        type="category", autorange="reversed", showgrid=False, dtick=1, ticksuffix="  "
-    )
+    return figure.update_yaxes(NAME_AXIS)

@@ -18,7 +18,7 @@ from optuna_mofs._format import format_number
 from optuna_mofs._imports import optional_import
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.fronts._front import Front, pareto_front
-from optuna_mofs.study._completed_trials import feature_count, feature_text
+from optuna_mofs.study._completed_trials import CompletedTrials, feature_count, feature_text
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import selected_mask, shorten
 from optuna_mofs.study._trial_note import trial_note
@@ -27,26 +27,24 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 #: One color per study, filter or method; distinguishable with color blindness too.
-PALETTE = (
-    "#2f6db3",
-    "#e07b39",
-    "#2e9d74",
-    "#b5446e",
-    "#7b5ea7",
-    "#d1a11b",
-    "#3aa6b9",
-    "#6f7782",
-)
-
+PALETTE = ("#2f6db3", "#e07b39", "#2e9d74", "#b5446e", "#7b5ea7", "#d1a11b", "#3aa6b9", "#6f7782")
 #: Colors of the subject of a figure, of what it is compared with, and of highlights.
 MAIN, MUTED, ACCENT, SECOND_ACCENT = PALETTE[0], "#b9c0ca", PALETTE[1], PALETTE[3]
-INK, GRID = "#2b313a", "#e8ebef"
+INK, FAINT_INK, GRID = "#2b313a", PALETTE[7], "#e8ebef"
 #: Color scale from 0 to 1.
 COLOR_SCALE = [[0.0, "#f3f5f8"], [0.15, "#d5e2f0"], [0.5, "#7fabd6"], [1.0, "#1f4f87"]]
 #: Positions of a legend: above the figure, or in a corner without lines.
 LEGEND_ABOVE = {"orientation": "h", "x": 1, "xanchor": "right", "y": 1.0, "yanchor": "bottom"}
 LEGEND_LOWER_RIGHT = {"x": 0.99, "xanchor": "right", "y": 0.02, "yanchor": "bottom"}
 LEGEND_UPPER_RIGHT = {"x": 0.99, "xanchor": "right", "y": 0.98, "yanchor": "top"}
+#: Axis with one row per name, the first at the top.
+NAME_AXIS: dict[str, Any] = {
+    "type": "category",
+    "autorange": "reversed",
+    "showgrid": False,
+    "dtick": 1,
+    "ticksuffix": "  ",
+}
 #: Maximum numbers of characters: of a tick label (the hover text has the full name), of a study's
 #: name in a title (more would overlap the toolbar), of the features in a hover text, per line.
 _MAX_TICK, _MAX_TITLE, _MAX_HOVER, _MAX_HOVER_LINE = 30, 40, 400, 60
@@ -81,32 +79,19 @@ def with_opacity(hex_color: str, opacity: float) -> str:
 def apply_style(
     figure: go.Figure, title: str, *, subtitle: str | None = None, **layout: Any
 ) -> go.Figure:
-    """Set title, fonts, background and legend of a figure in place, and return it.
-
-    Args:
-        figure: The figure.
-        title: Title, escaped here.
-        subtitle: One line below the title, escaped here.
-        **layout: Further options of the layout.
-    """
+    """Set title, fonts, background and legend of a figure in place, and return it."""
     text = f"<b>{escape(title, quote=False)}</b>"
     if subtitle:
-        text += f"<br><span style='font-size:12px;color:#6f7782'>{escape(subtitle, False)}</span>"
-    margin = {"l": 70, "r": 30, "t": 90 if subtitle else 70, "b": 60}
+        style = f"font-size:12px;color:{FAINT_INK}"
+        text += f"<br><span style='{style}'>{escape(subtitle, quote=False)}</span>"
+    position = {"x": 0.02, "xanchor": "left", "y": 1.0, "yanchor": "top", "pad": {"t": 26}}
     figure.update_layout(
         template="plotly_white",
-        title={
-            "text": text,
-            "x": 0.02,
-            "xanchor": "left",
-            "y": 1.0,
-            "yanchor": "top",
-            "pad": {"t": 26},
-        },
+        title={"text": text, **position},
         font={"family": "Helvetica, Arial, sans-serif", "size": 13, "color": INK},
         hoverlabel={"bgcolor": "white", "bordercolor": MUTED, "align": "left"},
         legend={"orientation": "v", "bgcolor": "rgba(255,255,255,0.7)"},
-        margin=margin,
+        margin={"l": 70, "r": 30, "t": 90 if subtitle else 70, "b": 60},
         colorway=list(PALETTE),
     )
     lines = {"gridcolor": GRID, "linecolor": MUTED, "zeroline": False, "automargin": True}
@@ -121,24 +106,20 @@ def axis_title(name: str, sign: float) -> str:
     return text if sign > 0 else f"{text} (more is better)"
 
 
-def tick_label(name: str) -> str:
-    """Return a name, cut to fit beside an axis.
-
-    Example:
-        >>> tick_label("mean radius"), tick_label("a" * 40)
-        ('mean radius', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaa…')
-    """
-    return escape(_cut(name, _MAX_TICK), quote=False)
+def metric_axes(figure: go.Figure, points: CompletedTrials) -> go.Figure:
+    """Set the titles of both axes to the first two metrics."""
+    x, y = map(axis_title, points.metric_names[:2], points.signs[:2])
+    return figure.update_xaxes(title=x).update_yaxes(title=y)
 
 
 def tick_labels(names: Sequence[str]) -> list[str]:
-    """Return labels beside an axis. Labels cut to the same text are numbered to keep them apart.
+    """Return names, cut to fit beside an axis. Names cut to the same text are numbered.
 
     Example:
         >>> tick_labels(["b", "x" * 40 + "1", "x" * 40 + "2"])[1:]
         ['xxxxxxxxxxxxxxxxxxxxxxxxxxxxx… (1)', 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxx… (2)']
     """
-    labels = [tick_label(name) for name in names]
+    labels = [escape(_cut(name, _MAX_TICK), quote=False) for name in names]
     return [
         label if labels.count(label) == 1 else f"{label} ({labels[:i].count(label) + 1})"
         for i, label in enumerate(labels)
@@ -288,20 +269,19 @@ def trial_operator(trial: FrozenTrial) -> str | None:
 
 
 def hover_text(
-    study: Study, trial: FrozenTrial, names: Sequence[str], values: Sequence[float]
+    points: CompletedTrials, row: int, values: Sequence[float], *, details: bool
 ) -> str:
-    """Return the hover text of a trial: its number, values, features and operator."""
+    """Return the hover text of a trial; its features and operator are details."""
+    study, trial = points.study, points.trials[row]
+    metrics = zip(points.metric_names, values)
     lines = [f"<b>trial {trial.number}</b>"]
-    lines += [
-        f"{escape(name, False)}: {format_number(value)}" for name, value in zip(names, values)
-    ]
-    count, text = feature_count(study, trial), feature_text(study, trial)
+    lines += [f"{name}: {format_number(value)}" for name, value in metrics]
+    count, text = feature_count(study, trial), feature_text(study, trial) if details else None
     if count is not None:
         lines.append(f"{count:,} feature{'' if count == 1 else 's'}" + (":" if text else ""))
     if text:
-        short = shorten(text.split(", "), _MAX_HOVER)
-        lines += [escape(line, False) for line in textwrap.wrap(short, _MAX_HOVER_LINE)]
-    operator = trial_operator(trial)
+        lines += textwrap.wrap(shorten(text.split(", "), _MAX_HOVER), _MAX_HOVER_LINE)
+    operator = trial_operator(trial) if details else None
     if operator is not None:
-        lines.append(f"<i>made by {escape(operator, False)}</i>")
-    return "<br>".join(lines)
+        lines.append(f"operator: {operator}")
+    return "<br>".join([lines[0], *(escape(line, quote=False) for line in lines[1:])])

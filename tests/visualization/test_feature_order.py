@@ -25,7 +25,7 @@ def test_features_enter_with_the_front():
         [0, 0, 2],
     ]
     assert list(line.y) == [0.5, 0.3, 0.1]
-    assert "chosen for the first time<br>trial 0 with 1 features" in heat.text[0][0]
+    assert "selected for the first time<br>trial 0 with 1 features" in heat.text[0][0]
 
 
 def test_a_maximized_metric_is_shown_as_it_is():

@@ -37,7 +37,7 @@ def test_the_hover_text_lists_features_and_operator():
     texts = traces(plot_front(study))["front"].text
     pair = next(text for text in texts if "trial 1<" in text)
     assert "error: 0.25<br>fraction: 0.2<br>2 features:<br>&lt;f0&gt;, &lt;f1&gt;" in pair
-    assert "made by mutation" in pair
+    assert "operator: mutation" in pair
     single = next(text for text in texts if "trial 0<" in text)
     assert "1 feature:" in single
 

@@ -9,7 +9,7 @@ import optuna
 from sklearn.linear_model import LinearRegression
 
 from optuna_mofs import FeatureSelectionObjective, GHGASampler, NoNewOptimaCallback, optima
-from optuna_mofs.samplers.ghga import GHGASettings
+from optuna_mofs.samplers import GHGASettings
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 TOLERANCE = 0.005

@@ -1,21 +1,71 @@
-"""Samplers for feature selection and tuning."""
+"""Samplers for feature selection and tuning, with their settings and the parts these consist of."""
 
 from optuna_mofs.samplers._base import HistorySampler
 from optuna_mofs.samplers._context import Proposal, ProposalContext
-from optuna_mofs.samplers.ghga import GHGASampler
-from optuna_mofs.samplers.lexiflow import LexiFlowSampler
-from optuna_mofs.samplers.model_based import ParEGOSampler, SMSEGOSampler
-from optuna_mofs.samplers.moead import MOEADSampler
-from optuna_mofs.samplers.nsga2 import FilterEnsembleNSGA2Sampler
+from optuna_mofs.samplers._initial_design import RandomDesign
+from optuna_mofs.samplers._mask_operators import (
+    AddDrop,
+    BitFlip,
+    FilterEnsembleMutation,
+    HammingPreserving,
+)
+from optuna_mofs.samplers.ghga import ForestGuide, GHGANote, GHGASampler, GHGASettings
+from optuna_mofs.samplers.lexiflow import LexiFlowNote, LexiFlowSampler, LexiFlowSettings
+from optuna_mofs.samplers.model_based import (
+    InfillSearch,
+    MaskSearch,
+    ModelBasedNote,
+    ModelBasedSettings,
+    ParEGOSampler,
+    SMSEGOSampler,
+)
+from optuna_mofs.samplers.moead import (
+    DifferentialVariation,
+    MOEADNote,
+    MOEADSampler,
+    MOEADSettings,
+)
+from optuna_mofs.samplers.nsga2 import (
+    FilterEnsembleNSGA2Sampler,
+    HypervolumeSelection,
+    MixedVariation,
+    NSGA2Note,
+    NSGA2Settings,
+    PaperVariation,
+    TournamentSelection,
+)
 
 __all__ = [
+    "AddDrop",
+    "BitFlip",
+    "DifferentialVariation",
+    "FilterEnsembleMutation",
     "FilterEnsembleNSGA2Sampler",
+    "ForestGuide",
+    "GHGANote",
     "GHGASampler",
+    "GHGASettings",
+    "HammingPreserving",
     "HistorySampler",
+    "HypervolumeSelection",
+    "InfillSearch",
+    "LexiFlowNote",
     "LexiFlowSampler",
+    "LexiFlowSettings",
+    "MOEADNote",
     "MOEADSampler",
+    "MOEADSettings",
+    "MaskSearch",
+    "MixedVariation",
+    "ModelBasedNote",
+    "ModelBasedSettings",
+    "NSGA2Note",
+    "NSGA2Settings",
+    "PaperVariation",
     "ParEGOSampler",
     "Proposal",
     "ProposalContext",
+    "RandomDesign",
     "SMSEGOSampler",
+    "TournamentSelection",
 ]

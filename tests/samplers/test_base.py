@@ -15,13 +15,15 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.storages import RetryHeartbeatStaleTrialCallback
 from optuna.study import Study
 from optuna.trial import Trial, TrialState
+from sklearn.ensemble import RandomForestRegressor
 from threadpoolctl import threadpool_info, threadpool_limits
 
+import optuna_mofs
+from optuna_mofs import LexicographicPreference, samplers
 from optuna_mofs._optuna import frozen_attr, read_study_attr, write_study_attr
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers import _base as base
-from optuna_mofs.samplers import _initial_design, _mask_operators, moead, nsga2
 from optuna_mofs.samplers._base import HistorySampler
 from optuna_mofs.samplers._context import Proposal, ProposalContext
 from optuna_mofs.study._feature_sets import selected_features, suggest_features
@@ -559,67 +561,122 @@ def test_generators_of_study_and_trial() -> None:
 # ---- arguments of all samplers ------------------------------------------------------------------
 
 
-def halved(losses: Any, weights: Any) -> Any:
+def half_of_weighted_sum(losses: Any, weights: Any) -> Any:
     return losses @ weights.T / 2
 
 
-SAMPLERS: dict[str, Callable[[], HistorySampler]] = {
-    "nsga2": nsga2.FilterEnsembleNSGA2Sampler,
-    "nsga2 with arguments": lambda: nsga2.FilterEnsembleNSGA2Sampler(
-        population_size=300,
-        n_startup_trials=12,
-        n_trials=1000,
-        settings=nsga2.NSGA2Settings(
-            n_offspring=3,
-            parent_selection=nsga2.TournamentSelection(),
-            variation=nsga2.MixedVariation(sbx_prob=0.2),
-        ),
-        seed=2**40,
+#: All arguments of each sampler except ``settings`` and ``seed``, with values of their own.
+FLAT: dict[type[HistorySampler], dict[str, Any]] = {
+    samplers.FilterEnsembleNSGA2Sampler: {
+        "population_size": 300,
+        "n_startup_trials": 12,
+        "n_trials": 1000,
+    },
+    samplers.MOEADSampler: {
+        "population_size": 300,
+        "n_neighbors": 7,
+        "n_startup_trials": 12,
+        "n_candidates": 16,
+        "decomposition": "augmented_tchebycheff",
+    },
+    samplers.LexiFlowSampler: {
+        "preference": LexicographicPreference(["b"], tolerances={"a": "5%"}, goals={"b": 3.0}),
+        "low_cost_partial_config": {"trees": 4, "kind": "x"},
+        "n_startup_trials": 8,
+        "n_candidates": 0,
+    },
+    samplers.ParEGOSampler: {
+        "n_trials": 60,
+        "n_startup_trials": 12,
+        "surrogate": RandomForestRegressor(n_estimators=5, random_state=0),
+        "kappa": 0.5,
+        "acquisition": "ei",
+    },
+    samplers.SMSEGOSampler: {
+        "n_trials": 60,
+        "n_startup_trials": 12,
+        "surrogate": "gaussian_process",
+        "kappa": 0.5,
+    },
+    samplers.GHGASampler: {
+        "tolerance": 0.01,
+        "guide": samplers.ForestGuide(n_trees=5),
+        "metric": "error",
+        "n_trials": 100,
+        "n_startup_trials": 7,
+    },
+}
+SETTINGS: dict[type[HistorySampler], Any] = {
+    samplers.FilterEnsembleNSGA2Sampler: samplers.NSGA2Settings(
+        n_offspring=3,
+        parent_selection=samplers.TournamentSelection(),
+        variation=samplers.MixedVariation(sbx_prob=0.2),
     ),
-    "nsga2 from paper": lambda: nsga2.FilterEnsembleNSGA2Sampler.from_paper("GA-MO", seed=3),
-    "moead": moead.MOEADSampler,
-    "moead with arguments": lambda: moead.MOEADSampler(
-        population_size=300,
-        n_neighbors=7,
-        n_startup_trials=12,
-        n_candidates=16,
-        decomposition="augmented_tchebycheff",
-        settings=moead.MOEADSettings(max_replacements=2, prob_neighbor_mating=0.5),
-        seed=2**40,
+    samplers.MOEADSampler: samplers.MOEADSettings(
+        max_replacements=2, variation=samplers.DifferentialVariation(scale=0.4)
     ),
-    "moead from paper": lambda: moead.MOEADSampler.from_paper(population_size=300, seed=3),
+    samplers.LexiFlowSampler: samplers.LexiFlowSettings(step_size=0.2, max_failures=None),
+    samplers.ParEGOSampler: samplers.ModelBasedSettings(
+        rho=0.1, mask_search=samplers.MaskSearch(n_masks=20)
+    ),
+    samplers.SMSEGOSampler: samplers.ModelBasedSettings(
+        infill_search=samplers.InfillSearch(), explore_larger_sets=False
+    ),
+    samplers.GHGASampler: samplers.GHGASettings(budget=4, initial_mask_sampler="wide"),
+}
+MADE = {
+    **{f"{kind.__name__}()": kind() for kind in FLAT},
+    **{
+        f"{kind.__name__} with arguments": kind(**flat, settings=SETTINGS[kind], seed=2**40)
+        for kind, flat in FLAT.items()
+    },
+    **{f"{kind.__name__}.from_paper": kind.from_paper(seed=3) for kind in FLAT},
+    **{
+        f"variant {variant}": samplers.FilterEnsembleNSGA2Sampler.from_paper(variant)
+        for variant in (1, 2, 3, 4, 5, 6, "GA-MO", "GA-MO-FE")
+    },
+    "GHGASampler.from_paper with a guide": samplers.GHGASampler.from_paper(
+        guide="frequency", n_phase1_iterations=5
+    ),
 }
 
 
-@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("name", MADE)
 def test_the_repr_evaluates_to_an_equal_sampler(name: str) -> None:
-    sampler = SAMPLERS[name]()
-    names = {**vars(nsga2), **vars(moead), **vars(_mask_operators), **vars(_initial_design)}
+    sampler = MADE[name]
+    names = vars(samplers) | vars(optuna_mofs) | {"RandomForestRegressor": RandomForestRegressor}
     again = eval(repr(sampler), names)
-    assert repr(again) == repr(sampler)
+    assert type(again) is type(sampler)
+    assert again.settings == sampler.settings
     for argument in inspect.signature(type(sampler)).parameters:
-        assert getattr(again, argument) == getattr(sampler, argument)
+        assert repr(getattr(again, argument)) == repr(getattr(sampler, argument))
 
 
-@pytest.mark.parametrize("name", ["nsga2", "moead"])
-def test_the_repr_shows_only_what_differs_from_the_defaults(name: str) -> None:
-    sampler = SAMPLERS[name]()
-    assert repr(sampler) == f"{type(sampler).__name__}()"
-    assert repr(type(sampler)(seed=5)) == f"{type(sampler).__name__}(seed=5)"
+@pytest.mark.parametrize("kind", FLAT)
+def test_the_repr_shows_only_what_differs_from_the_defaults(kind: type[HistorySampler]) -> None:
+    assert repr(kind()) == f"{kind.__name__}()"
+    assert repr(kind(seed=5)) == f"{kind.__name__}(seed=5)"
 
 
-@pytest.mark.parametrize("name", SAMPLERS)
-def test_arguments_are_keyword_only_attributes(name: str) -> None:
-    sampler = SAMPLERS[name]()
-    parameters = inspect.signature(type(sampler)).parameters
-    assert list(parameters)[-2:] == ["settings", "seed"]
-    for argument, parameter in parameters.items():
-        assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
-        assert hasattr(sampler, argument)
+@pytest.mark.parametrize("kind", FLAT)
+def test_every_argument_is_an_attribute_that_is_not_changed(kind: type[HistorySampler]) -> None:
+    given = {**FLAT[kind], "settings": SETTINGS[kind], "seed": 2**40}
+    sampler = kind(**given)
+    assert list(inspect.signature(kind).parameters) == list(given)
+    for name, value in given.items():
+        assert getattr(sampler, name) is value
+    for name, parameter in inspect.signature(kind).parameters.items():
+        assert parameter.kind is inspect.Parameter.KEYWORD_ONLY or name == "preference"
+        assert getattr(kind(), name) is parameter.default
 
 
-def test_functions_are_kept_as_they_are() -> None:
-    assert moead.MOEADSampler(decomposition=halved).decomposition is halved
+def test_all_samplers_together_have_38_arguments() -> None:
+    assert sum(len(inspect.signature(kind).parameters) for kind in FLAT) == 38
+
+
+def test_a_function_as_argument_is_not_changed() -> None:
+    sampler = samplers.MOEADSampler(decomposition=half_of_weighted_sum)
+    assert sampler.decomposition is half_of_weighted_sum
 
 
 @pytest.mark.filterwarnings("ignore:Choices for a categorical")

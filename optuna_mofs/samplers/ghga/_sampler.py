@@ -158,7 +158,7 @@ class GHGASampler(HistorySampler):
     Example:
         >>> import optuna
         >>> from optuna_mofs import GHGASampler, suggest_features
-        >>> from optuna_mofs.samplers.ghga import GHGASettings
+        >>> from optuna_mofs.samplers import GHGASettings
         >>> optuna.logging.set_verbosity(optuna.logging.ERROR)
         >>> def objective(trial):
         ...     mask = suggest_features(trial, 8)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import inspect
 import random
 from collections.abc import Callable
 from functools import partial
@@ -17,7 +16,7 @@ from optuna.trial import Trial
 from optuna_mofs import FeatureTable, GHGASampler, optima, suggest_features
 from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.features._mask_sampling import sample_wide_mask
-from optuna_mofs.samplers.ghga import ForestGuide, GHGANote, GHGASettings
+from optuna_mofs.samplers.ghga import GHGANote, GHGASettings
 from optuna_mofs.study._trial_note import NOTE
 
 P = 16
@@ -278,31 +277,6 @@ def test_the_steepest_decline_is_computed() -> None:
     study = optuna.create_study(directions=["maximize", "minimize"], sampler=sampler)
     study.optimize(objective, n_trials=6)
     assert len(study.trials) == 6
-
-
-@pytest.mark.parametrize(
-    "sampler",
-    [
-        GHGASampler(),
-        GHGASampler(
-            tolerance=0.01,
-            guide="frequency",
-            metric="error",
-            n_trials=100,
-            n_startup_trials=7,
-            settings=GHGASettings(budget=4, initial_mask_sampler="wide"),
-            seed=3,
-        ),
-        GHGASampler(guide=ForestGuide(n_trees=5)),
-        GHGASampler.from_paper(n_phase1_iterations=5, seed=1),
-        GHGASampler.from_paper(guide="frequency"),
-    ],
-)
-def test_repr_evaluates_to_the_same_sampler(sampler: GHGASampler) -> None:
-    again = eval(repr(sampler))
-    assert repr(again) == repr(sampler)
-    for name in inspect.signature(GHGASampler).parameters:
-        assert getattr(again, name) == getattr(sampler, name)
 
 
 @pytest.mark.parametrize(

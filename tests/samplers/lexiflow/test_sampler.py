@@ -144,38 +144,6 @@ def test_metrics_by_name_and_an_unknown_one():
 
 
 @pytest.mark.parametrize(
-    "sampler",
-    [
-        LexiFlowSampler(),
-        LexiFlowSampler(
-            LexicographicPreference(["b"], tolerances={"a": "5%"}, goals={"b": 3.0}),
-            low_cost_partial_config={"trees": 4, "kind": "x"},
-            n_startup_trials=8,
-            n_candidates=0,
-            settings=LexiFlowSettings(step_size=0.2, max_failures=None),
-            seed=1,
-        ),
-        LexiFlowSampler.from_paper(),
-        LexiFlowSampler.from_paper(LOSS_FIRST, low_cost_partial_config={"x": 0.5}, seed=3),
-    ],
-    ids=["default", "arguments", "paper", "paper with arguments"],
-)
-def test_repr_evaluates_to_the_same_sampler(sampler):
-    names = {
-        "LexiFlowSampler": LexiFlowSampler,
-        "LexiFlowSettings": LexiFlowSettings,
-        "LexicographicPreference": LexicographicPreference,
-    }
-    again = eval(repr(sampler), names)
-    assert repr(again) == repr(sampler)
-    assert (again.preference, again.settings) == (sampler.preference, sampler.settings)
-
-
-def test_repr_shows_only_what_differs_from_the_defaults():
-    assert repr(LexiFlowSampler(n_candidates=0)) == "LexiFlowSampler(n_candidates=0)"
-
-
-@pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"n_startup_trials": 0}, "n_startup_trials.*got 0"),

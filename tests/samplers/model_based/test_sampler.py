@@ -27,7 +27,6 @@ from optuna_mofs.cli._settings import Settings, make_sampler
 from optuna_mofs.samplers import Proposal, ProposalContext
 from optuna_mofs.samplers.model_based import (
     InfillSearch,
-    MaskSearch,
     ModelBasedSettings,
     _sampler,
 )
@@ -316,35 +315,6 @@ def test_the_planned_number_of_trials_is_an_explicit_argument(sampler: Any) -> N
         ).n_trials
         == 7
     )
-
-
-@pytest.mark.parametrize(
-    "sampler",
-    [
-        ParEGOSampler(),
-        SMSEGOSampler(seed=3),
-        ParEGOSampler.from_paper(seed=1),
-        SMSEGOSampler.from_paper(n_trials=50, kappa=1.0),
-        ParEGOSampler(
-            n_trials=60,
-            n_startup_trials=12,
-            surrogate=RandomForestRegressor(n_estimators=5),
-            kappa=0.5,
-            acquisition="ei",
-            settings=ModelBasedSettings(rho=0.1, mask_search=MaskSearch(n_masks=20)),
-            seed=7,
-        ),
-    ],
-    ids=lambda sampler: type(sampler).__name__,
-)
-def test_repr_evaluates_to_the_same_sampler(sampler: Any) -> None:
-    again = eval(repr(sampler))
-    assert type(again) is type(sampler)
-    assert repr(again) == repr(sampler)
-    for name in inspect.signature(type(sampler)).parameters:
-        ours, theirs = getattr(sampler, name), getattr(again, name)
-        assert repr(ours) == repr(theirs)
-    assert again.settings == sampler.settings
 
 
 def test_the_papers_algorithms() -> None:

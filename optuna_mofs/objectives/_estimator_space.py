@@ -49,39 +49,45 @@ class EstimatorSpace:
         self.searched: tuple[frozenset[str], ...] = (frozenset(self.distributions or ()),)
 
     def check(self, representation: Representation | None, table: FeatureTable) -> None:
-        """Raise if the space does not fit the estimator, or its names clash with the features.
-
-        Args:
-            representation: How features are suggested, or None to keep all.
-            table: The features, with the names of the filters.
-        """
+        """Raise if the space does not fit the estimator, or its names clash with the features."""
         names = self.parameter_names()
-        if self.space is None and (representation is None or len(table.free) == 0):
+        selects = representation is not None and len(table.free) > 0
+        if not selects and not self.distributions and not callable(self.space):
             raise ValueError(
                 "There is nothing to search: no space, and no feature that can be switched. "
                 "Pass a space, or features to choose from."
             )
-        check_names(names, representation, table)
+        if representation is None:
+            return
+        if not selects:
+            raise ValueError(
+                f"All {len(table)} features are fixed, so there are none to choose. "
+                "Pass representation=None to tune only, or fix fewer."
+            )
+        both = sorted(set(representation.bind(table).distributions) & names)
+        if both:
+            raise ValueError(
+                f"The name {both[0]!r} is used for a hyperparameter and for a parameter that "
+                "selects features. Rename the column or the step of the pipeline, or use "
+                "representation=MaskFeatures(form='packed', name=...)."
+            )
 
     def parameter_names(self) -> set[str]:
         """Return the names of the trial's parameters, or raise if the space does not fit."""
         if self.space is None:
             return set()
-        if callable(self.space):
-            return self._probe(self.space)
         if isinstance(self.space, Mapping):
             _check_distributions(self.estimators[0], self.space)
             return set(self.space)
-        raise ValueError(
-            "space must be a dict of Optuna distributions, a function of the trial or None, "
-            f"got {self.space!r}."
-        )
-
-    def _probe(self, space: Callable[..., Any]) -> set[str]:
-        """Call the function once, outside of any study, and return the names it suggests."""
+        if not callable(self.space):
+            raise ValueError(
+                "space must be a dict of Optuna distributions, a function of the trial or None, "
+                f"got {self.space!r}."
+            )
+        # Called once, outside of any study.
         trial = FunctionTrial(_first_value)
         try:
-            params = _check_params(space(trial))
+            params = self.suggest(trial)
         except (optuna.TrialPruned, AttributeError):
             # It can prune, or use trial.study, which this trial lacks: the first trial shows it.
             return set(trial.distributions)
@@ -91,21 +97,23 @@ class EstimatorSpace:
             raise ValueError(f"space returned parameters that do not fit: {error}") from error
         return set(trial.distributions)
 
-    def suggest(self, trial: Trial) -> dict[str, Any]:
-        """Suggest the values of the estimator's parameters."""
-        return self._suggest(trial, {})
+    def suggest(self, trial: Any, names: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Suggest the values of the estimator's parameters.
 
-    def _suggest(self, trial: Trial, names: Mapping[str, str]) -> dict[str, Any]:
-        if callable(self.space):
-            return _check_params(self.space(trial))
-        return {p: suggest(trial, names.get(p, p), d) for p, d in (self.space or {}).items()}
-
-    def params_of(self, trial: FrozenTrial) -> dict[str, Any]:
-        """Return the values that :meth:`suggest` returned in a trial.
-
-        A space that is a function is called again with the values of the trial.
+        Args:
+            trial: A trial, or :func:`replay` of one to get its values again.
+            names: Names in the trial of parameters that are called differently there.
         """
-        return self.suggest(replay(trial))
+        if not callable(self.space):
+            called = names or {}
+            return {p: suggest(trial, called.get(p, p), d) for p, d in (self.space or {}).items()}
+        params = self.space(trial)
+        if not isinstance(params, Mapping):
+            raise ValueError(
+                "A space that is a function of the trial must return a dict of parameter values, "
+                f"got {params!r}."
+            )
+        return dict(params)
 
     def configure(self, params: Mapping[str, Any]) -> Any:
         """Return an unfitted estimator with these parameters."""
@@ -126,41 +134,38 @@ class EstimatorChoice(EstimatorSpace):
     def __init__(
         self, learners: Mapping[str, tuple[Any, Space | None]], random_state: int = 0
     ) -> None:
-        members = {
-            name: EstimatorSpace(*pair, random_state)
-            for name, pair in _check_learners(learners).items()
-        }
+        _check_learners(learners)
+        members = {name: EstimatorSpace(*pair, random_state) for name, pair in learners.items()}
         kinds = {n: "classifier" if m.classification else "regressor" for n, m in members.items()}
         if len(set(kinds.values())) > 1:
             raise ValueError(
                 f"learners must be all classifiers or all regressors, got {kinds}. Drop some."
             )
         self._members = members
-        self._which = CategoricalDistribution(tuple(members))
-        self._names = {
-            name: {param: prefixed(name, param) for param in member.distributions or {}}
-            for name, member in members.items()
-        }
+        self._choice = CategoricalDistribution(tuple(members))
         self.space = None
         self.estimators = tuple(member.estimators[0] for member in members.values())
         self.classification = "classifier" in kinds.values()
         self.searched = tuple(member.searched[0] for member in members.values())
-        distributions: dict[str, BaseDistribution] = {LEARNER: self._which}
+        self._names: dict[str, dict[str, str]] = {name: {} for name in members}
+        distributions: dict[str, BaseDistribution] = {LEARNER: self._choice}
         active_if: dict[str, tuple[str, Sequence[Any]]] = {}
         for name, member in members.items():
             for param, distribution in (member.distributions or {}).items():
-                called = self._names[name][param]
+                # A pipeline may have a step with the name of the learner.
+                called = param if param.startswith(f"{name}__") else f"{name}__{param}"
                 if called in distributions:
                     raise ValueError(
                         f"Two parameters would be suggested as {called!r}. Rename a learner."
                     )
+                self._names[name][param] = called
                 distributions[called] = distribution
                 active_if[called] = (LEARNER, [name])
         self.distributions = distributions
         self.active_if = active_if
 
-    def check(self, representation: Representation | None, table: FeatureTable) -> None:
-        """Raise if a space does not fit its estimator, or names clash with the features."""
+    def parameter_names(self) -> set[str]:
+        """Return the names of the trial's parameters, or raise if a space does not fit."""
         names = set(self.distributions or ())
         for name, member in self._members.items():
             try:
@@ -169,27 +174,17 @@ class EstimatorChoice(EstimatorSpace):
                 raise ValueError(f"Learner {name!r}: {error}") from error
             if callable(member.space):
                 names |= own
-        check_names(names, representation, table)
+        return names
 
-    def suggest(self, trial: Trial) -> dict[str, Any]:
+    def suggest(self, trial: Any, names: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Suggest an estimator, then its parameters."""
-        name = suggest(trial, LEARNER, self._which)
-        return {LEARNER: name, **self._members[name]._suggest(trial, self._names[name])}
+        name = suggest(trial, LEARNER, self._choice)
+        return {LEARNER: name, **self._members[name].suggest(trial, self._names[name])}
 
     def configure(self, params: Mapping[str, Any]) -> Any:
         """Return the unfitted estimator that is named, with its parameters."""
         own = dict(params)
         return self._members[own.pop(LEARNER)].configure(own)
-
-
-def prefixed(learner: str, param: str) -> str:
-    """Return the name under which a parameter of a learner is suggested.
-
-    Example:
-        >>> prefixed("tree", "max_depth"), prefixed("svm", "svm__C")
-        ('tree__max_depth', 'svm__C')
-    """
-    return param if param.startswith(f"{learner}__") else f"{learner}__{param}"
 
 
 def with_seed(estimator: Any, seed: int) -> Any:
@@ -211,11 +206,7 @@ def with_seed(estimator: Any, seed: int) -> Any:
 
 
 def replay(trial: FrozenTrial) -> Any:
-    """Return a trial that suggests again what a finished trial was suggested.
-
-    A choice is found by its position, since a storage can return another type than it was given
-    (lists instead of tuples).
-    """
+    """Return a trial that suggests the values of a finished trial again."""
 
     def value_of(name: str, distribution: BaseDistribution) -> Any:
         if name not in trial.params:
@@ -225,36 +216,11 @@ def replay(trial: FrozenTrial) -> Any:
             )
         value = trial.params[name]
         if isinstance(distribution, CategoricalDistribution):
+            # By position, because a storage can return another type: a list instead of a tuple.
             return distribution.choices[int(trial.distributions[name].to_internal_repr(value))]
         return value
 
     return FunctionTrial(value_of, number=trial.number)
-
-
-def check_names(
-    names: set[str], representation: Representation | None, table: FeatureTable
-) -> None:
-    """Raise if a hyperparameter has the name of a parameter that selects features.
-
-    Args:
-        names: Names of the hyperparameters.
-        representation: How features are suggested, or None to keep all.
-        table: The features.
-    """
-    if representation is None:
-        return
-    if len(table.free) == 0:
-        raise ValueError(
-            f"All {len(table)} features are fixed, so there are none to choose. "
-            "Pass representation=None to tune only, or fix fewer."
-        )
-    both = sorted(set(representation.bind(table).distributions) & names)
-    if both:
-        raise ValueError(
-            f"The name {both[0]!r} is used for a hyperparameter and for a parameter that selects "
-            "features. Rename the column or the step of the pipeline, or use "
-            "representation=MaskFeatures(form='packed', name=...)."
-        )
 
 
 def _first_value(name: str, distribution: BaseDistribution) -> Any:
@@ -263,7 +229,7 @@ def _first_value(name: str, distribution: BaseDistribution) -> Any:
     return distribution.low  # type: ignore[attr-defined]
 
 
-def _check_learners(learners: Any) -> Mapping[str, tuple[Any, Any]]:
+def _check_learners(learners: Any) -> None:
     if not isinstance(learners, Mapping) or not learners:
         raise ValueError(
             "learners must be a dict such as {'tree': (DecisionTreeClassifier(), space)}, "
@@ -277,7 +243,6 @@ def _check_learners(learners: Any) -> Mapping[str, tuple[Any, Any]]:
                 f"Learner {name!r} must be a pair (estimator, space), got {pair!r}. "
                 "optuna_mofs.spaces.get_learner(name) returns one; the space can be None."
             )
-    return learners
 
 
 def _check_distributions(estimator: Any, space: Mapping[str, BaseDistribution]) -> None:
@@ -304,12 +269,3 @@ def _check_distributions(estimator: Any, space: Mapping[str, BaseDistribution]) 
                     "strings or numbers, and as space a function of the trial that turns them "
                     "into such objects."
                 ) from None
-
-
-def _check_params(params: Any) -> dict[str, Any]:
-    if not isinstance(params, Mapping):
-        raise ValueError(
-            "A space that is a function of the trial must return a dict of parameter values, "
-            f"got {params!r}."
-        )
-    return dict(params)

@@ -25,16 +25,7 @@ from optuna_mofs.study._feature_sets import trial_mask
 
 
 class Evaluator:
-    """Cross-validates configurations: fits on each training fold, measures on each test fold.
-
-    Args:
-        data: The data.
-        table: The features.
-        measures: One per value.
-        scorer: A scikit-learn scorer.
-        splits: Rows of each fold.
-        n_jobs: Number of folds fitted in parallel.
-    """
+    """Cross-validates configurations: fits on each training fold, measures on each test fold."""
 
     def __init__(
         self,
@@ -71,29 +62,26 @@ class Evaluator:
         Returns:
             One value per measure, and the values per fold of those that have them.
         """
-        by_fold = self._by_fold(estimator, fold_masks, splits or self.splits)
+        by_fold: dict[str, list[float]] = {}
+        measures = [m for m in self.measures if m.fold is not None]
+        if measures:
+            jobs = (
+                delayed(_measure_fold)(estimator, data, split, self.scorer, measures)
+                for split, data in zip(
+                    splits or self.splits, self._narrowed(fold_masks), strict=True
+                )
+            )
+            if self.n_jobs in (None, 1):
+                rows = [function(*args) for function, args, _ in jobs]
+            else:
+                rows = Parallel(n_jobs=self.n_jobs)(jobs)
+            by_fold = {m.name: [row[i] for row in rows] for i, m in enumerate(measures)}
         whole = Evaluation(self.table, mask, list(fold_masks), estimator, self.data.X, self.data.y)
         values = [
             float(np.mean(by_fold[m.name]) if m.whole is None else m.whole(whole))
             for m in self.measures
         ]
         return values, by_fold
-
-    def _by_fold(
-        self, estimator: Any, fold_masks: Sequence[Array], splits: Sequence[Split]
-    ) -> dict[str, list[float]]:
-        measures = [m for m in self.measures if m.fold is not None]
-        if not measures:
-            return {}
-        jobs = (
-            delayed(_measure_fold)(estimator, data, split, self.scorer, measures)
-            for split, data in zip(splits, self._narrowed(fold_masks), strict=True)
-        )
-        if self.n_jobs in (None, 1):
-            rows = [function(*args) for function, args, _ in jobs]
-        else:
-            rows = Parallel(n_jobs=self.n_jobs)(jobs)
-        return {m.name: [row[i] for row in rows] for i, m in enumerate(measures)}
 
     def _narrowed(self, fold_masks: Sequence[Array]) -> Iterator[Dataset]:
         # Workers get only the columns they need, copied once if all folds use the same.
@@ -108,11 +96,7 @@ class Evaluator:
     ) -> dict[str, float]:
         """Return the fold measures of a model that was fitted on all data, on new data.
 
-        Args:
-            estimator: Fitted on the given columns.
-            columns: Columns of X that the model uses.
-            X_test: These columns of the new data.
-            y_test: Target of the new data.
+        The model was fitted on ``columns`` of X, and ``X_test`` has only these columns.
         """
         fold = Fold(
             estimator=estimator,
@@ -176,12 +160,12 @@ def _measure_fold(
 class DuplicateIndex:
     """Completed trials of one study by their configuration, read incrementally.
 
-    A configuration is the mask and the hyperparameters, because different integers can stand for
-    one mask. With filters ranked per fold a trial has several masks, so there the parameters that
-    select features count too.
+    A configuration is the mask and the hyperparameters, because different integers can represent
+    the same mask. With filters ranked per fold a trial has several masks, so there the parameters
+    that select features count too.
 
     Args:
-        representation: How the trials suggest features, bound to a table; None for no features.
+        representation: Bound to a table; None for no features.
     """
 
     def __init__(self, representation: Representation | None) -> None:
@@ -194,13 +178,7 @@ class DuplicateIndex:
         self._read_to = 0
 
     def find(self, study: Study, trial: Trial, mask: Array) -> FrozenTrial | None:
-        """Return the first completed trial with the configuration of this one, or None.
-
-        Args:
-            study: The study.
-            trial: The running trial, with all its parameters.
-            mask: Its mask over the free features.
-        """
+        """Return the first completed trial with the configuration of a running one, or None."""
         for other in trials_of(study)[self._read_to :]:
             if other.number not in self._read and other.state.is_finished():
                 self._read.add(other.number)

@@ -15,6 +15,11 @@ from sklearn.utils.metaestimators import _BaseComposition
 
 from optuna_mofs.data._dataset import Dataset, Split
 
+#: Seeds, and parameters that do not affect the fitted model.
+_IGNORED = frozenset({"random_state", "n_jobs", "nthread", "num_threads", "verbose", "verbosity"})
+#: Longer lists are replaced by a digest.
+_MAX_CHARACTERS = 200
+
 
 def comparable_conditions(
     data: Dataset,
@@ -25,12 +30,8 @@ def comparable_conditions(
 ) -> dict[str, str]:
     """Return the conditions that must be equal for values to be comparable, as short strings.
 
-    Args:
-        data: The data.
-        estimators: The estimators.
-        scorer: The scorer.
-        splits: The folds, or their number if they are drawn again for each trial.
-        searched: Parameters of each estimator that trials set, and that are therefore ignored.
+    Parameters of an estimator that trials set (``searched``) are ignored. ``splits`` is the number
+    of folds if they are drawn again for each trial.
     """
     ignored = searched or [()] * len(estimators)
     fixed = [_format_fixed_params(e, names) for e, names in zip(estimators, ignored)]
@@ -53,10 +54,7 @@ def comparable_conditions(
 
 
 def _digest(*parts: bytes) -> str:
-    digest = hashlib.blake2b(digest_size=4)
-    for part in parts:
-        digest.update(part)
-    return digest.hexdigest()
+    return hashlib.blake2b(b"".join(parts), digest_size=4).hexdigest()
 
 
 def _table_digest(X: Any) -> str:
@@ -82,13 +80,6 @@ def _class_name(estimator: Any) -> str:
     if isinstance(estimator, Pipeline):
         return " + ".join(_class_name(step) for _, step in estimator.steps)
     return type(estimator).__name__
-
-
-#: Parameters that affect how a model is computed, not which; and seeds.
-_IGNORED = frozenset({"random_state", "n_jobs", "nthread", "num_threads", "verbose", "verbosity"})
-
-#: Longer lists are replaced by a digest.
-_MAX_CHARACTERS = 200
 
 
 def _format_fixed_params(estimator: Any, searched: Collection[str]) -> str:
@@ -126,15 +117,13 @@ def _format(value: Any) -> str:
         return repr(value.item() if isinstance(value, np.generic) else value)
     if isinstance(value, list | tuple):
         text = f"[{', '.join(map(_format, value))}]"
-        if len(text) > _MAX_CHARACTERS:
-            return f"{len(value)} values {_digest(text.encode())}"
-        return text
+        is_long = len(text) > _MAX_CHARACTERS
+        return f"{len(value)} values {_digest(text.encode())}" if is_long else text
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{_format(k)}: {_format(v)}' for k, v in value.items())}}}"
     if isinstance(value, np.ndarray):
         return f"array {_digest(_bytes(value))}"
-    # The class alone: the parameters of an estimator are listed too, and a repr can hold an
-    # address.
+    # The parameters of an estimator are listed anyway, and a repr can hold an address.
     return getattr(value, "__name__", type(value).__name__)
 
 

@@ -11,13 +11,10 @@ from optuna.trial import FrozenTrial
 from optuna_mofs._validation import check_int
 from optuna_mofs.features._representation import Representation
 from optuna_mofs.filters import DEFAULT_FILTERS
-from optuna_mofs.measures import Measure, get_measure
+from optuna_mofs.measures import get_measure
 from optuna_mofs.objectives._estimator_space import LEARNER, EstimatorChoice, Space
 from optuna_mofs.objectives._objective import StudyObjective
-from optuna_mofs.objectives._settings import Measures, ObjectiveSettings
-
-#: Number of folds if a measure needs rows that the model was not fitted on.
-_N_FOLDS = 5
+from optuna_mofs.objectives._settings import Measures, ObjectiveSettings, as_sequence
 
 
 class ModelTypeObjective(StudyObjective):
@@ -99,21 +96,12 @@ class ModelTypeObjective(StudyObjective):
                 else ("error", "model_size")
             )
         if cv is None:
-            cv = _all_rows(np.shape(X)[0]) if _needs_no_test_rows(measures) else _N_FOLDS
+            used = [get_measure(m) for m in as_sequence(measures)]
+            rows = np.arange(np.shape(X)[0])
+            needs_test_rows = any(m.fold and m.name != "training_error" for m in used)
+            cv = 5 if needs_test_rows else [(rows, rows)]
         super().__init__(choice, X, y, ObjectiveSettings.collect(locals()))
 
     def learner_for(self, trial: FrozenTrial) -> str:
         """Return the name of the learner that a trial chose."""
-        name: str = self.params_for(trial)[LEARNER]
-        return name
-
-
-def _all_rows(n_rows: int) -> list[tuple[Any, Any]]:
-    return [(np.arange(n_rows), np.arange(n_rows))]
-
-
-def _needs_no_test_rows(measures: Measures) -> bool:
-    """Return whether no measure uses rows that the model was not fitted on."""
-    if isinstance(measures, str | Measure) or callable(measures):
-        measures = (measures,)
-    return all(m.fold is None or m.name == "training_error" for m in map(get_measure, measures))
+        return str(self.params_for(trial)[LEARNER])

@@ -26,13 +26,8 @@ from optuna_mofs.features._redundancy import median_redundancy
 from optuna_mofs.features._representation import Representation, get_representation
 from optuna_mofs.features._table import FeatureTable, feature_layout
 from optuna_mofs.filters import FilterData
-from optuna_mofs.objectives._estimator_space import EstimatorSpace
-from optuna_mofs.objectives._evaluator import (
-    DuplicateIndex,
-    Evaluator,
-    baseline,
-    fit_options,
-)
+from optuna_mofs.objectives._estimator_space import EstimatorSpace, replay
+from optuna_mofs.objectives._evaluator import DuplicateIndex, Evaluator, baseline, fit_options
 from optuna_mofs.objectives._fingerprint import comparable_conditions
 from optuna_mofs.objectives._settings import ObjectiveSettings
 from optuna_mofs.study._description import MeasureDescription, StudyDescription
@@ -45,7 +40,7 @@ _MAX_FAILURES = 10
 
 
 class AllTrialsFailedError(RuntimeError):
-    """Raised if trial after trial fails, so that continuing is pointless."""
+    """Raised if the first trials all fail, so that continuing is pointless."""
 
 
 class StudyObjective:
@@ -225,29 +220,35 @@ class StudyObjective:
             with self._lock:
                 same = self._duplicates[study].find(study, trial, mask)
             if same is not None:
-                return _copy_values(trial, same)
+                trial.set_user_attr("duplicate_of", same.number)
+                _write_fold_scores(trial, same.user_attrs.get("fold_scores", {}))
+                return tuple(same.values)
         try:
-            splits = self._splits(trial.number)
-            fold_masks = self._fold_masks(chosen, trial.params, full, splits)
+            splits = self.evaluator.splits
+            if self.redraw_folds is not None:
+                seed = self.random_state + 1 + trial.number
+                splits = draw_splits(self.data, self.redraw_folds, seed)
+            fold_masks = [full] * len(splits)
+            if chosen is not None and chosen.ranks == "fold":
+                fold_masks = [self._fold_mask(chosen, trial.params, fold) for fold in splits]
             estimator = self.estimator_space.configure(params)
             values, fold_scores = self.evaluator(estimator, full, fold_masks, splits)
         except optuna.TrialPruned:
             raise
         except Exception as error:
             return self._fail(trial, f"{type(error).__name__}: {error}")
-        if fold_scores:
-            _write_fold_scores(trial, fold_scores)
+        _write_fold_scores(trial, fold_scores)
         undefined = [m.name for m, v in zip(self.measures, values) if math.isnan(v)]
-        if undefined:
-            return self._fail(trial, f"NaN in {', '.join(undefined)}")
-        return tuple(values)
+        return self._fail(trial, f"NaN in {', '.join(undefined)}") if undefined else tuple(values)
 
     def _fail(self, trial: Trial, reason: str) -> tuple[float, ...]:
-        """Write down the reason and return NaN, which Optuna records as a failed trial."""
+        """Store the reason and return NaN, which Optuna records as a failed trial."""
         trial.set_user_attr("failure_reason", reason[:1000])
         _logger.warning(f"Trial {trial.number} failed: {reason}")
         n_failed = 1 + len(trial.study.get_trials(deepcopy=False, states=(TrialState.FAIL,)))
-        if n_failed >= _MAX_FAILURES and not _any_model(trial.study):
+        complete = trial.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        has_model = any(other.user_attrs.get("n_features") != 0 for other in complete)
+        if n_failed >= _MAX_FAILURES and not has_model:
             raise AllTrialsFailedError(
                 f"{n_failed} trials failed and no model with at least one feature could be "
                 f"fitted. The last error was: {reason}. Fix the data, estimator, space or scoring "
@@ -255,24 +256,12 @@ class StudyObjective:
             )
         return tuple(math.nan for _ in self.measures)
 
-    def _splits(self, number: int) -> list[Split]:
-        if self.redraw_folds is None:
-            return self.evaluator.splits
-        return draw_splits(self.data, self.redraw_folds, self.random_state + 1 + number)
-
-    def _fold_masks(
-        self,
-        chosen: Representation | None,
-        params: Mapping[str, Any],
-        full: Array,
-        splits: list[Split],
-    ) -> list[Array]:
-        if chosen is None or chosen.ranks != "fold":
-            return [full] * len(splits)
-        return [
-            self.table.full_mask(chosen.choose(params, table=self.ranking.of_rows(train)))
-            for train, _ in splits
-        ]
+    def _fold_mask(
+        self, representation: Representation, params: Mapping[str, Any], fold: Split
+    ) -> Array:
+        """Return the mask over all features by the filters' ranks on the training rows alone."""
+        table = self.ranking.of_rows(fold[0])
+        return self.table.full_mask(representation.choose(params, table=table))
 
     # ---- models of trials ---------------------------------------------------------------------
 
@@ -281,7 +270,7 @@ class StudyObjective:
 
         A space that is a function is called again with the trial's values.
         """
-        return self.estimator_space.params_of(trial)
+        return self.estimator_space.suggest(replay(trial))
 
     def mask_for(self, trial: FrozenTrial) -> Array:
         """Return the mask over all features that a trial selected."""
@@ -294,7 +283,7 @@ class StudyObjective:
             return self.table.full_mask(np.zeros(0, dtype=bool))
         bound = self.representation.bind(self.table)
         if frozen_attr(trial, MASK) is None and not bound.is_plain:
-            # Only for a trial without a stored mask the filters are needed.
+            # The filters are needed only for a trial without a stored mask.
             bound = self.representation.bind(self.ranked_table)
         mask = trial_mask(bound, trial)
         if mask is None:
@@ -339,10 +328,10 @@ class StudyObjective:
         """Return the trial's values, with those of fitted models measured on new data.
 
         Args:
-            model: Returned by :meth:`refit` for the trial.
+            model: The result of :meth:`refit`.
             trial: The trial.
-            X_test: New data, as in :meth:`refit`.
-            y_test: Its target.
+            X_test: New data, as for the model.
+            y_test: Target of the new data.
         """
         # The selector checks the columns of the new data and finds those of the model.
         measured = self.evaluator.on_test_data(
@@ -354,22 +343,10 @@ class StudyObjective:
         return [measured.get(m.name, v) for m, v in zip(self.measures, trial.values)]
 
 
-def _any_model(study: Study) -> bool:
-    """Return whether a model with at least one feature was evaluated."""
-    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    return any(trial.user_attrs.get("n_features") != 0 for trial in complete)
-
-
-def _copy_values(trial: Trial, same: FrozenTrial) -> tuple[float, ...]:
-    """Return the values of an earlier trial with the same configuration."""
-    trial.set_user_attr("duplicate_of", same.number)
-    if "fold_scores" in same.user_attrs:
-        _write_fold_scores(trial, same.user_attrs["fold_scores"])
-    return tuple(same.values)
-
-
 def _write_fold_scores(trial: Trial, fold_scores: Mapping[str, Sequence[float]]) -> None:
     """Store the values per fold, and their standard deviation as a column to sort by."""
+    if not fold_scores:
+        return
     trial.set_user_attr("fold_scores", fold_scores)
     first = next(iter(fold_scores.values()))
     if len(first) > 1 and np.isfinite(first).all():

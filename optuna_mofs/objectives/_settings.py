@@ -24,27 +24,9 @@ Measures = Sequence[str | Measure | Callable[[Fold], float]]
 class ObjectiveSettings:
     """The arguments that all objectives share.
 
-    The checks here need no data; those of the rows are in
-    :class:`~optuna_mofs.data._dataset.Dataset`, those of the features in
+    :class:`~optuna_mofs.FeatureSelectionObjective` documents them. The checks here need no data;
+    those of the rows are in :class:`~optuna_mofs.data._dataset.Dataset`, those of the features in
     :class:`~optuna_mofs.features.FeatureTable`.
-
-    Args:
-        representation: How a feature set is suggested; None keeps all features.
-        measures: What is optimized. By default the error and the fraction of features, or their
-            cost when ``feature_costs`` are given.
-        cv: Number of folds, a splitter, or an iterable of splits.
-        scoring: A scikit-learn scorer or its name; by default the estimator's own score.
-        filters: Filters that guide the search or rank the features, by name or as functions.
-        groups: Group of each row, never split over training and test fold.
-        sample_weight: Weight of each row, for fitting and scoring.
-        feature_costs: Cost of each feature, as a sequence or by name (1 for those not named).
-        feature_names: Names of the columns if X has none.
-        feature_groups: Columns that form one feature (name of the feature to column names).
-        fixed_features: Names of features that are always selected.
-        expected_n_features: Expected number of features at the start of a search.
-        redraw_folds: Whether to draw new folds for each trial.
-        random_state: Seed of folds, filters and estimators.
-        n_jobs: Number of folds fitted in parallel, and threads of the filters.
     """
 
     representation: str | Representation | None = "mask"
@@ -74,20 +56,11 @@ class ObjectiveSettings:
 
     @classmethod
     def collect(cls, arguments: Mapping[str, Any]) -> Self:
-        """Return the settings among the arguments of a constructor.
-
-        Args:
-            arguments: Arguments by name, for example ``locals()``; others are ignored.
-        """
-        names = [field.name for field in fields(cls)]
-        return cls(**{name: arguments[name] for name in names if name in arguments})
+        """Return the settings among arguments by name, for example ``locals()``."""
+        return cls(**{f.name: arguments[f.name] for f in fields(cls) if f.name in arguments})
 
     def get_scorer(self, estimators: Sequence[Any]) -> Callable[..., float]:
-        """Return the scorer.
-
-        Raises:
-            ValueError: If the scorer or an estimator does not accept the sample weights.
-        """
+        """Return the scorer, or raise if it or an estimator does not accept sample weights."""
         scorer: Callable[..., float] = check_scoring(estimators[0], self.scoring)
         if self.sample_weight is not None:
             for estimator in estimators:
@@ -97,17 +70,11 @@ class ObjectiveSettings:
     def get_measures(
         self, scorer: Callable[..., float], estimator: Any, classification: bool
     ) -> tuple[Measure, ...]:
-        """Return the measures.
-
-        Raises:
-            ValueError: If there are none, two have the same name, or one needs a classifier.
-        """
+        """Return the measures, or raise if they are ambiguous or one needs a classifier."""
         given = self.measures
         if given is None:
             given = ("error", "fraction" if self.feature_costs is None else "cost")
-        elif isinstance(given, str | Measure) or callable(given):
-            given = (given,)
-        measures = tuple(get_measure(m, scorer) for m in given)
+        measures = tuple(get_measure(m, scorer) for m in as_sequence(given))
         names = [m.name for m in measures]
         if not names:
             raise ValueError("measures is empty: name at least one, for example 'error'.")
@@ -122,6 +89,12 @@ class ObjectiveSettings:
                 f"The measures {wrong} need a classifier, got {type(estimator).__name__}."
             )
         return measures
+
+
+def as_sequence(measures: Measures | str | Measure | Callable[[Fold], float]) -> Measures:
+    """Return measures as a sequence; a single one can be given alone."""
+    is_single = isinstance(measures, str | Measure) or callable(measures)
+    return (measures,) if is_single else measures  # type: ignore[return-value]
 
 
 def check_weights(estimator: Any, scorer: Any) -> None:

@@ -8,7 +8,7 @@ from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.trial import FixedTrial, create_trial
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
@@ -53,14 +53,14 @@ def test_parameters_of_completed_trials_are_read_back():
         distributions={LEARNER: several.distributions[LEARNER], "svm__C": COST},
         values=[0.0],
     )
-    assert several.params_of(trial) == {LEARNER: "svm", "C": 2.0}
+    assert several.suggest(replay(trial)) == {LEARNER: "svm", "C": 2.0}
     lacking = create_trial(
         params={LEARNER: "svm"},
         distributions={LEARNER: several.distributions[LEARNER]},
         values=[0.0],
     )
     with pytest.raises(ValueError, match="no parameter 'svm__C'"):
-        several.params_of(lacking)
+        several.suggest(replay(lacking))
 
 
 def test_parameters_depend_on_the_learner():
@@ -70,6 +70,14 @@ def test_parameters_depend_on_the_learner():
         "tree__max_depth": (LEARNER, ["tree"]),
     }
     assert set(several.distributions) == {LEARNER, "svm__C", "tree__max_depth"}
+
+
+def test_a_pipeline_step_named_like_the_learner_is_not_prefixed_twice():
+    pipeline = Pipeline([("svm", SVC())])
+    several = EstimatorChoice({"svm": (pipeline, {"svm__C": COST})}, 0)
+    assert set(several.distributions) == {LEARNER, "svm__C"}
+    params = several.suggest(FixedTrial({LEARNER: "svm", "svm__C": 2.0}))
+    assert several.configure(params).named_steps["svm"].C == 2.0
 
 
 def test_a_space_may_be_a_function():

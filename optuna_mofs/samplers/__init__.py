@@ -1,4 +1,4 @@
-"""Samplers for feature selection and tuning, with their settings and the parts these consist of."""
+"""Samplers for feature selection and tuning, their settings, and the parts of these."""
 
 from optuna_mofs.samplers._base import HistorySampler
 from optuna_mofs.samplers._context import Proposal, ProposalContext

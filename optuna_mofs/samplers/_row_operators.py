@@ -11,6 +11,9 @@ from optuna_mofs._typing import Array
 from optuna_mofs.history._search_space import SearchSpace
 from optuna_mofs.study._trial_note import TrialNote
 
+#: Probabilities of :func:`vary_row`: a Gaussian step, crossover.
+_GAUSSIAN_PROB, _SBX_PROB = 0.35, 0.15
+
 
 @dataclass(frozen=True)
 class AdaptiveNote(TrialNote):
@@ -31,7 +34,8 @@ N = TypeVar("N", bound=AdaptiveNote)
 def sbx(rng: np.random.Generator, first: Array, second: Array, eta: float = 5.0) -> Array:
     """Return one of the two children of simulated binary crossover in [0, 1].
 
-    Deb and Agrawal (1995).
+    Deb and Agrawal (1995). The larger the distribution index ``eta``, the closer is the child to
+    its parents.
 
     Example:
         >>> same = np.array([0.25, 0.75])
@@ -58,15 +62,8 @@ def cross_rows(
 ) -> Array:
     """Return a child by SBX of numbers and uniform crossover of categories.
 
-    A parameter that only one parent has comes from that parent.
-
-    Args:
-        rng: Generator.
-        space: The parameters.
-        first: Row of a parent.
-        second: Row of the other parent.
-        eta: Distribution index of SBX: the larger, the closer to the parents.
-        swapping_prob: Probability that a category comes from ``second``.
+    A category comes from ``second`` with probability ``swapping_prob``. A parameter that only one
+    parent has comes from that parent.
     """
     a, b = _complete(first, second), _complete(second, first)
     child = sbx(rng, a, b, eta)
@@ -85,13 +82,8 @@ def gaussian_mutation(
 ) -> Array:
     """Return a row with Gaussian steps of numbers and random other categories.
 
-    Args:
-        rng: Generator.
-        space: The parameters.
-        row: A row.
-        step_size: Standard deviation of a step, in units of the range.
-        switch_prob: Probability that a category changes.
-        per_parameter_prob: Probability that a number changes.
+    Steps are in units of the range. A number changes with probability ``per_parameter_prob``, a
+    category with probability ``switch_prob``.
     """
     d = len(row)
     moved = row + step_size * rng.standard_normal(d)
@@ -101,13 +93,71 @@ def gaussian_mutation(
     return np.where(space.categorical, switched, moved)
 
 
-def other_category(rng: np.random.Generator, space: SearchSpace, rows: Array) -> Array:
-    """Return a uniform draw among the other categories of each categorical parameter.
+def adaptive_mutation(
+    rng: np.random.Generator,
+    space: SearchSpace,
+    row: Array,
+    note: N,
+    *,
+    per_parameter_prob: float = 1.0,
+) -> tuple[Array, N]:
+    """Return a row after :func:`gaussian_mutation`, and its note with the adapted parameters.
+
+    Before the mutation, the step size adapts log-normally within [0.001, 0.5], the switching
+    probability logistically within [1 / (3 d), 0.5].
+    """
+    d = max(1, len(space))
+    step_size = note.step_size * np.exp(rng.standard_normal() / np.sqrt(2 * d))
+    odds = (1 - note.switch_prob) / note.switch_prob
+    odds = odds * np.exp(-(1 / np.sqrt(2 * d)) * rng.standard_normal())
+    note = replace(
+        note,
+        step_size=float(np.clip(step_size, 0.001, 0.5)),
+        switch_prob=float(np.clip(1 / (1 + odds), 1 / (3 * d), 0.5)),
+    )
+    row = gaussian_mutation(
+        rng,
+        space,
+        row,
+        step_size=note.step_size,
+        switch_prob=note.switch_prob,
+        per_parameter_prob=per_parameter_prob,
+    )
+    return row, note
+
+
+def vary_row(
+    rng: np.random.Generator,
+    space: SearchSpace,
+    rows: tuple[Array, Array],
+    note: N,
+    *,
+    must_change: bool,
+) -> tuple[Array, N]:
+    """Return the row and the note of a child: a Gaussian step, crossover, or neither.
 
     Args:
         rng: Generator.
         space: The parameters.
-        rows: A row, or rows × parameters. Columns of numbers are drawn too, without meaning.
+        rows: Rows of the parents.
+        note: Note of the first parent.
+        must_change: Whether the row of the first parent cannot be kept.
+    """
+    row = rows[0]
+    if not len(space):
+        return row, note
+    u = rng.random() * (_GAUSSIAN_PROB + _SBX_PROB if must_change else 1.0)
+    if u < _GAUSSIAN_PROB:
+        row, note = adaptive_mutation(rng, space, row, note)
+    elif u < _GAUSSIAN_PROB + _SBX_PROB:
+        row = cross_rows(rng, space, *rows)
+    return fill_missing(rng, space, row), note
+
+
+def other_category(rng: np.random.Generator, space: SearchSpace, rows: Array) -> Array:
+    """Return a uniform draw among the other categories of each categorical parameter.
+
+    Columns of numbers are drawn too, without meaning.
 
     Example:
         >>> from optuna.distributions import CategoricalDistribution
@@ -135,32 +185,6 @@ def reflect(x: Array) -> Array:
     """
     folded: Array = 1 - np.abs(np.mod(x, 2.0) - 1)
     return folded
-
-
-def adapt_step_size(rng: np.random.Generator, step_size: float, dimension: int) -> float:
-    """Return a step size after log-normal self-adaptation, within [0.001, 0.5]."""
-    changed = step_size * np.exp(rng.standard_normal() / np.sqrt(2 * max(1, dimension)))
-    return float(np.clip(changed, 0.001, 0.5))
-
-
-def adapt_switch_prob(rng: np.random.Generator, prob: float, dimension: int) -> float:
-    """Return a probability after logistic self-adaptation, within [1 / (3 d), 0.5]."""
-    tau = 1 / np.sqrt(2 * max(1, dimension))
-    odds = (1 - prob) / prob * np.exp(-tau * rng.standard_normal())
-    return float(np.clip(1 / (1 + odds), 1 / (3 * max(1, dimension)), 0.5))
-
-
-def adapt(rng: np.random.Generator, note: N, dimension: int) -> N:
-    """Return a note whose step size and switching probability are adapted.
-
-    Args:
-        rng: Generator.
-        note: Note of the parent.
-        dimension: Number of parameters.
-    """
-    step_size = adapt_step_size(rng, note.step_size, dimension)
-    switch_prob = adapt_switch_prob(rng, note.switch_prob, dimension)
-    return replace(note, step_size=step_size, switch_prob=switch_prob)
 
 
 def differential_rows(
@@ -225,16 +249,9 @@ def polynomial_mutation(
 ) -> Array:
     """Return a row, or rows, with polynomial mutation of numbers and random other categories.
 
-    Equations 9 and 10.
-
-    Args:
-        rng: Generator.
-        space: The parameters.
-        row: A row, or rows × parameters.
-        prob: Probability that a parameter changes.
-        eta: Distribution index: the larger, the smaller the steps.
-        round_categories: Whether positions of categories are numbers that are rounded, as in the
-            paper.
+    Equations 9 and 10. Each parameter changes with probability ``prob``; the larger the
+    distribution index ``eta``, the smaller are the steps. ``round_categories`` as for
+    :func:`differential_rows`.
     """
     shape = np.shape(row)
     u = rng.random(shape)
@@ -252,57 +269,3 @@ def polynomial_mutation(
 
 def _complete(row: Array, other: Array) -> Array:
     return np.where(np.isnan(row), other, row)
-
-
-@dataclass(frozen=True)
-class RowVariation:
-    """Variation of hyperparameters: a Gaussian step, crossover, or neither.
-
-    Args:
-        hyperparameters_prob: Probability that a child keeps its parent's mask and only its
-            hyperparameters change.
-        gaussian_prob: Probability of a Gaussian step of self-adapted size.
-        sbx_prob: Probability that the rows of the parents are crossed. Otherwise that of the
-            first parent is kept.
-        eta: Distribution index of the crossover.
-    """
-
-    hyperparameters_prob: float = 0.25
-    gaussian_prob: float = 0.35
-    sbx_prob: float = 0.15
-    eta: float = 5.0
-
-    def changes_only_row(self, rng: np.random.Generator, space: SearchSpace) -> bool:
-        """Draw whether a child keeps its parent's mask."""
-        return bool(len(space)) and bool(rng.random() < self.hyperparameters_prob)
-
-    def __call__(
-        self,
-        rng: np.random.Generator,
-        space: SearchSpace,
-        rows: tuple[Array, Array],
-        note: N,
-        *,
-        always: bool,
-    ) -> tuple[Array, N]:
-        """Return the row of a child, and the note with its step size and switching probability.
-
-        Args:
-            rng: Generator.
-            space: The parameters.
-            rows: Rows of the parents.
-            note: Note of the first parent.
-            always: Whether the row must change.
-        """
-        row = rows[0]
-        if not len(space):
-            return row, note
-        u = rng.random() * (self.gaussian_prob + self.sbx_prob if always else 1.0)
-        if u < self.gaussian_prob:
-            note = adapt(rng, note, len(space))
-            row = gaussian_mutation(
-                rng, space, row, step_size=note.step_size, switch_prob=note.switch_prob
-            )
-        elif u < self.gaussian_prob + self.sbx_prob:
-            row = cross_rows(rng, space, rows[0], rows[1], eta=self.eta)
-        return fill_missing(rng, space, row), note

@@ -9,9 +9,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna_mofs.history._search_space import SearchSpace
 from optuna_mofs.samplers._row_operators import (
     AdaptiveNote,
-    RowVariation,
-    adapt_step_size,
-    adapt_switch_prob,
+    adaptive_mutation,
     cross_rows,
     differential_rows,
     fill_missing,
@@ -20,6 +18,7 @@ from optuna_mofs.samplers._row_operators import (
     polynomial_mutation,
     reflect,
     sbx,
+    vary_row,
 )
 
 SPACE = SearchSpace(
@@ -111,10 +110,16 @@ def test_reflection_stays_inside_and_is_continuous(x: float) -> None:
 
 
 @given(SEEDS, st.floats(0.001, 0.5), st.integers(0, 10))
-def test_adaptation_keeps_its_bounds(seed: int, value: float, dimension: int) -> None:
+def test_adapted_parameters_stay_within_their_bounds(
+    seed: int, value: float, dimension: int
+) -> None:
     rng = np.random.default_rng(seed)
-    assert 0.001 <= adapt_step_size(rng, value, dimension) <= 0.5
-    assert 1 / (3 * max(1, dimension)) <= adapt_switch_prob(rng, value, dimension) <= 0.5
+    space = SearchSpace({f"x{i}": FloatDistribution(0, 1) for i in range(dimension)})
+    before = AdaptiveNote(step_size=value, switch_prob=value)
+    row, note = adaptive_mutation(rng, space, space.sample(rng)[0], before)
+    assert len(row) == dimension
+    assert 0.001 <= note.step_size <= 0.5
+    assert 1 / (3 * max(1, dimension)) <= note.switch_prob <= 0.5
 
 
 DIFFERENTIAL_SPACE = SearchSpace(
@@ -207,19 +212,18 @@ ROWS_SPACE = SearchSpace(
 
 def test_without_parameters_the_row_stays_empty() -> None:
     rng, space = np.random.default_rng(0), SearchSpace({})
-    variation, note = RowVariation(), AdaptiveNote(step_size=0.2)
-    row, changed = variation(rng, space, (np.zeros(0), np.zeros(0)), note, always=False)
+    note = AdaptiveNote(step_size=0.2)
+    row, changed = vary_row(rng, space, (np.zeros(0), np.zeros(0)), note, must_change=False)
     assert (len(row), changed) == (0, note)
-    assert not any(variation.changes_only_row(rng, space) for _ in range(50))
 
 
 def test_rows_are_kept_mutated_or_crossed() -> None:
-    rng, variation = np.random.default_rng(0), RowVariation()
+    rng = np.random.default_rng(0)
     parents = (ROWS_SPACE.sample(rng)[0], ROWS_SPACE.sample(rng)[0])
     note = AdaptiveNote(step_size=0.2, switch_prob=0.3)
     kept = adapted = 0
     for _ in range(400):
-        row, changed = variation(rng, ROWS_SPACE, parents, note, always=False)
+        row, changed = vary_row(rng, ROWS_SPACE, parents, note, must_change=False)
         kept += bool((row == parents[0]).all())
         adapted += changed != note
     assert 150 < kept < 280
@@ -227,10 +231,11 @@ def test_rows_are_kept_mutated_or_crossed() -> None:
 
 
 def test_a_row_that_must_change_mostly_does() -> None:
-    rng, variation = np.random.default_rng(0), RowVariation()
+    rng = np.random.default_rng(0)
     parents = (ROWS_SPACE.sample(rng)[0], ROWS_SPACE.sample(rng)[0])
     rows = [
-        variation(rng, ROWS_SPACE, parents, AdaptiveNote(), always=True)[0] for _ in range(200)
+        vary_row(rng, ROWS_SPACE, parents, AdaptiveNote(), must_change=True)[0]
+        for _ in range(200)
     ]
     assert sum(bool((row == parents[0]).all()) for row in rows) < 20
 

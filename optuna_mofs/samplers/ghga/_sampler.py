@@ -20,7 +20,7 @@ from optuna_mofs.samplers._mask_operators import (
     declining_rate,
     size_keeping_mutation,
 )
-from optuna_mofs.samplers._row_operators import RowVariation
+from optuna_mofs.samplers._row_operators import vary_row
 from optuna_mofs.samplers.ghga._chains import NO_CHAIN, GHGANote
 from optuna_mofs.samplers.ghga._children import (
     FilterColumns,
@@ -38,8 +38,8 @@ _RANDOM_PROB = 0.2
 _UNGUIDED_PROB = 0.4
 #: Attempts to make a child that no trial has.
 _MAX_CHILDREN = 50
-#: Variation of hyperparameters.
-_ROWS = RowVariation()
+#: Part of the children that keep their parent's mask, and change only the hyperparameters.
+_ROW_ONLY_PROB = 0.25
 #: In the paper, the guides called "forest" and "frequency" are simpler.
 _PAPER_GUIDES = {"forest": "plain_forest", "frequency": "plain_frequency"}
 
@@ -333,7 +333,7 @@ class GHGASampler(HistorySampler):
             if rng.random() < 0.5:
                 a, b = b, a
             mask = archive.masks(a)
-            row_only = _ROWS.changes_only_row(rng, space)
+            row_only = len(space) > 0 and rng.random() < _ROW_ONLY_PROB
             if row_only:
                 operator = "hyperparameters"
                 break
@@ -346,7 +346,7 @@ class GHGASampler(HistorySampler):
             if archive.position(mask) is None:
                 break
         (first, note), (second, _) = state.inherited(a), state.inherited(b)
-        row, note = _ROWS(rng, space, (first, second), note, always=row_only)
+        row, note = vary_row(rng, space, (first, second), note, must_change=row_only)
         parents = tuple(dict.fromkeys(archive.numbers[[a, b]].tolist()))
         note = replace(note, operator=operator, parents=parents, after_chain=after_chain)
         return Proposal(row, mask, note)
@@ -360,7 +360,8 @@ class GHGASampler(HistorySampler):
         better = np.argsort(ranks, kind="stable")[: -(-len(ranks) // 2)]
         a, b = (int(i) for i in rng.choice(better, 2))
         rows = (history.rows[a], history.rows[b])
-        row, note = _ROWS(rng, history.space, rows, history.note(a, GHGANote), always=True)
+        note = history.note(a, GHGANote)
+        row, note = vary_row(rng, history.space, rows, note, must_change=True)
         parents = tuple(dict.fromkeys(history.numbers[[a, b]].tolist()))
         return Proposal(row, None, replace(note, operator="hyperparameters", parents=parents))
 

@@ -26,10 +26,9 @@ from optuna_mofs.samplers._mask_operators import (
 )
 from optuna_mofs.samplers._row_operators import (
     AdaptiveNote,
-    adapt,
+    adaptive_mutation,
     cross_rows,
     fill_missing,
-    gaussian_mutation,
     sbx,
 )
 
@@ -150,14 +149,8 @@ class PaperVariation:
     def _mutate(
         self, rng: np.random.Generator, history: History, child: Configuration
     ) -> Configuration:
-        note = adapt(rng, child.note, len(history.space))
-        row = gaussian_mutation(
-            rng,
-            history.space,
-            child.row,
-            step_size=note.step_size,
-            switch_prob=note.switch_prob,
-            per_parameter_prob=self.per_parameter_prob,
+        row, note = adaptive_mutation(
+            rng, history.space, child.row, child.note, per_parameter_prob=self.per_parameter_prob
         )
         steps = note.step_size * rng.standard_normal(len(child.raw))
         changed = replace(child, row=row, raw=np.clip(child.raw + steps, 0.0, 1.0), note=note)
@@ -228,10 +221,7 @@ class MixedVariation:
         child = self._change_mask(rng, history, mask_operator, first, second)
         row, note = child.row, child.note
         if row_operator == "gaussian":
-            note = adapt(rng, note, len(history.space))
-            row = gaussian_mutation(
-                rng, history.space, row, step_size=note.step_size, switch_prob=note.switch_prob
-            )
+            row, note = adaptive_mutation(rng, history.space, row, note)
         elif row_operator == "sbx":
             row = cross_rows(rng, history.space, row, second.row, eta=self.eta)
         row = fill_missing(rng, history.space, row)

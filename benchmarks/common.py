@@ -1,4 +1,4 @@
-"""What the benchmark scripts share: options, data, one thread, and tables in Markdown.
+"""Shared parts of the benchmark scripts: options, data, a single thread, Markdown tables.
 
 Run a script from the root of the checkout: ``python -m benchmarks.storage --quick``.
 """
@@ -19,15 +19,15 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402
 import threadpoolctl  # noqa: E402
 
-# If a script imported numpy before this module, its thread pools are there already.
+# If a script imported numpy before this module, its thread pools already exist.
 threadpoolctl.threadpool_limits(1)
 
 
 def parser(description: str, *, seeds: int = 5) -> argparse.ArgumentParser:
-    """A parser with the options that all benchmarks have; add your own to it.
+    """Return a parser with the options of all benchmarks.
 
     Args:
-        description: What the benchmark shows.
+        description: Description of the benchmark.
         seeds: Default number of repetitions.
     """
     made = argparse.ArgumentParser(
@@ -39,38 +39,38 @@ def parser(description: str, *, seeds: int = 5) -> argparse.ArgumentParser:
     made.add_argument(
         "--seeds", type=int, default=seeds, metavar="N", help="repetitions (default: %(default)s)"
     )
-    made.add_argument("--quick", action="store_true", help="a small run that shows it works")
+    made.add_argument("--quick", action="store_true", help="small run, to check that it works")
     return made
 
 
 def load(folder: Path | None, name: str) -> dict[str, np.ndarray]:
-    """The arrays of ``NAME.npz``, at least ``X`` and ``y``; stops the script if they are missing.
+    """Return the arrays of ``NAME.npz``, or exit if there is no ``X`` or ``y``.
 
     Args:
-        folder: What ``--data`` gave.
+        folder: Value of ``--data``.
         name: Name of the data set.
     """
     if folder is None:
-        sys.exit(f"Data set {name!r} is needed: give its folder with --data DIR.")
+        sys.exit(f"The data set {name!r} is required. Pass its folder as --data DIR.")
     path = folder / f"{name}.npz"
     if not path.is_file():
-        found = ", ".join(sorted(p.stem for p in folder.glob("*.npz"))) or "no .npz file at all"
-        sys.exit(f"There is no {path}. The folder holds: {found}.")
+        found = ", ".join(sorted(p.stem for p in folder.glob("*.npz"))) or "no .npz file"
+        sys.exit(f"{path} does not exist. The folder contains: {found}.")
     with np.load(path, allow_pickle=False) as arrays:
         data = {key: arrays[key] for key in arrays.files}
     lacking = {"X", "y"} - set(data)
     if lacking:
-        sys.exit(f"{path} lacks {sorted(lacking)}; it has {sorted(data)}.")
+        sys.exit(f"{path} must contain X and y, got {sorted(data)}.")
     return data
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Median and range of repeated measurements, printed as ``median [least, most]``."""
+    """Median and range of repeated measurements, printed as ``median [min, max]``."""
 
     median: float
-    least: float
-    most: float
+    low: float
+    high: float
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
@@ -79,16 +79,16 @@ class Spread:
 
     @classmethod
     def quartiles(cls, values: Sequence[float]) -> Spread:
-        """Summarize many numbers: the range is that of their middle half."""
+        """Summarize many numbers by median and quartiles."""
         low, middle, high = statistics.quantiles(values, n=4)
         return cls(middle, low, high)
 
     def __str__(self) -> str:
-        return f"{number(self.median)} [{number(self.least)}, {number(self.most)}]"
+        return f"{number(self.median)} [{number(self.low)}, {number(self.high)}]"
 
 
 def number(value: float) -> str:
-    """A number with three significant digits, without an exponent where it can be read.
+    """Return a number with three significant digits as text.
 
     Example:
         >>> number(1234.5), number(0.012345), number(2)
@@ -100,7 +100,7 @@ def number(value: float) -> str:
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A Markdown table; the first column is text, the others are aligned to the right."""
+    """Return a Markdown table; all columns but the first are aligned to the right."""
     lines = [list(header), ["---", *["--:"] * (len(header) - 1)]]
     lines += [[_cell(cell) for cell in row] for row in rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

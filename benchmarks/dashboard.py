@@ -1,11 +1,11 @@
-"""How long a study's page takes to open in optuna-dashboard, with and without our figures.
+"""Time until the page of a study opens in optuna-dashboard, with and without saved figures.
 
-A real optuna-dashboard and a headless Chromium, which must be installed. A page is open when the
-dashboard's own front is drawn. Each repetition begins with a new browser, which has to read the
-dashboard's program first, and opens the page a second time. No data is needed. On a machine that
-has other work to do, give it the right of way, or the clock counts that work too:
+Uses optuna-dashboard and a headless Chromium, which must be installed. A page is open when the
+front of the dashboard is drawn. Each repetition starts a new browser, which has to load the
+dashboard's scripts first, and opens the page twice. No data is needed. If other processes use the
+machine, run it with a real-time priority:
 
-    chrt -r 5 python -m benchmarks.dashboard       # some minutes; --quick for a small run
+    chrt -r 5 python -m benchmarks.dashboard       # a few minutes; --quick for a small run
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from tools.dashboard_pages import (
     saved_pages,
 )
 
-#: The bar, in seconds.
-MOST_SECONDS = 3.0
+#: Limit for a page that is opened again.
+MAX_SECONDS = 3.0
 
 FIGURES = {
     "none": [],
@@ -37,20 +37,20 @@ FIGURES = {
     "all": check_figure_names(None),
 }
 
-#: By number of features and figures: each repetition in a new browser, and again in the same.
-Took = dict[tuple[int, str], list[tuple[Opening, Opening]]]
+#: By number of features and figures, one pair per repetition: new browser, same browser again.
+Openings = dict[tuple[int, str], list[tuple[Opening, Opening]]]
 
 
 def openings(path: Path, study: optuna.Study) -> tuple[Opening, Opening]:
-    """Of a study's page in a new browser, and again in the same."""
+    """Open the page of a study in a new browser, and again in the same one."""
     with Dashboard(path) as site, Browser(1400, 900) as browser:
         return site.opening(browser, study), site.opening(browser, study)
 
 
-def table(took: Took) -> str:
-    """The figures in Markdown; what counts is the page opened again."""
+def table(measured: Openings) -> str:
+    """Return the times as Markdown; the limit is for the page that is opened again."""
     rows = []
-    for (p, label), pairs in sorted(took.items(), key=lambda entry: entry[0][0]):
+    for (p, label), pairs in sorted(measured.items(), key=lambda entry: entry[0][0]):
         first, again = zip(*pairs)
         seconds = Spread.of([opening.seconds for opening in again])
         rows.append(
@@ -60,10 +60,10 @@ def table(took: Took) -> str:
                 Spread.of([opening.seconds for opening in first]),
                 Spread.of([opening.cpu for opening in again]),
                 seconds,
-                "yes" if seconds.median < MOST_SECONDS else "**no**",
+                "yes" if seconds.median < MAX_SECONDS else "**no**",
             ]
         )
-    header = ["page", "new browser: CPU s", "s", "again: CPU s", "s", f"under {MOST_SECONDS:g} s"]
+    header = ["page", "new browser: CPU s", "s", "again: CPU s", "s", f"under {MAX_SECONDS:g} s"]
     return markdown_table(header, rows)
 
 
@@ -78,14 +78,14 @@ def main() -> None:
             path = folder / f"{i}.db"
             copies = saved_pages(path, searches, figures=names)
             pages |= {(p, label): (path, study) for p, study in zip((30, WIDE), copies)}
-        took: Took = {key: [] for key in pages}
-        # In turns, so that all meet the same noise.
+        measured: Openings = {key: [] for key in pages}
+        # In turns, so that all are measured under the same load.
         for _ in range(1 if arguments.quick else arguments.seeds):
             for key, (path, study) in pages.items():
-                took[key].append(openings(path, study))
-                print(key, took[key][-1], f"load {os.getloadavg()[0]:.1f}", flush=True)
+                measured[key].append(openings(path, study))
+                print(key, measured[key][-1], f"load {os.getloadavg()[0]:.1f}", flush=True)
     print()
-    print(table(took))
+    print(table(measured))
 
 
 if __name__ == "__main__":

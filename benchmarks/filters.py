@@ -1,8 +1,8 @@
 """Time of each filter and of the default ensemble on a long and on a wide data set.
 
 Run ``python -m benchmarks.filters --data DIR --seeds 5``. ``DIR`` holds ``madelon.npz`` with keys
-``X`` and ``y`` (2600 × 500); without it, data of the same shape are made. The wide data
-(546 × 10,935, 50 of the features planted) are always made. Prints a Markdown table.
+``X`` and ``y`` (2600 × 500); without it, data of the same shape are generated. The wide data
+(546 × 10,935, with 50 planted features) are always generated. Prints a Markdown table.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from optuna_mofs.filters import (
     get_filter,
 )
 
-BARS = {"long": 5.0, "wide": 60.0}
+LIMITS = {"long": 5.0, "wide": 60.0}
 ENSEMBLE = "**default ensemble**"
-# A minute or more on the wide data: not timed there.
+# Not measured on the wide data, where it takes a minute or more.
 SLOW = ("mutual_information",)
 
 
 def make_data(kind: str, folder: Path | None, seed: int, quick: bool):
-    """Return X, y and the numbers of the planted features (or None)."""
+    """Return X, y and the positions of the planted features (or None)."""
     n, p, planted = (2600, 500, 20) if kind == "long" else (546, 10_935, 50)
     if quick:
         n, p = n // 4, p // 5
@@ -50,7 +50,7 @@ def make_data(kind: str, folder: Path | None, seed: int, quick: bool):
 
 
 def measure(kind: str, folder: Path | None, seed: int, quick: bool, n_jobs: int):
-    """Return seconds (and planted features among the first ones) of every filter."""
+    """Return shape, seconds per filter, and fraction of planted features that it ranks first."""
     X, y, planted = make_data(kind, folder, seed, quick)
     seconds, found = {}, {}
     start = time.perf_counter()
@@ -60,7 +60,7 @@ def measure(kind: str, folder: Path | None, seed: int, quick: bool, n_jobs: int)
     for name, function in ((name, get_filter(name)) for name in filter_names()):
         if kind == "wide" and name in SLOW:
             continue
-        if name in ("jmi", "cmim", "mrmr"):  # each alone, not on pairs another one has counted
+        if name in ("jmi", "cmim", "mrmr"):  # each alone, without the pair counts of another
             data = FilterData(X, y, random_state=seed, n_jobs=n_jobs)
             _ = data.information
         start = time.perf_counter()
@@ -80,13 +80,13 @@ def measure(kind: str, folder: Path | None, seed: int, quick: bool, n_jobs: int)
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, help="folder that holds madelon.npz")
+    parser.add_argument("--data", type=Path, help="folder with madelon.npz")
     parser.add_argument("--seeds", type=int, default=5, help="repetitions")
     parser.add_argument("--quick", action="store_true", help="small data, one seed")
-    parser.add_argument("--n-jobs", type=int, default=2)
+    parser.add_argument("--n-jobs", type=int, default=2, help="number of threads or processes")
     arguments = parser.parse_args()
     seeds = 1 if arguments.quick else arguments.seeds
-    for kind, bar in BARS.items():
+    for kind, limit in LIMITS.items():
         seconds, found = defaultdict(list), defaultdict(list)
         for seed in range(seeds):
             shape, taken, share = measure(
@@ -111,8 +111,8 @@ def main() -> None:
             print(line)
         if not arguments.quick:
             median = np.median(seconds[ENSEMBLE])
-            verdict = "kept" if median <= bar else "MISSED"
-            print(f"\nBar: {bar:.0f} s, median {median:.2f} s: {verdict}.")
+            verdict = "passed" if median <= limit else "FAILED"
+            print(f"\nLimit: {limit:.0f} s, median: {median:.2f} s, {verdict}.")
     if hasattr(os, "getloadavg"):
         print(f"\nLoad at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.")
 

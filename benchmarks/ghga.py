@@ -222,9 +222,11 @@ PARTS = {"guides": guides, "peers": peers, "cost": cost}
 
 def main() -> None:
     options = parser(__doc__ or "", seeds=12)
-    options.add_argument("--parts", default="guides,peers,cost", help="guides, peers, cost")
+    options.add_argument(
+        "--parts", default="guides,peers,cost", help="parts to run: guides, peers, cost"
+    )
     options.add_argument("--problem", default="ratios", choices=["ratios", "twins"])
-    options.add_argument("--guides", default="forest,frequency,random,none")
+    options.add_argument("--guides", default="forest,frequency,random,none", help="guides")
     options.add_argument("--peers", default="", help="only these: parts of names, separated by ;")
     options.add_argument(
         "--variant", default="", choices=["", "paper"], help="paper: GHGASampler.from_paper"

@@ -112,9 +112,11 @@ def run(folder: Path, name: str, part: int, sampler: str, trials: int, measures:
 def main() -> None:
     options = parser(__doc__ or "", seeds=10)
     options.add_argument("--tasks", default=",".join(PAPER), help="data sets, without ida_")
-    options.add_argument("--trials", type=int, default=100)
+    options.add_argument("--trials", type=int, default=100, help="trials per run")
     options.add_argument("--measures", default="losses", choices=list(MEASURES))
-    options.add_argument("--samplers", default="MOEADSampler", help="or all")
+    options.add_argument(
+        "--samplers", default="MOEADSampler", help="names separated by commas, or all"
+    )
     options.add_argument("--capacity", action="store_true", help="VC dimension of linear models")
     options.add_argument(
         "--keep", type=Path, help="file of completed runs, which are not repeated"
@@ -132,9 +134,8 @@ def main() -> None:
     runs = finished(args.keep)
     jobs = [
         (name, part, sampler, trials, args.measures)
-        for part in range(
-            parts
-        )  # in the outer loop: an interrupted run has all data sets
+        # In the outer loop, so that an interrupted benchmark has all data sets.
+        for part in range(parts)
         for name in tasks
         for sampler in samplers
     ]

@@ -144,9 +144,9 @@ def main() -> None:
         default="sonar:svm,wdbc:knn,madelon:knn,semeion_binary:svm",
         help="data:learner pairs; learners svm, knn, xgboost",
     )
-    options.add_argument("--trials", type=int, default=400)
+    options.add_argument("--trials", type=int, default=400, help="trials per run")
     options.add_argument("--rows", type=int, default=10**9, help="use at most this many rows")
-    options.add_argument("--jobs", type=int, default=2, help="runs at a time")
+    options.add_argument("--jobs", type=int, default=2, help="parallel runs")
     options.add_argument("--methods", help="only these: parts of names, separated by ;")
     options.add_argument("--ablation", action="store_true", help="the six variants of Table 5")
     options.add_argument(
@@ -200,7 +200,7 @@ def report(found: Found, tasks: list[str], methods: list[str], marks: list[int])
         rows = []
         for method in methods:
             spreads = [Spread.of(column) for column in zip(*found[task, method])]
-            cells = (f"{s.median:.4f} [{s.least:.4f}, {s.most:.4f}]" for s in spreads)
+            cells = (f"{s.median:.4f} [{s.low:.4f}, {s.high:.4f}]" for s in spreads)
             if spreads:
                 rows.append([method, len(found[task, method]), *cells])
         print(f"\n### {task}\n")

@@ -1,9 +1,8 @@
 """Time spent in the sampler per trial, as the study grows and with the number of features.
 
-The objective costs nothing; only the sampler's own methods are timed (CPU
-time of the thread, so that other work on the machine does not count). Both samplers search the
-same booleans where Optuna's NSGA-II can run; from 33 features on ours is also shown with the
-packed mask, which is its default there.
+Only the methods of the sampler are timed, in CPU time of the thread, so that other processes do
+not count. Both samplers search the same booleans where Optuna's NSGA-II can run. From 33 features
+on, FilterEnsembleNSGA2Sampler is also measured with packed masks, its default for that size.
 
     python -m benchmarks.overhead --seeds 1
 """
@@ -32,7 +31,7 @@ _HOOKS = (
 
 
 def timed(sampler: BaseSampler) -> list[float]:
-    """Wrap the sampler's methods; the list grows by the seconds of each trial."""
+    """Wrap the methods of a sampler, and return a list that collects the seconds per trial."""
     spent: list[float] = []
 
     def wrap(name: str) -> None:
@@ -55,7 +54,7 @@ def timed(sampler: BaseSampler) -> list[float]:
 
 
 def table(p: int) -> FeatureTable:
-    """Features with five random filters."""
+    """Return features with ranks by five random filters."""
     rng = np.random.default_rng(0)
     ranks = np.array([rng.permutation(p) / (p - 1) for _ in range(5)])
     names = tuple(f"f{j}" for j in range(p))
@@ -63,7 +62,7 @@ def table(p: int) -> FeatureTable:
 
 
 def measure(p: int, form: str, sampler: BaseSampler, marks: list[int]) -> list[float]:
-    """Milliseconds in the sampler around each mark (median of 21 trials)."""
+    """Return milliseconds in the sampler around each mark (median of 21 trials)."""
     features = table(p)
     useful = np.arange(p) % max(1, p // 10) == 0
 

@@ -1,4 +1,4 @@
-"""What a mask of many features costs in SQLite, against ten plain booleans.
+"""Cost of a mask of many features in SQLite, compared to ten booleans.
 
 ``python -m benchmarks.storage`` (about two minutes), or ``--quick`` for a small run.
 """
@@ -26,12 +26,12 @@ from optuna_mofs.samplers._context import Proposal, ProposalContext
 FEATURES = 10_935
 SELECTED = 50
 BOOLEANS = 10
-#: The bars: ratio of times, bytes a trial, seconds to read all.
-MOST_RATIO, MOST_BYTES, MOST_SECONDS = 1.0, 5_000, 3.0
+#: Limits: ratio of times, bytes per trial, seconds to read all trials.
+MAX_RATIO, MAX_BYTES, MAX_SECONDS = 1.0, 5_000, 3.0
 
 
 class FixedSizeSampler(HistorySampler):
-    """Random masks of one size, written as the samplers of this package do."""
+    """Proposes random masks of a fixed size."""
 
     def propose(self, ctx: ProposalContext) -> Proposal:
         """Return a random mask."""
@@ -73,7 +73,7 @@ def open_studies(folder: Path) -> tuple[optuna.Study, optuna.Study, FeatureTable
 def paired_times(
     masked: optuna.Study, plain: optuna.Study, table: FeatureTable, pairs: int
 ) -> tuple[list[float], list[float]]:
-    """Milliseconds of both kinds of trials, taken in turns so that both meet the same noise."""
+    """Return milliseconds of both kinds of trials, measured in turns under the same load."""
     times: tuple[list[float], list[float]] = ([], [])
     for i in range(pairs):
         turns = [(0, lambda: masked_trial(masked, table)), (1, lambda: plain_trial(plain))]
@@ -85,11 +85,11 @@ def paired_times(
 
 
 def fill(folder: Path, table: FeatureTable, count: int) -> None:
-    """Bring the study of masks to ``count`` trials, not waiting for the disk (not measured)."""
+    """Add trials to the study of masks up to ``count``, without waiting for the disk."""
     storage = RDBStorage(f"sqlite:///{folder}/masked.db")
 
     @event.listens_for(storage.engine, "connect")
-    def _hurry(connection: Any, record: Any) -> None:
+    def _no_sync(connection: Any, record: Any) -> None:
         connection.execute("PRAGMA synchronous=OFF")
 
     storage.engine.dispose()
@@ -100,8 +100,8 @@ def fill(folder: Path, table: FeatureTable, count: int) -> None:
         masked_trial(study, table)
 
 
-# Runs in a process of its own, which has imported everything but read nothing. Every way of
-# copying a trial, alone or inside a list, asks it for __reduce_ex__.
+# Runs in a new process, which has imported everything and read nothing. Every way of copying a
+# trial, alone or inside a list, calls __reduce_ex__.
 _READ = """
 import json, sys, time
 import optuna, optuna_mofs
@@ -143,20 +143,20 @@ def read_cold(folder: Path) -> dict[str, Any]:
     return found
 
 
-def verdict(value: float, most: float) -> str:
-    return "yes" if value <= most else "**no**"
+def verdict(value: float, limit: float) -> str:
+    return "yes" if value <= limit else "**no**"
 
 
 def main() -> None:
     options = parser(__doc__ or "", seeds=3)
-    options.add_argument("--folder", help="where the databases are made (default: temporary)")
+    options.add_argument("--folder", help="folder of the databases (default: temporary)")
     arguments = options.parse_args()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     pairs, count = (20, 200) if arguments.quick else (200, 2_000)
     with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
         folder = Path(name)
         masked, plain, table = open_studies(folder)
-        paired_times(masked, plain, table, 3)  # the first trials make tables and caches
+        paired_times(masked, plain, table, 3)  # the first trials create tables and caches
         empty = (folder / "masked.db").stat().st_size
         ours, theirs = paired_times(masked, plain, table, pairs)
         ratio = Spread.quartiles([a / b for a, b in zip(ours, theirs)])
@@ -169,28 +169,28 @@ def main() -> None:
     assert last["count"] == count
     wide = f"{FEATURES:,} features, {SELECTED} selected"
     rows = [
-        [f"a trial with a mask of {wide}: ms", Spread.quartiles(ours), "", ""],
-        [f"a plain trial with {BOOLEANS} booleans: ms", Spread.quartiles(theirs), "", ""],
-        ["ratio of the two", ratio, MOST_RATIO, verdict(ratio.median, MOST_RATIO)],
-        ["bytes of database a trial", int(size), MOST_BYTES, verdict(size, MOST_BYTES)],
-        ["a new process opens the study: s", Spread.of([r["opened"] for r in reads]), "", ""],
+        [f"trial with a mask of {wide}: ms", Spread.quartiles(ours), "", ""],
+        [f"trial with {BOOLEANS} booleans: ms", Spread.quartiles(theirs), "", ""],
+        ["ratio of the two", ratio, MAX_RATIO, verdict(ratio.median, MAX_RATIO)],
+        ["bytes of database per trial", int(size), MAX_BYTES, verdict(size, MAX_BYTES)],
+        ["open the study in a new process: s", Spread.of([r["opened"] for r in reads]), "", ""],
         [
-            f"and has {count:,} such trials read after: s",
+            f"open it and read {count:,} trials: s",
             seconds,
-            MOST_SECONDS,
-            verdict(seconds.median, MOST_SECONDS),
+            MAX_SECONDS,
+            verdict(seconds.median, MAX_SECONDS),
         ],
-        ["their front by `pareto_front`: s", Spread.of([r["front"] for r in reads]), "", ""],
+        ["front by `pareto_front`: s", Spread.of([r["front"] for r in reads]), "", ""],
         [
-            "trials copied for it",
+            "trials copied by it",
             last["front_copied"],
             0,
             verdict(last["front_copied"], 0),
         ],
-        ["their front by `study.best_trials`: s", Spread.of([r["best"] for r in reads]), "", ""],
-        ["trials copied for it", last["best_copied"], "", ""],
+        ["front by `study.best_trials`: s", Spread.of([r["best"] for r in reads]), "", ""],
+        ["trials copied by it", last["best_copied"], "", ""],
     ]
-    print(markdown_table(["on SQLite", "median [spread]", "bar", "kept"], rows))
+    print(markdown_table(["on SQLite", "median [spread]", "limit", "passed"], rows))
 
 
 if __name__ == "__main__":

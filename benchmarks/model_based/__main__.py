@@ -36,18 +36,22 @@ TITLES = {
 
 def main() -> None:
     options = parser(__doc__ or "")
-    options.add_argument("--parts", default="a,b,c,d,e", help="which of a to e")
-    options.add_argument("--sets", default="spambase,phoneme,waveform_binary")
+    options.add_argument("--parts", default="a,b,c,d,e", help="parts to run, of a to e")
+    options.add_argument(
+        "--sets", default="spambase,phoneme,waveform_binary", help="data of (a), (b)"
+    )
     options.add_argument("--tasks", default=TASKS, help="data:learner pairs of part (c)")
     options.add_argument("--rows", type=int, default=1500, help="use at most this many rows")
     options.add_argument("--folds", type=int, default=5, help="folds of the cross-validation")
     options.add_argument("--trials", type=int, help="trials per run; default 160, 300 and 400")
-    options.add_argument("--jobs", type=int, default=1, help="runs at a time")
+    options.add_argument("--jobs", type=int, default=1, help="parallel runs")
     options.add_argument("--methods", help="only these: names or parts of names, separated by ;")
     options.add_argument(
         "--slow-seeds", type=int, help="number of seeds for GPSampler and SMAC3, which are slow"
     )
-    options.add_argument("--keep", type=Path, help="file of finished runs, which are not repeated")
+    options.add_argument(
+        "--keep", type=Path, help="file of completed runs, which are not repeated"
+    )
     options.add_argument(
         "--finished", action="store_true", help="only print the runs in --keep, run nothing"
     )

@@ -122,7 +122,11 @@ def proposals(repeats: int, n_completed: int) -> None:
     table = [
         [name, f"{np.mean(found):.3f}", str(Spread.of(found))] for name, found in spent.items()
     ]
-    header = [f"a proposal after {n_completed} trials", "mean seconds", "median [least, most]"]
+    header = [
+        f"a proposal after {n_completed} trials",
+        "mean seconds",
+        "median [minimum, maximum]",
+    ]
     print(markdown_table(header, table))
 
 

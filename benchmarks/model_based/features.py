@@ -107,7 +107,7 @@ def report(found: dict[Job, Result], jobs: list[Job]) -> None:
             runs = [found[j]["volumes"] for j in jobs if (j.task, j.method) == (task, method)]
             spreads = [Spread.of([run[mark - 1] for run in runs]) for mark in marks]
             middles.append([s.median for s in spreads])
-            texts = (f"{s.median:.4f} [{s.least:.4f}, {s.most:.4f}]" for s in spreads)
+            texts = (f"{s.median:.4f} [{s.low:.4f}, {s.high:.4f}]" for s in spreads)
             rows.append([method, len(runs), *texts])
         print(f"\n### {task}\n")
         print(markdown_table(["hypervolume at trial", "runs", *map(str, marks)], rows))

@@ -218,7 +218,7 @@ def report(found: dict[Job, Result], jobs: list[Job]) -> None:
             if not runs:
                 continue
             spreads = [Spread.of(column) for column in zip(*runs)]
-            texts = (f"{s.median:.3f} [{s.least:.3f}, {s.most:.3f}]" for s in spreads)
+            texts = (f"{s.median:.3f} [{s.low:.3f}, {s.high:.3f}]" for s in spreads)
             rows.append([method, len(runs), *texts])
         print(f"\n### {task}\n")
         print(markdown_table(["hypervolume", "runs", *columns], rows))

@@ -1,4 +1,4 @@
-"""FLAML's LexiFlow as a peer (``pip install flaml``; its core needs no extra)."""
+"""FLAML's LexiFlow for comparison (``pip install flaml``; its core needs no extra)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What others try in a number of evaluations: genetic algorithms, forward selection, RFE, lasso.
+"""Other methods of feature selection: genetic algorithms, forward selection, RFE and lasso.
 
-Each function takes a problem, a function that evaluates a mask, a budget and a seed. What is
-counted are the masks that were evaluated.
+Each function takes a problem, a function that evaluates a mask, a budget and a seed. Every call of
+that function counts as one evaluation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Evaluate = Callable[[np.ndarray], float]
 
 
 def nsga2(problem: Problem, evaluate: Evaluate, budget: int, seed: int) -> None:
-    """Optuna's NSGAIISampler with a boolean a feature."""
+    """Run Optuna's NSGAIISampler with one boolean per feature."""
     names = [f"x{j}" for j in range(problem.features)]
 
     def objective(trial: Trial) -> tuple[float, float]:
@@ -36,7 +36,7 @@ def nsga2(problem: Problem, evaluate: Evaluate, budget: int, seed: int) -> None:
 
 
 def pymoo_ga(problem: Problem, evaluate: Evaluate, budget: int, seed: int) -> None:
-    """The GA of pymoo on the paper's cost (eq. 2), with 1 for the best modeling efficiency."""
+    """Run the GA of pymoo on the paper's cost (eq. 2), with 1 as the best modeling efficiency."""
     from pymoo.algorithms.soo.nonconvex.ga import GA
     from pymoo.core.problem import ElementwiseProblem
     from pymoo.operators.crossover.pntx import TwoPointCrossover
@@ -63,7 +63,7 @@ def pymoo_ga(problem: Problem, evaluate: Evaluate, budget: int, seed: int) -> No
 
 
 def forward(problem: Problem, evaluate: Evaluate, budget: int, seed: int) -> None:
-    """Sequential forward selection."""
+    """Run sequential forward selection."""
     mask = np.zeros(problem.features, dtype=bool)
     while not mask.all():
         scores = {}
@@ -78,14 +78,14 @@ def forward(problem: Problem, evaluate: Evaluate, budget: int, seed: int) -> Non
 
 
 def rfe(problem: Problem, evaluate: Evaluate, budget: int, seed: int) -> None:
-    """scikit-learn's RFE: the feature with the least coefficient goes, until one is left."""
+    """Run scikit-learn's RFE: drop the feature with the smallest coefficient until one is left."""
     ranks = RFE(LinearRegression(), n_features_to_select=1).fit(problem.models.X, problem.models.y)
     for size in range(problem.features, 0, -1):
         evaluate(ranks.ranking_ <= size)
 
 
 def lasso(problem: Problem, evaluate: Evaluate, budget: int, seed: int) -> None:
-    """The sets along scikit-learn's lasso path."""
+    """Evaluate the feature sets of scikit-learn's lasso path."""
     X, y = problem.models.X, problem.models.y
     largest = np.abs(X.T @ y).max() / len(y)
     alphas = np.geomspace(largest, largest / 1000, min(budget, 200))

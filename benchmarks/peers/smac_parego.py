@@ -1,4 +1,4 @@
-"""SMAC3's ParEGO as a peer, by ask and tell (``pip install smac``)."""
+"""SMAC3's ParEGO for comparison, by ask and tell (``pip install smac``)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Space = dict[str, tuple[Any, tuple[str, Any] | None]]
 
 
 class SmacParEGO:
-    """Its facade for hyperparameters, with everything at its default.
+    """SMAC3's facade for hyperparameters with ParEGO and default settings.
 
     Args:
         space: The parameters.
@@ -48,15 +48,15 @@ class SmacParEGO:
         )
 
     def ask(self) -> Any:
-        """The next trial; its parameters are ``dict(trial.config)``."""
+        """Return the next trial; its parameters are ``dict(trial.config)``."""
         return self._facade.ask()
 
     def tell(self, asked: Any, values: tuple[float, ...]) -> None:
-        """What came out."""
+        """Report the values of a trial."""
         self._facade.tell(asked, self._runs.TrialValue(cost=list(values)))
 
     def tell_known(self, params: dict[str, Any], values: tuple[float, ...]) -> None:
-        """A trial that it did not ask for."""
+        """Report a trial that SMAC3 did not propose."""
         config = self._cs.Configuration(self._space, values=params)
         self.tell(self._runs.TrialInfo(config, seed=0), values)
 
@@ -64,7 +64,7 @@ class SmacParEGO:
 def run_smac(
     space: Space, evaluate: Callable[[dict[str, Any]], tuple[float, ...]], n_trials: int, seed: int
 ) -> tuple[list[dict[str, Any]], list[tuple[float, ...]], list[float]]:
-    """Parameters, values and seconds in the optimizer of each trial.
+    """Return parameters, values and seconds in the optimizer of each trial.
 
     Args:
         space: The parameters.

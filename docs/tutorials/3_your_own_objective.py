@@ -48,8 +48,8 @@ for trial in pareto_front(study)[:4]:
     print(trial.values, selected_features(study, trial))
 
 # %%
-# So far, the sampler has only the names of the features. ``feature_table`` ranks them by filters, so
-# that the search starts with those that look relevant:
+# So far, the sampler has only the names of the features. ``feature_table`` ranks them by filters,
+# so that the search starts with those that look relevant:
 
 table = feature_table(X, y)
 

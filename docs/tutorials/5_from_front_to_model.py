@@ -37,10 +37,10 @@ print(f"the knee: {single.score(X_test, y_test):.3f}")
 
 # %%
 # The whole front as one classifier. Each member uses its own columns, and members close to the
-# ideal point have larger weights. ``strategy="diverse"`` keeps only members that differ in the rows
-# they predict correctly. If only the predictions matter, search with losses only
-# (``measures=["error", "brier_loss", "log_loss", "auc_loss"]``): then every member of the front is
-# good in some respect.
+# ideal point have larger weights. ``strategy="diverse"`` keeps only members that differ in the
+# rows they predict correctly. If only the predictions matter, search with losses only
+# (``measures=["error", "brier_loss", "log_loss", "auc_loss"]``): then every member of the front
+# is good in some respect.
 
 for strategy in ("knee", "weighted", "diverse"):
     model = front_model(study, objective, strategy=strategy)

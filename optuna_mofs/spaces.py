@@ -104,12 +104,18 @@ class LearnerSpec:
         if early_stopping and not self.early_stopping:
             able = [name for name, spec in _LEARNERS.items() if spec.early_stopping]
             raise ValueError(f"early_stopping=True is for {able} only, got {self.name!r}.")
-        classes = task == "classification"
-        own = self.classification_ranges if classes else self.regression_ranges
+        is_class = task == "classification"
+        own = self.classification_ranges if is_class else self.regression_ranges
         ranges = {**self.ranges, **own}
         if early_stopping:
             ranges.pop("n_estimators", None)
         return {prefix + name: distribution for name, distribution in ranges.items()}
+
+    @property
+    def tasks(self) -> list[str]:
+        """The tasks of the learner."""
+        classes = zip(_TASKS, (self.classifier, self.regressor))
+        return [task for task, found in classes if found is not None]
 
     def build(self, task: Task, *, early_stopping: bool = False) -> tuple[Any, str]:
         """Return the estimator, and the prefix of the learner's parameters in it."""
@@ -121,7 +127,14 @@ class LearnerSpec:
         assert found is not None, "get_learner has checked the task"
         model, prefix = found(**self.options), ""
         if self.early_stopping:
-            return _boosted(model, task, early_stopping), "booster__"
+            from optuna_mofs.learners import EarlyStoppingClassifier, EarlyStoppingRegressor
+
+            # Without early stopping the wrapper still encodes labels and hides column names.
+            is_class = task == "classification"
+            wrapper = EarlyStoppingClassifier if is_class else EarlyStoppingRegressor
+            if early_stopping:
+                model.set_params(n_estimators=_MAX_ROUNDS)
+            return wrapper(model, patience=_PATIENCE if early_stopping else None), "booster__"
         if self.preprocessing is not None:
             model, prefix = _pipeline(self.name, model, self.preprocessing), f"{self.name}__"
         if task == "regression" and self.standardize_target:
@@ -143,16 +156,6 @@ def _pipeline(name: str, model: Any, preprocessing: str) -> Any:
     # After standardization the mean is 0, so that the imputer need not compute the means again.
     imputer = SimpleImputer(strategy="constant", fill_value=0, keep_empty_features=True)
     return Pipeline([("scaler", StandardScaler()), ("imputer", imputer), (name, model)])
-
-
-def _boosted(booster: Any, task: Task, early_stopping: bool) -> Any:
-    from optuna_mofs.learners import EarlyStoppingClassifier, EarlyStoppingRegressor
-
-    if early_stopping:
-        booster.set_params(n_estimators=_MAX_ROUNDS)
-    # Without early stopping the wrapper still encodes labels and hides column names.
-    wrapper = EarlyStoppingClassifier if task == "classification" else EarlyStoppingRegressor
-    return wrapper(booster, patience=_PATIENCE if early_stopping else None)
 
 
 _LEARNERS: dict[str, LearnerSpec] = {}
@@ -180,6 +183,10 @@ def register_learner(spec: LearnerSpec) -> Callable[..., Space]:
     return spec.space
 
 
+def _learner(name: str, ranges: Space, **options: Any) -> Callable[..., Space]:
+    return register_learner(LearnerSpec(name, ranges, **options))
+
+
 def _log(low: float, high: float) -> FloatDistribution:
     return FloatDistribution(low, high, log=True)
 
@@ -189,180 +196,154 @@ def _log_int(low: int, high: int) -> IntDistribution:
 
 
 # One CART tree with bounded depth and cost-complexity pruning.
-decision_tree = register_learner(
-    LearnerSpec(
-        "decision_tree",
-        {
-            "max_depth": IntDistribution(1, 30),
-            "min_samples_leaf": _log_int(1, 64),
-            "min_samples_split": _log_int(2, 128),
-            "ccp_alpha": _log(1e-5, 0.1),
-        },
-        classifier="sklearn.tree.DecisionTreeClassifier",
-        regressor="sklearn.tree.DecisionTreeRegressor",
-        classification_ranges={"criterion": CategoricalDistribution(("gini", "entropy"))},
-        standardize_target=True,
-    )
+decision_tree = _learner(
+    "decision_tree",
+    {
+        "max_depth": IntDistribution(1, 30),
+        "min_samples_leaf": _log_int(1, 64),
+        "min_samples_split": _log_int(2, 128),
+        "ccp_alpha": _log(1e-5, 0.1),
+    },
+    classifier="sklearn.tree.DecisionTreeClassifier",
+    regressor="sklearn.tree.DecisionTreeRegressor",
+    classification_ranges={"criterion": CategoricalDistribution(("gini", "entropy"))},
+    standardize_target=True,
 )
 # With a standardized target, a penalty of 1, scikit-learn's default, removes nearly everything.
-elastic_net = register_learner(
-    LearnerSpec(
-        "elastic_net",
-        {"alpha": _log(1e-4, 1.0), "l1_ratio": FloatDistribution(0.05, 1.0)},
-        regressor="sklearn.linear_model.ElasticNet",
-        options={"alpha": 0.01, "max_iter": 5000},
-        preprocessing="standardize",
-        standardize_target=True,
-    )
+elastic_net = _learner(
+    "elastic_net",
+    {"alpha": _log(1e-4, 1.0), "l1_ratio": FloatDistribution(0.05, 1.0)},
+    regressor="sklearn.linear_model.ElasticNet",
+    options={"alpha": 0.01, "max_iter": 5000},
+    preprocessing="standardize",
+    standardize_target=True,
 )
 # Each extremely randomized tree is fitted to all rows, so only splits and leaves are tuned.
-extra_trees = register_learner(
-    LearnerSpec(
-        "extra_trees",
-        {
-            "max_features": FloatDistribution(0.05, 1.0),
-            "min_samples_leaf": _log_int(1, 32),
-            "min_samples_split": _log_int(2, 64),
-        },
-        classifier="sklearn.ensemble.ExtraTreesClassifier",
-        regressor="sklearn.ensemble.ExtraTreesRegressor",
-        options={"n_jobs": 1},
-    )
+extra_trees = _learner(
+    "extra_trees",
+    {
+        "max_features": FloatDistribution(0.05, 1.0),
+        "min_samples_leaf": _log_int(1, 32),
+        "min_samples_split": _log_int(2, 64),
+    },
+    classifier="sklearn.ensemble.ExtraTreesClassifier",
+    regressor="sklearn.ensemble.ExtraTreesRegressor",
+    options={"n_jobs": 1},
 )
 # Table 3 of the paper.
-kernel_knn = register_learner(
-    LearnerSpec(
-        "kernel_knn",
-        {
-            "n_neighbors": IntDistribution(1, 50),
-            "distance": FloatDistribution(1.0, 100.0),
-            "kernel": CategoricalDistribution(
-                ("rectangular", "optimal", "triangular", "biweight")
-            ),
-        },
-        classifier="optuna_mofs.learners.KernelKNeighborsClassifier",
-        regressor="optuna_mofs.learners.KernelKNeighborsRegressor",
-        preprocessing="impute",
-    )
+kernel_knn = _learner(
+    "kernel_knn",
+    {
+        "n_neighbors": IntDistribution(1, 50),
+        "distance": FloatDistribution(1.0, 100.0),
+        "kernel": CategoricalDistribution(("rectangular", "optimal", "triangular", "biweight")),
+    },
+    classifier="optuna_mofs.learners.KernelKNeighborsClassifier",
+    regressor="optuna_mofs.learners.KernelKNeighborsRegressor",
+    preprocessing="impute",
 )
 # scikit-learn's k-nearest neighbors, with the two exponents that are fast.
-knn = register_learner(
-    LearnerSpec(
-        "knn",
-        {
-            "n_neighbors": IntDistribution(1, 50),
-            "weights": CategoricalDistribution(("uniform", "distance")),
-            "p": IntDistribution(1, 2),
-        },
-        classifier="sklearn.neighbors.KNeighborsClassifier",
-        regressor="sklearn.neighbors.KNeighborsRegressor",
-        preprocessing="standardize",
-    )
+knn = _learner(
+    "knn",
+    {
+        "n_neighbors": IntDistribution(1, 50),
+        "weights": CategoricalDistribution(("uniform", "distance")),
+        "p": IntDistribution(1, 2),
+    },
+    classifier="sklearn.neighbors.KNeighborsClassifier",
+    regressor="sklearn.neighbors.KNeighborsRegressor",
+    preprocessing="standardize",
 )
 # Like XGBoost below, but trees grow by leaves. LightGBM ignores ``subsample`` unless
 # ``subsample_freq`` is set: pass ``subsample_freq=1`` to an estimator of your own as well.
-lightgbm = register_learner(
-    LearnerSpec(
-        "lightgbm",
-        {
-            "n_estimators": IntDistribution(1, _MAX_ROUNDS),
-            "learning_rate": FloatDistribution(0.01, 0.2),
-            "num_leaves": _log_int(2, 256),
-            "min_child_samples": _log_int(1, 64),
-            "colsample_bytree": FloatDistribution(0.5, 1.0),
-            "reg_lambda": _log(2**-10, 2**10),
-            "reg_alpha": _log(2**-10, 2**10),
-            "subsample": FloatDistribution(0.5, 1.0),
-        },
-        classifier="lightgbm.LGBMClassifier",
-        regressor="lightgbm.LGBMRegressor",
-        options={"n_jobs": 1, "verbose": -1, "subsample_freq": 1},
-        early_stopping=True,
-    )
+lightgbm = _learner(
+    "lightgbm",
+    {
+        "n_estimators": IntDistribution(1, _MAX_ROUNDS),
+        "learning_rate": FloatDistribution(0.01, 0.2),
+        "num_leaves": _log_int(2, 256),
+        "min_child_samples": _log_int(1, 64),
+        "colsample_bytree": FloatDistribution(0.5, 1.0),
+        "reg_lambda": _log(2**-10, 2**10),
+        "reg_alpha": _log(2**-10, 2**10),
+        "subsample": FloatDistribution(0.5, 1.0),
+    },
+    classifier="lightgbm.LGBMClassifier",
+    regressor="lightgbm.LGBMRegressor",
+    options={"n_jobs": 1, "verbose": -1, "subsample_freq": 1},
+    early_stopping=True,
 )
 # L2 penalty only: features are selected by the search, not by the penalty.
-logistic_regression = register_learner(
-    LearnerSpec(
-        "logistic_regression",
-        {"C": _log(2**-10, 2**10)},
-        classifier="sklearn.linear_model.LogisticRegression",
-        options={"max_iter": 1000},
-        preprocessing="standardize",
-    )
+logistic_regression = _learner(
+    "logistic_regression",
+    {"C": _log(2**-10, 2**10)},
+    classifier="sklearn.linear_model.LogisticRegression",
+    options={"max_iter": 1000},
+    preprocessing="standardize",
 )
-mlp = register_learner(
-    LearnerSpec(
-        "mlp",
-        {
-            "n_layers": IntDistribution(1, 3),
-            "n_units": _log_int(8, 256),
-            "activation": CategoricalDistribution(("relu", "tanh")),
-            "alpha": _log(1e-6, 10.0),
-            "learning_rate_init": _log(1e-4, 1e-1),
-        },
-        classifier="optuna_mofs.learners.LayeredMLPClassifier",
-        regressor="optuna_mofs.learners.LayeredMLPRegressor",
-        options={"max_iter": 300, "tol": 1e-3},
-        preprocessing="standardize",
-        standardize_target=True,
-    )
+mlp = _learner(
+    "mlp",
+    {
+        "n_layers": IntDistribution(1, 3),
+        "n_units": _log_int(8, 256),
+        "activation": CategoricalDistribution(("relu", "tanh")),
+        "alpha": _log(1e-6, 10.0),
+        "learning_rate_init": _log(1e-4, 1e-1),
+    },
+    classifier="optuna_mofs.learners.LayeredMLPClassifier",
+    regressor="optuna_mofs.learners.LayeredMLPRegressor",
+    options={"max_iter": 300, "tol": 1e-3},
+    preprocessing="standardize",
+    standardize_target=True,
 )
 # The three parameters that Probst et al. (2019) find most tunable: columns per split, rows per
 # tree, and the size of leaves. ``max_samples`` needs ``bootstrap=True``, which is the default.
-random_forest = register_learner(
-    LearnerSpec(
-        "random_forest",
-        {
-            "max_features": FloatDistribution(0.05, 1.0),
-            "max_samples": FloatDistribution(0.3, 1.0),
-            "min_samples_leaf": _log_int(1, 32),
-        },
-        classifier="sklearn.ensemble.RandomForestClassifier",
-        regressor="sklearn.ensemble.RandomForestRegressor",
-        options={"n_jobs": 1},
-    )
+random_forest = _learner(
+    "random_forest",
+    {
+        "max_features": FloatDistribution(0.05, 1.0),
+        "max_samples": FloatDistribution(0.3, 1.0),
+        "min_samples_leaf": _log_int(1, 32),
+    },
+    classifier="sklearn.ensemble.RandomForestClassifier",
+    regressor="sklearn.ensemble.RandomForestRegressor",
+    options={"n_jobs": 1},
 )
-ridge = register_learner(
-    LearnerSpec(
-        "ridge",
-        {"alpha": _log(1e-4, 1e4)},
-        classifier="sklearn.linear_model.RidgeClassifier",
-        regressor="sklearn.linear_model.Ridge",
-        preprocessing="standardize",
-    )
+ridge = _learner(
+    "ridge",
+    {"alpha": _log(1e-4, 1e4)},
+    classifier="sklearn.linear_model.RidgeClassifier",
+    regressor="sklearn.linear_model.Ridge",
+    preprocessing="standardize",
 )
 # Table 3 of the paper, with a Gaussian kernel; its sigma is ``gamma`` here.
-svm = register_learner(
-    LearnerSpec(
-        "svm",
-        {"C": _log(2**-10, 2**10), "gamma": _log(2**-10, 2**10)},
-        classifier="sklearn.svm.SVC",
-        regressor="sklearn.svm.SVR",
-        regression_ranges={"epsilon": _log(1e-3, 1.0)},  # of a standardized target
-        preprocessing="standardize",
-        standardize_target=True,
-    )
+svm = _learner(
+    "svm",
+    {"C": _log(2**-10, 2**10), "gamma": _log(2**-10, 2**10)},
+    classifier="sklearn.svm.SVC",
+    regressor="sklearn.svm.SVR",
+    regression_ranges={"epsilon": _log(1e-3, 1.0)},  # of a standardized target
+    preprocessing="standardize",
+    standardize_target=True,
 )
 # Table 3 of the paper; eta, lambda and alpha under their scikit-learn names.
-xgboost = register_learner(
-    LearnerSpec(
-        "xgboost",
-        {
-            "n_estimators": IntDistribution(1, _MAX_ROUNDS),
-            "learning_rate": FloatDistribution(0.01, 0.2),
-            "gamma": _log(2**-7, 2**6),
-            "max_depth": IntDistribution(3, 20),
-            "colsample_bytree": FloatDistribution(0.5, 1.0),
-            "colsample_bylevel": FloatDistribution(0.5, 1.0),
-            "reg_lambda": _log(2**-10, 2**10),
-            "reg_alpha": _log(2**-10, 2**10),
-            "subsample": FloatDistribution(0.5, 1.0),
-        },
-        classifier="xgboost.XGBClassifier",
-        regressor="xgboost.XGBRegressor",
-        options={"n_jobs": 1, "verbosity": 0},
-        early_stopping=True,
-    )
+xgboost = _learner(
+    "xgboost",
+    {
+        "n_estimators": IntDistribution(1, _MAX_ROUNDS),
+        "learning_rate": FloatDistribution(0.01, 0.2),
+        "gamma": _log(2**-7, 2**6),
+        "max_depth": IntDistribution(3, 20),
+        "colsample_bytree": FloatDistribution(0.5, 1.0),
+        "colsample_bylevel": FloatDistribution(0.5, 1.0),
+        "reg_lambda": _log(2**-10, 2**10),
+        "reg_alpha": _log(2**-10, 2**10),
+        "subsample": FloatDistribution(0.5, 1.0),
+    },
+    classifier="xgboost.XGBClassifier",
+    regressor="xgboost.XGBRegressor",
+    options={"n_jobs": 1, "verbosity": 0},
+    early_stopping=True,
 )
 
 
@@ -375,12 +356,7 @@ def learner_names(task: Task | None = None) -> list[str]:
     """
     if task is not None:
         check_choice("task", task, _TASKS)
-    return [
-        name
-        for name, spec in _LEARNERS.items()
-        if (spec.classifier is not None and task != "regression")
-        or (spec.regressor is not None and task != "classification")
-    ]
+    return [name for name, spec in _LEARNERS.items() if task is None or task in spec.tasks]
 
 
 def get_learner(
@@ -420,11 +396,9 @@ def get_learner(
         'scale'
     """
     spec = _LEARNERS[check_choice("learner", name, _LEARNERS)]
-    if name not in learner_names(task):
-        other = "regression" if task == "classification" else "classification"
-        raise ValueError(
-            f"{name!r} is for {other} only. For {task} use one of {learner_names(task)}."
-        )
+    known = learner_names(task)
+    if name not in known:
+        raise ValueError(f"{name!r} is for {spec.tasks[0]} only. For {task} use one of {known}.")
     estimator, prefix = spec.build(task, early_stopping=early_stopping)
     space = spec.space(prefix, task=task, early_stopping=early_stopping)
     parameters = estimator.get_params()

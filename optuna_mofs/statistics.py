@@ -43,12 +43,12 @@ class RankComparison:
 
     @property
     def is_significant(self) -> bool:
-        """Return whether Friedman's test is significant; otherwise ignore Nemenyi's test."""
+        """Whether Friedman's test is significant; otherwise ignore Nemenyi's test."""
         return self.p_value < self.alpha
 
     @property
     def cliques(self) -> list[tuple[int, int]]:
-        """Return the first and last position of each maximal run of methods that do not differ."""
+        """The first and last position of each maximal run of methods that do not differ."""
         found: list[tuple[int, int]] = []
         for first in range(len(self.names)):
             apart = self.ranks - self.ranks[first] > self.critical_difference

@@ -5,10 +5,10 @@ There are two forms:
 - *bits*: one boolean parameter per feature, named after the feature. Any Optuna sampler can search
   it, and parameter importances are feature importances. Meant for few features.
 - *packed*: one integer parameter that identifies the mask, and one trial attribute that holds it.
-  The cost of a trial does not depend on the number of features. An integer that a
-  sampler without masks (random search, TPE) draws in a trial is the seed of a random mask, which
-  is then stored like any other. An integer therefore has a meaning only within its study: one
-  that was enqueued, and that no trial of the study has, is refused.
+  The cost of a trial does not depend on the number of features. An integer that a sampler without
+  masks (random search, TPE) draws is the seed of a random mask, which is then stored like any
+  other. An integer therefore identifies a mask only within its study: an enqueued integer that no
+  trial of the study has is an error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import base64
 import hashlib
 import zlib
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from optuna_mofs.features._table import FeatureTable
 
 Form = Literal["bits", "packed"]
+FORMS = ("auto", "bits", "packed")
 #: Largest number of free features for which the form "auto" means bits.
 MAX_BITS = 32
 #: Integers are exact up to 53 bits in every storage; uniform draws are unbiased up to 52.
@@ -68,11 +69,6 @@ def mask_id(mask: Array) -> int:
     return int.from_bytes(digest, "little") & LARGEST_ID
 
 
-def check_form(form: str) -> None:
-    """Raise if there is no such form of masks."""
-    check_choice("form", form, ("auto", "bits", "packed"))
-
-
 class UnknownMaskError(ValueError):
     """Raised for the integer of a packed mask that no trial of the study has."""
 
@@ -93,27 +89,18 @@ class MaskCodec:
     """
 
     def __init__(self, table: FeatureTable, *, form: str = "auto", name: str = "mask") -> None:
-        check_form(form)
+        check_choice("form", form, FORMS)
         self.table = table
         self.name = name
         few = len(table.free) <= MAX_BITS
         self.form: Form = "bits" if form == "bits" or (form == "auto" and few) else "packed"
-        self._bit_names = [table.names[j] for j in table.free] if self.form == "bits" else []
-        self._distributions: dict[str, BaseDistribution] = (
-            dict.fromkeys(self._bit_names, CategoricalDistribution((False, True)))
-            if self.form == "bits"
-            else {name: IntDistribution(0, LARGEST_ID)}
-        )
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """Return the names of the parameters that encode the mask."""
-        return tuple(self._bit_names) if self.form == "bits" else (self.name,)
-
-    @cached_property
-    def distributions(self) -> dict[str, BaseDistribution]:
-        """Return the distributions of the parameters by name (do not change them)."""
-        return dict(self._distributions)
+        #: Distributions of the parameters that encode the mask, by name (do not change them).
+        self.distributions: dict[str, BaseDistribution] = {name: IntDistribution(0, LARGEST_ID)}
+        if self.form == "bits":
+            bit = CategoricalDistribution((False, True))
+            self.distributions = dict.fromkeys((table.names[j] for j in table.free), bit)
+        #: Names of these parameters.
+        self.parameters = tuple(self.distributions)
 
     def encode(self, mask: Array) -> tuple[dict[str, Any], list[Any] | None]:
         """Return the parameters of a mask, and the trial attribute to store with them.
@@ -131,7 +118,7 @@ class MaskCodec:
                 f"got shape {mask.shape}."
             )
         if self.form == "bits":
-            return dict(zip(self._bit_names, mask.tolist())), None
+            return dict(zip(self.parameters, mask.tolist())), None
         identity = mask_id(mask)
         return {self.name: identity}, pack_attribute(identity, mask)
 
@@ -149,21 +136,18 @@ class MaskCodec:
             others: Mask attributes of other trials: equal integers mean equal masks, so an
                 integer without an attribute of its own has the mask of the trial it repeats.
         """
-        p = len(self.table.free)
         if self.form == "bits":
             try:
-                return np.array([params[name] for name in self._bit_names], dtype=bool)
+                return np.array([params[name] for name in self.parameters], dtype=bool)
             except KeyError:
                 return None
         identity = params.get(self.name)
         if identity is None:
             return None
         # An attribute is valid for the integer it was written with, not for one set later.
-        if attr is not None and attr[0] == identity:
-            return unpack_attribute(attr, p)
-        for other in others:
-            if other[0] == identity:
-                return unpack_attribute(other, p)
+        for known in chain([] if attr is None else [attr], others):
+            if known[0] == identity:
+                return unpack_attribute(known, len(self.table.free))
         return None
 
     def from_seed(self, params: Mapping[str, Any]) -> Array:

@@ -43,10 +43,9 @@ def weights_from_raw(raw: Array) -> Array:
     exponential = -np.log1p(-np.minimum(raw, 1 - 1e-12))
     total = exponential.sum(axis=-1, keepdims=True)
     # If all raw values are 0, the weights are equal (there are none without filters).
-    weights: Array = np.where(
+    return np.where(
         total == 0, 1 / max(1, raw.shape[-1]), exponential / np.where(total == 0, 1.0, total)
     )
-    return weights
 
 
 def raw_from_weights(weights: Array) -> Array:
@@ -56,15 +55,13 @@ def raw_from_weights(weights: Array) -> Array:
         >>> weights_from_raw(raw_from_weights(np.array([0.2, 0.8]))).round(6).tolist()
         [0.2, 0.8]
     """
-    raw: Array = -np.expm1(-weights * len(weights))
-    return raw
+    return np.asarray(-np.expm1(-weights * len(weights)))
 
 
 def simplex_weights(rng: np.random.Generator, count: int) -> Array:
     """Return filter weights drawn uniformly from the simplex."""
     raw = rng.exponential(size=count)
-    weights: Array = raw / raw.sum()
-    return weights
+    return np.asarray(raw / raw.sum())
 
 
 def ensemble_probability(score: Array, size: float, p: int) -> Array:
@@ -75,8 +72,7 @@ def ensemble_probability(score: Array, size: float, p: int) -> Array:
     4.3.3. Scores spread over [0, 1] move it towards p / 2: with a single filter of 500 features
     10 bits are expected for a size of 1, and 52 for 20.
     """
-    probability: Array = score * (size + 1) / (score * size + (1 - score) * (p - size) + 1)
-    return probability
+    return np.asarray(score * (size + 1) / (score * size + (1 - score) * (p - size) + 1))
 
 
 def cost_adjusted(probability: Array, costs: Array | None) -> Array:
@@ -84,8 +80,7 @@ def cost_adjusted(probability: Array, costs: Array | None) -> Array:
     if costs is None or np.ptp(costs) == 0:
         return probability
     relative = np.maximum(costs, 1e-3 * costs.mean()) / costs.mean()
-    adjusted: Array = probability / (probability + (1 - probability) * relative)
-    return adjusted
+    return np.asarray(probability / (probability + (1 - probability) * relative))
 
 
 def subset_of_size(rng: np.random.Generator, size: int, p: int) -> Array:
@@ -101,8 +96,7 @@ MaskSampler = Callable[[np.random.Generator, "FeatureTable", Array], Array]
 
 def sample_bernoulli_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
     """Return a mask with each bit on with probability 1/2 (variant 1)."""
-    mask: Array = rng.random(len(table.free)) < 0.5
-    return mask
+    return np.asarray(rng.random(len(table.free)) < 0.5)
 
 
 def sample_uniform_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
@@ -127,15 +121,14 @@ def sample_ensemble_mask(rng: np.random.Generator, table: FeatureTable, weights:
     p = len(table.free)
     size = geometric_size(rng, table.initial_size, p)
     probability = ensemble_probability(weights @ table.free_ranks, size, p)
-    mask: Array = rng.random(p) < cost_adjusted(probability, table.free_costs)
-    return mask
+    return np.asarray(rng.random(p) < cost_adjusted(probability, table.free_costs))
 
 
 def sample_prefix_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
     """Return the best features by weighted rank; their number is truncated geometric, at least 1.
 
-    This is the filter-ensemble representation of section 4.2.2 as a mask. Where the filters are
-    right it is hard to beat, and a search that starts from it can only improve on it.
+    This is the filter-ensemble representation of section 4.2.2 as a mask: a strong baseline where
+    the filters are right, and a search that starts from it can only improve on it.
     """
     p = len(table.free)
     return best_of_size(rng, table, weights, max(1, geometric_size(rng, table.initial_size, p)))

@@ -31,15 +31,8 @@ _MAX_CACHED = 64
 class Ranking:
     """Ranks of the features of a data set by an ensemble of filters.
 
-    Args:
-        data: The data.
-        layout: Its features, without ranks.
-        filters: Filters by name or as functions; empty for none.
-        random_state: Seed of the random filters.
-        expected_n_features: Expected number of selected features at the start; None to estimate
-            it from the data.
-        n_jobs: Number of threads or processes of the filters that support several.
-        similar: Whether to compute the similarity of features.
+    ``layout`` has the features without ranks; ``expected_n_features=None`` estimates the expected
+    number from the data; ``similar`` is whether to compute the similarity of features.
     """
 
     def __init__(
@@ -64,7 +57,7 @@ class Ranking:
 
     @cached_property
     def table(self) -> FeatureTable:
-        """Return the features with ranks of all rows and the expected size."""
+        """The features with ranks of all rows and the expected size."""
         table = self.unranked
         if len(table.free) == 0:
             return table
@@ -221,10 +214,7 @@ def mean_tree_size(
 class BinnedTrees:
     """Decision trees that split between bins, from counts of rows per bin and column.
 
-    Args:
-        codes: Bin of each entry, columns × rows.
-        y: Class codes from 0, or numbers.
-        classification: Whether ``y`` has classes.
+    ``codes`` has the bin of each entry, columns × rows; ``y`` has class codes from 0, or numbers.
     """
 
     def __init__(self, codes: Array, y: Array, *, classification: bool) -> None:

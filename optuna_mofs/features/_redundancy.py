@@ -32,12 +32,8 @@ def nearest_features(
     """Return the most correlated features of each feature, and the squared correlations.
 
     It is Pearson's correlation, whose square is the share of variance that a line explains. With
-    rank correlations the redundancy penalty improved less, and nothing on skewed columns.
-
-    Args:
-        data: Prepared data.
-        groups: Columns of each feature; by default each column is one. The correlation of two
-            groups is the largest of their columns.
+    rank correlations the redundancy penalty improved less, and nothing on skewed columns. The
+    correlation of two groups of columns is the largest of their columns.
 
     Returns:
         Positions and shares, features × neighbors, the nearest first. Shares below 0.04 are 0.
@@ -49,21 +45,19 @@ def nearest_features(
         >>> int(others[0, 0]), round(float(shares[0, 0]), 6)
         (2, 1.0)
     """
-    members = [np.atleast_1d(g) for g in groups or range(data.n_features)]
-    order = np.concatenate(members)
-    starts = np.cumsum([0, *map(len, members[:-1])])
-    columns = np.concatenate([_unit_length(block) for _, block in data.blocks()])[order]
-    p = len(members)
+    columns, owner = _grouped_columns(data, groups)
+    starts = np.flatnonzero(np.diff(owner, prepend=-1))
+    p = len(starts)
     width = min(p - 1, int(np.clip(_MAX_PAIRS // p, _MIN_NEIGHBORS, _MAX_NEIGHBORS)))
     others = np.zeros((p, width), dtype=np.int64)
     shares = np.zeros((p, width))
-    height = max(1, _BLOCK_ENTRIES // len(order))
+    height = max(1, _BLOCK_ENTRIES // len(columns))
     for first in range(0, p if width else 0, height):
         last = min(first + height, p)
-        end = starts[last] if last < p else len(order)
+        end = starts[last] if last < p else len(columns)
         inside = starts[first:last] - starts[first]
         square = (columns[starts[first] : end] @ columns.T) ** 2
-        if len(order) > p:
+        if len(columns) > p:
             square = np.maximum.reduceat(square, inside, axis=0)
             square = np.maximum.reduceat(square, starts, axis=1)
         square[np.arange(last - first), np.arange(first, last)] = -1.0
@@ -81,28 +75,28 @@ def median_redundancy(data: FilterData, groups: Sequence[Sequence[int]] | None =
 
     Of more than 200 features, 200 evenly spaced ones are compared with all others.
 
-    Args:
-        data: Prepared data.
-        groups: Columns of each feature; by default each column is one.
-
-    Returns:
-        A squared correlation, as in :func:`nearest_features`.
-
     Example:
         >>> X = np.random.default_rng(0).normal(size=(90, 2))
         >>> median_redundancy(FilterData(np.hstack([X, X]), X[:, 0] > 0))
         1.0
     """
-    members = [np.atleast_1d(g) for g in groups or range(data.n_features)]
-    order = np.concatenate(members)
-    owner = np.repeat(np.arange(len(members)), [len(m) for m in members])
-    columns = np.concatenate([_unit_length(block) for _, block in data.blocks()])[order]
+    columns, owner = _grouped_columns(data, groups)
     shares = []
-    for j in np.unique(np.linspace(0, len(members) - 1, _MAX_MEDIAN_FEATURES).astype(np.int64)):
+    for j in np.unique(np.linspace(0, owner[-1], _MAX_MEDIAN_FEATURES).astype(np.int64)):
         own = owner == j
         square = (columns[own] @ columns[~own].T) ** 2
         shares.append(float(square.max(initial=0.0)))
     return min(1.0, round(float(np.median(shares)), 6))
+
+
+def _grouped_columns(
+    data: FilterData, groups: Sequence[Sequence[int]] | None
+) -> tuple[NDArray[np.float32], Array]:
+    """Return the columns of each feature, scaled to length 1, and the feature of each column."""
+    members = [np.atleast_1d(g) for g in groups or range(data.n_features)]
+    columns = np.concatenate([_unit_length(block) for _, block in data.blocks()])
+    owner = np.repeat(np.arange(len(members)), [len(m) for m in members])
+    return columns[np.concatenate(members)], owner
 
 
 def _unit_length(rows: Floats) -> NDArray[np.float32]:
@@ -182,7 +176,7 @@ def select_non_redundant(
         score: Score of each feature, at least 0, higher is better; NaN if it cannot be selected.
         count: Number of features to select.
         penalty: Share of its score that a copy of a selected feature loses, from 0 to 1.
-        similar: Similar features of each feature.
+        similar: The most similar features of each feature.
         fixed: Positions of features that are already selected.
 
     Returns:
@@ -240,8 +234,7 @@ def best_first(score: Array, count: int) -> Array:
         last = len(known) - count
         lowest = np.partition(score[known], last)[last] if count else np.inf
         known = known[score[known] >= lowest]
-    found: Array = known[np.argsort(-score[known], kind="stable")][:count]
-    return found
+    return np.asarray(known[np.argsort(-score[known], kind="stable")][:count])
 
 
 #: In batches, features after the first 32 of a set are compared with these 32 only.
@@ -255,8 +248,8 @@ class BatchSelection:
     with the first 32 only, which bounds the number of steps.
 
     Args:
-        similar: Similar features of each feature.
-        features: Positions of the features to choose from.
+        similar: The most similar features of each feature.
+        features: Positions of the features to select from.
         fixed: Positions of the features that are in every set.
     """
 
@@ -265,7 +258,7 @@ class BatchSelection:
         position[features] = np.arange(len(features))
         others, shares = position[similar.others[features]], similar.shares[features]
         is_similar = (others >= 0) & (shares > 0)
-        # A neighbor that cannot be chosen is replaced by the feature itself, which is taken.
+        # A neighbor that cannot be selected is replaced by the feature itself.
         self._others = np.where(is_similar, others, np.arange(len(features))[:, None])
         self._shares = np.where(is_similar, shares, 0.0)
         # Shares with the features that are in every set.
@@ -275,13 +268,7 @@ class BatchSelection:
             np.maximum.at(self._fixed_shares, near[near >= 0], similar.shares[j][near >= 0])
 
     def __call__(self, scores: Array, counts: Array, penalties: Array) -> Array:
-        """Return one mask per row of scores.
-
-        Args:
-            scores: Sets × features, at least 0, the highest best.
-            counts: Number of features of each set.
-            penalties: Penalty of each set.
-        """
+        """Return one mask per row of scores (sets × features, at least 0, the highest best)."""
         # The largest sets first: those that still grow are then a block.
         order = np.argsort(-counts, kind="stable")
         scores, penalties = scores[order], penalties[order, None]
@@ -306,8 +293,7 @@ class BatchSelection:
 
 def _penalized(scores: Array, penalties: Array, shared: Array) -> Array:
     # Rounded, so that the last bit of a product does not decide between copies.
-    value: Array = np.round(scores * (1 - penalties * shared), 12)
-    return value
+    return np.asarray(np.round(scores * (1 - penalties * shared), 12))
 
 
 def top_masks(scores: Array, counts: Array) -> Array:

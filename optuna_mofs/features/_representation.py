@@ -16,9 +16,9 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_choice
 from optuna_mofs.features._codec import (
+    FORMS,
     MaskCodec,
     UnknownMaskError,
-    check_form,
     mask_id,
     pack_attribute,
 )
@@ -69,7 +69,7 @@ class Representation(ABC):
     @property
     @abstractmethod
     def distributions(self) -> dict[str, BaseDistribution]:
-        """Return the distributions of the parameters by name."""
+        """The distributions of the parameters by name."""
 
     @abstractmethod
     def choose(
@@ -111,8 +111,7 @@ class MaskFeatures(Representation):
     codec: MaskCodec
 
     def __init__(self, *, form: str = "auto", name: str = "mask") -> None:
-        check_form(form)
-        self.form = form
+        self.form = check_choice("form", form, FORMS)
         self.name = name
 
     def bind(self, table: FeatureTable) -> Self:
@@ -125,7 +124,7 @@ class MaskFeatures(Representation):
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
-        """Return the distributions of the parameters by name."""
+        """The distributions of the parameters by name."""
         return self.codec.distributions
 
     def choose(
@@ -143,8 +142,8 @@ class MaskFeatures(Representation):
         if self.is_plain or self.name not in params:
             raise ValueError(f"The trial lacks parameters of its mask: it has {sorted(params)}.")
         raise UnknownMaskError(
-            f"{self.name}={params[self.name]} stands for no feature set of this study: no trial "
-            "has it, and in another study the same integer can mean another set. Enqueue the "
+            f"{self.name}={params[self.name]} identifies no feature set of this study: no trial "
+            "has it, and in another study the same integer can identify another set. Enqueue the "
             "features by name: enqueue_features(study, names, params)."
         )
 
@@ -195,21 +194,18 @@ class FilterFeatures(Representation):
         # Rounded, so that the last bit of a sum does not decide between copies of a feature.
         score = np.round(self.scores(params, table.free_ranks), 12)
         count = int(np.ceil(len(score) * params["fraction"] - 1e-9))
+        penalty = float(self.penalties(params))
         mask = np.zeros(len(score), dtype=bool)
-        mask[self._best(table, score, count, float(self.penalties(params)))] = True
-        return mask
-
-    @staticmethod
-    def _best(table: FeatureTable, score: Array, count: int, penalty: float) -> Array:
-        """Return the positions of the selected features among the free ones."""
         if penalty == 0 or table.similar is None:
-            return best_first(score, count)
+            mask[best_first(score, count)] = True
+            return mask
         full_score = np.full(len(table), np.nan)
         full_score[table.free] = score
         chosen = select_non_redundant(
             full_score, count, penalty=penalty, similar=table.similar, fixed=table.fixed
         )
-        return np.searchsorted(table.free, chosen)
+        mask[np.searchsorted(table.free, chosen)] = True
+        return mask
 
     @abstractmethod
     def scores(self, params: Mapping[str, Any], ranks: Array) -> Array:
@@ -273,7 +269,7 @@ class FilterEnsembleFeatures(FilterFeatures):
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
-        """Return the distributions of the parameters by name."""
+        """The distributions of the parameters by name."""
         names = [weight_parameter(name) for name in self.table.filters]
         return {
             "fraction": FloatDistribution(0.0, 1.0),
@@ -284,14 +280,13 @@ class FilterEnsembleFeatures(FilterFeatures):
     def scores(self, params: Mapping[str, Any], ranks: Array) -> Array:
         """Return the weighted mean of the ranks."""
         raw = [params[weight_parameter(name)] for name in self.table.filters]
-        score: Array = weights_from_raw(np.stack(raw, axis=-1)) @ ranks
-        return score
+        return np.asarray(weights_from_raw(np.stack(raw, axis=-1)) @ ranks)
 
     def penalties(self, params: Mapping[str, Any]) -> Array:
         """Return the cube of the parameter."""
-        if not self.needs_similar:
-            return super().penalties(params)
-        return np.asarray(params[_PENALTY]) ** 3
+        return (
+            np.asarray(params[_PENALTY]) ** 3 if self.needs_similar else super().penalties(params)
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return kind and options as JSON values."""
@@ -309,7 +304,7 @@ class SingleFilterFeatures(FilterFeatures):
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
-        """Return the distributions of the parameters by name."""
+        """The distributions of the parameters by name."""
         return {
             "fraction": FloatDistribution(0.0, 1.0),
             "filter": CategoricalDistribution(self.table.filters),
@@ -319,8 +314,7 @@ class SingleFilterFeatures(FilterFeatures):
         """Return the ranks of the named filter."""
         names = np.asarray(params["filter"])
         rows = [self.table.filters.index(name) for name in names.ravel().tolist()]
-        found: Array = ranks[np.array(rows, dtype=np.int64).reshape(names.shape)]
-        return found
+        return np.asarray(ranks[np.array(rows, dtype=np.int64).reshape(names.shape)])
 
 
 _KINDS: dict[str, type[Representation]] = {

@@ -93,27 +93,27 @@ class FeatureTable:
 
     @cached_property
     def position(self) -> dict[str, int]:
-        """Return the position of each feature by name."""
+        """The position of each feature by name."""
         return {name: j for j, name in enumerate(self.names)}
 
     @cached_property
     def free(self) -> Array:
-        """Return the positions of the features that are not fixed."""
+        """The positions of the features that are not fixed."""
         return np.setdiff1d(np.arange(len(self)), np.asarray(self.fixed, dtype=int))
 
     @cached_property
     def free_ranks(self) -> Array | None:
-        """Return the filter ranks of the free features."""
+        """The filter ranks of the free features."""
         return None if self.ranks is None else self.ranks[:, self.free]
 
     @cached_property
     def free_costs(self) -> Array | None:
-        """Return the costs of the free features, or None if all cost 1."""
+        """The costs of the free features, or None if all cost 1."""
         return None if self.costs is None else self.costs[self.free]
 
     @property
     def initial_size(self) -> float:
-        """Return the expected number of selected free features at the start of a search."""
+        """The expected number of selected free features at the start of a search."""
         size = self.expected_n_features
         return float(np.sqrt(len(self.free))) if size is None else size
 
@@ -133,7 +133,7 @@ class FeatureTable:
 
     @property
     def column_sets(self) -> tuple[tuple[int, ...], ...]:
-        """Return the columns of ``X`` of each feature."""
+        """The columns of ``X`` of each feature."""
         return self.columns or tuple((j,) for j in range(len(self)))
 
     def cost(self, full_mask: Array) -> float:
@@ -144,7 +144,7 @@ class FeatureTable:
 
     @property
     def total_cost(self) -> float:
-        """Return the total cost of all features."""
+        """The total cost of all features."""
         return self.cost(np.ones(len(self), dtype=bool))
 
     def names_of(self, full_mask: Array) -> list[str]:
@@ -302,8 +302,7 @@ def _check_ranks(ranks: Any, shape: tuple[int, int]) -> Array:
 
 # Ranks are equidistant with averaged ties: multiples of half a step, which pack well as integers.
 def _pack_ranks(ranks: Array) -> str:
-    halves = np.rint(ranks * 2 * max(1, ranks.shape[1] - 1)).astype("<u4")
-    return pack_array(halves)
+    return pack_array(np.rint(ranks * 2 * max(1, ranks.shape[1] - 1)).astype("<u4"))
 
 
 def _unpack_ranks(text: str, shape: tuple[int, int]) -> Array:
@@ -320,12 +319,7 @@ def feature_layout(
 ) -> FeatureTable:
     """Return the features of a data set, without filter ranks.
 
-    Args:
-        column_names: Names of the columns of X.
-        groups: Names of columns that are one feature, by name of the feature.
-        fixed: Names of features that are always selected.
-        costs: Cost of each feature, or costs by name.
-        all_fixed: Whether every feature is always selected (no feature selection).
+    With ``all_fixed`` every feature is always selected: there is no feature selection.
 
     Example:
         >>> feature_layout(["age", "pay"], costs={"pay": 5}).costs.tolist()
@@ -349,8 +343,10 @@ def _costs(
 ) -> Array | None:
     if isinstance(costs, pd.Series) and not isinstance(costs.index, pd.RangeIndex):
         costs = costs.to_dict()
-    if costs is None or not isinstance(costs, Mapping):
-        return None if costs is None else np.asarray(costs, dtype=float)
+    if costs is None:
+        return None
+    if not isinstance(costs, Mapping):
+        return np.asarray(costs, dtype=float)
     vector = np.ones(len(table))
     vector[table.positions(list(costs))] = list(costs.values())
     return vector

@@ -108,14 +108,14 @@ class FilterData:
 
     @property
     def seed(self) -> int:
-        """Return ``random_state`` itself if it is an integer, else an integer drawn from it."""
+        """``random_state`` itself if it is an integer, else an integer drawn from it."""
         if isinstance(self.random_state, (int, np.integer)):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     @property
     def greedy_steps(self) -> int:
-        """Return the number of exact greedy steps."""
+        """The number of exact greedy steps."""
         steps = self.n_steps or max(MIN_STEPS, PAIR_BUDGET // self.n_features)
         return min(self.n_features, steps)
 
@@ -183,27 +183,27 @@ class FilterData:
 
     @property
     def codes(self) -> NDArray[np.uint8]:
-        """Return the bin of each entry, features × samples."""
+        """The bin of each entry, features × samples."""
         return self._sorted[0]
 
     @property
     def levels(self) -> NDArray[np.int64]:
-        """Return the number of bins per feature."""
+        """The number of bins per feature."""
         return self._sorted[1]
 
     @property
     def ranks(self) -> NDArray[np.float32]:
-        """Return average ranks from 0 of the imputed columns, features × samples."""
+        """Average ranks from 0 of the imputed columns, features × samples."""
         return self._sorted[2]
 
     @property
     def discrete(self) -> NDArray[np.bool_]:
-        """Return which features are nominal or have few distinct values."""
+        """Which features are nominal or have few distinct values."""
         return self._sorted[3]
 
     @cached_property
     def information(self) -> PairInformation:
-        """Return the joint counts with the (binned) target."""
+        """The joint counts with the (binned) target."""
         return PairInformation(self.codes, self.levels, self.classes)
 
     @cached_property

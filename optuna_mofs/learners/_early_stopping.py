@@ -20,16 +20,10 @@ from optuna_mofs._validation import check_float, check_int
 def validation_split(
     n_rows: int, fraction: float, seed: int, codes: npt.NDArray[Any] | None = None
 ) -> tuple[Indices, Indices]:
-    """Split rows into a training and a validation part.
+    """Return sorted row numbers of a training and a validation part.
 
-    Args:
-        n_rows: Number of rows.
-        fraction: Share of the validation rows (at least one row if possible).
-        seed: Seed of the split.
-        codes: Class codes for a stratified split; each class keeps at least one training row.
-
-    Returns:
-        Sorted row numbers of both parts; the second is empty if no row can be spared.
+    ``fraction`` is the share of the validation rows, at least one row; there is none if no row can
+    be spared. With class ``codes`` the split is stratified, and each class has a training row.
 
     Example:
         >>> import numpy as np
@@ -136,7 +130,7 @@ class _EarlyStopping(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def feature_importances_(self) -> npt.NDArray[np.float64]:
-        """Return the importances of the fitted booster."""
+        """The importances of the fitted booster."""
         check_is_fitted(self)
         return np.asarray(self.booster_.feature_importances_, dtype=np.float64)
 
@@ -201,8 +195,7 @@ class EarlyStoppingClassifier(ClassifierMixin, _EarlyStopping):  # type: ignore[
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the most probable class of each row."""
         chosen = self.predict_proba(X).argmax(axis=1)
-        result: npt.NDArray[Any] = self.classes_[chosen]
-        return result
+        return np.asarray(self.classes_[chosen])
 
 
 class EarlyStoppingRegressor(RegressorMixin, _EarlyStopping):  # type: ignore[misc]

@@ -108,14 +108,12 @@ class KernelKNeighborsClassifier(ClassifierMixin, _KernelKNeighbors):  # type: i
     def predict_proba(self, X: Any) -> Floats:
         """Return the share of each class in the weights of the neighbors."""
         shares = self._weights(X) @ self._one_hot
-        result: Floats = shares / shares.sum(axis=1, keepdims=True)
-        return result
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class with the largest weight."""
         chosen = self.predict_proba(X).argmax(axis=1)
-        result: npt.NDArray[Any] = self.classes_[chosen]
-        return result
+        return np.asarray(self.classes_[chosen])
 
 
 class KernelKNeighborsRegressor(RegressorMixin, _KernelKNeighbors):  # type: ignore[misc]
@@ -148,8 +146,7 @@ class KernelKNeighborsRegressor(RegressorMixin, _KernelKNeighbors):  # type: ign
 
     def predict(self, X: Any) -> Floats:
         """Return the weighted mean of the neighbors' targets."""
-        result: Floats = np.asarray(self._weights(X) @ self._targets)
-        return result
+        return np.asarray(self._weights(X) @ self._targets)
 
 
 # Entries of a distance matrix in memory at a time: 32 MB of doubles.
@@ -173,8 +170,7 @@ def _optimal(ratio: Floats, n_columns: int) -> Floats:
 
 def _gaussian(ratio: Floats, n_columns: int) -> Floats:
     window = norm.ppf(1 - 1 / (2 * (ratio.shape[1] + 1)))
-    result: Floats = np.exp(-0.5 * (ratio * window) ** 2)
-    return result
+    return np.asarray(np.exp(-0.5 * (ratio * window) ** 2))
 
 
 def _rank(ratio: Floats, n_columns: int) -> Floats:
@@ -216,8 +212,7 @@ def paired_distances(a: Floats, b: Floats, p: float) -> Floats:
     difference /= safe[:, None]
     with np.errstate(divide="ignore"):  # log(0) = -inf is intended: its power is 0
         total = np.exp(p * np.log(difference)).sum(axis=1)  # faster than a power
-    result: Floats = largest * total ** (1 / p)
-    return result
+    return np.asarray(largest * total ** (1 / p))
 
 
 def _minkowski_block(query: Floats, train: Floats, k: int, p: float) -> Floats:
@@ -252,13 +247,11 @@ def _minkowski_block(query: Floats, train: Floats, k: int, p: float) -> Floats:
 
 
 def _block(query: Floats, train: Floats, k: int, p: float) -> Floats:
-    if p == 1 or train.shape[1] == 1:
-        return np.asarray(cdist(query, train, "cityblock"))
-    if p == 2:
-        return np.asarray(cdist(query, train, "euclidean"))
-    if math.isinf(p):
-        return np.asarray(cdist(query, train, "chebyshev"))
-    return _minkowski_block(query, train, k, p)
+    names = {1.0: "cityblock", 2.0: "euclidean", math.inf: "chebyshev"}
+    name = "cityblock" if train.shape[1] == 1 else names.get(p)
+    if name is None:
+        return _minkowski_block(query, train, k, p)
+    return np.asarray(cdist(query, train, name))
 
 
 def _by_tree(train: Floats, query: Floats, k: int, p: float) -> tuple[Floats, Indices, Indices]:
@@ -314,8 +307,7 @@ def _share_within_ties(weights: Floats, distances: Floats) -> Floats:
     new_run[:, 1:] = distances[:, 1:] != distances[:, :-1]
     run = np.cumsum(new_run.ravel()) - 1
     mean = np.bincount(run, weights=weights.ravel()) / np.bincount(run)
-    result: Floats = mean[run].reshape(weights.shape)
-    return result
+    return np.asarray(mean[run].reshape(weights.shape))
 
 
 def neighbor_weights(
@@ -323,14 +315,9 @@ def neighbor_weights(
 ) -> Any:
     """Return a sparse matrix of kernel weights, query × training rows; each row sums to one.
 
-    Args:
-        train: Scaled training rows.
-        query: Scaled rows to predict.
-        k: Number of neighbors; at most ``len(train) - 1`` are used, because the next one
-            determines the width of the window (a single training row is always used).
-        p: Minkowski exponent, at least 1, may be infinite.
-        kernel: A name in :data:`KERNELS`.
-        n_columns: Number of features for the ``optimal`` kernel.
+    At most ``k = len(train) - 1`` neighbors are used, because the next one determines the width of
+    the window (a single training row is always used). ``p`` is the Minkowski exponent, which can
+    be infinite; ``n_columns`` is the number of features for the ``optimal`` kernel.
 
     Example:
         >>> import numpy as np

@@ -52,7 +52,7 @@ class _Layered:
 
     @property
     def hidden_layer_sizes(self) -> tuple[int, ...]:
-        """Return the tuple of sizes that scikit-learn's networks use."""
+        """The tuple of sizes that scikit-learn's networks use."""
         n_layers = check_int("n_layers", self.n_layers, 1)
         return (check_int("n_units", self.n_units, 1),) * n_layers
 

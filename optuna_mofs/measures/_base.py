@@ -36,7 +36,7 @@ class Fold:
 
     @cached_property
     def prediction(self) -> Array:
-        """Return the predictions on the test fold."""
+        """The predictions on the test fold."""
         return np.asarray(self.estimator.predict(self.X_test))
 
     def score(self, *, train: bool = False) -> float:
@@ -72,7 +72,7 @@ class Evaluation:
 
     @cached_property
     def X(self) -> Any:  # noqa: N802
-        """Return all rows with the selected columns, which are copied when first needed."""
+        """All rows with the selected columns, which are copied when first needed."""
         return _safe_indexing(self.full_X, self.table.columns_of(self.mask), axis=1)
 
 

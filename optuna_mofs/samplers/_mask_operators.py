@@ -13,6 +13,9 @@ from optuna_mofs.features._table import FeatureTable
 
 #: Function of (generator, mask, feature table, filter weights) that returns a mutated copy.
 MaskMutation = Callable[[np.random.Generator, Array, FeatureTable, Array], Array]
+#: Highest mutation rate. At a rate of 1 nothing is random: a mask of half the features would
+#: always become the other half, which is soon tried.
+_MAX_RATE = 0.9
 
 
 def uniform_mask_crossover(
@@ -53,11 +56,8 @@ class HammingPreserving:
         self, rng: np.random.Generator, mask: Array, table: FeatureTable, weights: Array
     ) -> Array:
         """Return a mutated copy."""
-        p = len(mask)
-        erased = rng.random(p) < self.erase_prob
-        probability = np.full(p, (np.count_nonzero(mask) + 1) / (p + 2))
-        drawn = rng.random(p) < cost_adjusted(probability, table.free_costs)
-        return np.where(erased, drawn, mask)
+        probability = np.full(len(mask), (np.count_nonzero(mask) + 1) / (len(mask) + 2))
+        return _redraw(rng, mask, self.erase_prob, cost_adjusted(probability, table.free_costs))
 
 
 @dataclass(frozen=True)
@@ -76,12 +76,15 @@ class FilterEnsembleMutation:
         """Return a mutated copy."""
         if table.free_ranks is None:
             return HammingPreserving(self.erase_prob)(rng, mask, table, weights)
-        p = len(mask)
-        erased = rng.random(p) < self.erase_prob
         size = int(np.count_nonzero(mask))
-        probability = ensemble_probability(weights @ table.free_ranks, size, p)
-        drawn = rng.random(p) < cost_adjusted(probability, table.free_costs)
-        return np.where(erased, drawn, mask)
+        probability = ensemble_probability(weights @ table.free_ranks, size, len(mask))
+        return _redraw(rng, mask, self.erase_prob, cost_adjusted(probability, table.free_costs))
+
+
+def _redraw(rng: np.random.Generator, mask: Array, erase_prob: float, probability: Array) -> Array:
+    """Return a mask in which random bits are drawn again with the given probabilities."""
+    erased = rng.random(len(mask)) < erase_prob
+    return np.where(erased, rng.random(len(mask)) < probability, mask)
 
 
 @dataclass(frozen=True)
@@ -117,11 +120,6 @@ class AddDrop:
         return mask
 
 
-#: Highest mutation rate. At a rate of 1 nothing is random: a mask of half the features would
-#: always become the other half, which is soon tried.
-_MAX_RATE = 0.9
-
-
 def commonality_crossover(rng: np.random.Generator, first: Array, second: Array) -> Array:
     """Return one child of SSOCF (Emmanouilidis, Hunter and MacIntyre 2000).
 
@@ -144,13 +142,7 @@ def commonality_crossover(rng: np.random.Generator, first: Array, second: Array)
 
 
 def size_keeping_mutation(rng: np.random.Generator, mask: Array, rate: float) -> Array:
-    """Return a mask with features dropped at a rate and, on average, as many added.
-
-    Args:
-        rng: Generator.
-        mask: A mask.
-        rate: Probability that a selected feature is dropped (r¹).
-    """
+    """Return a mask with features dropped at a rate (r¹) and, on average, as many added."""
     n_selected = np.count_nonzero(mask)
     n_others = len(mask) - n_selected
     add_prob = min(1.0, rate * n_selected / n_others) if n_others else 0.0
@@ -159,15 +151,10 @@ def size_keeping_mutation(rng: np.random.Generator, mask: Array, rate: float) ->
 
 
 def declining_rate(iteration: float, last: int, shape: float, final: float) -> float:
-    """Return a mutation rate that declines from nearly 1 to ``final`` at iteration ``last``.
+    """Return the mutation rate of an iteration, counted from 1.
 
-    It is constant afterwards.
-
-    Args:
-        iteration: Number of this iteration, from 1.
-        last: Iterations of phase 1 (λ).
-        shape: Shape of the decline (θ).
-        final: Rate in phase 2 (φ).
+    It declines with exponent ``shape`` (θ) from nearly 1 to ``final`` (φ) at iteration ``last``
+    (λ), and is constant afterwards.
 
     Example:
         >>> [round(declining_rate(i, 100, 0.5, 0.05), 3) for i in (1, 25, 100, 1000)]
@@ -190,13 +177,8 @@ def differential_mask(
 ) -> Array:
     """Return a mask moved along the difference of two others, like :func:`differential_rows`.
 
-    Args:
-        rng: Generator.
-        base: The mask that is changed.
-        first: The mask whose bits are taken where the two disagree.
-        second: The other mask.
-        scale: Probability that a bit in which the two disagree is taken (F).
-        crossover_prob: Probability that a bit takes part (CR).
+    A bit takes part with probability ``crossover_prob`` (CR). Where the two disagree, it then
+    becomes that of ``first`` with probability ``scale`` (F).
     """
     taken = (first != second) & (rng.random(len(base)) < scale * crossover_prob)
     return np.where(taken, first, base)

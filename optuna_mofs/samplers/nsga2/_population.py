@@ -11,7 +11,6 @@ import numpy as np
 
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_probability
-from optuna_mofs.features._codec import pack
 from optuna_mofs.fronts._dominance import constrained_rank
 from optuna_mofs.history._history import History, HistoryFollower
 
@@ -37,12 +36,8 @@ class Population(HistoryFollower):
     ``n_offspring`` trials compete with the population before them. Nothing waits for a slow
     trial: completed trials fill the generations in order of their numbers.
 
-    Args:
-        population_size: Size of the population after ``n`` completed trials.
-        n_offspring: Trials per generation.
-        n_startup_trials: Trials of generation 0.
-        normalize_crowding: Whether crowding distances are divided by the objectives' ranges.
-        eliminate_duplicates: Whether all but one of the points with equal values come last.
+    ``population_size`` is a function of the number of completed trials. The other arguments are
+    as in :class:`NSGA2Settings`.
     """
 
     def __init__(
@@ -94,38 +89,18 @@ class Population(HistoryFollower):
 _EMPTY = Generation(0, np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 
-class TriedMasks(HistoryFollower):
-    """The masks of the completed trials."""
+def is_wasteful(history: History, mask: Array, parent: Array | None) -> bool:
+    """Return whether a mask was tried and should not be tried again.
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._masks: set[bytes] = set()
-        self._n_trials = 0
-
-    def rewind(self, n_trials: int) -> None:
-        """Forget all masks; several trials may have the same one."""
-        self._masks, self._n_trials = set(), 0
-
-    def advance(self, history: History) -> None:
-        """Add the masks of new trials."""
-        self._masks.update(map(bytes, history.packed[self._n_trials :]))
-        self._n_trials = len(history)
-
-    def is_wasteful(self, mask: Array, parent: Array | None, *, has_fixed: bool) -> bool:
-        """Return whether a mask was tried and should not be tried again.
-
-        A mask is tried again only if it is that of the parent, so that only the hyperparameters
-        change. Without features there are no hyperparameters to change.
-
-        Args:
-            mask: Over the free features.
-            parent: The parent's mask, if there is a parent.
-            has_fixed: Whether some features are always selected.
-        """
-        if pack(mask) not in self._masks:
-            return False
-        empty = not has_fixed and not mask.any()
-        return empty or parent is None or not np.array_equal(mask, parent)
+    A mask is tried again only if it is that of the parent, so that only the hyperparameters
+    change. Without features there are no hyperparameters to change.
+    """
+    assert history.table is not None
+    same_size = history.packed[history.sizes == np.count_nonzero(mask)]
+    if not len(same_size) or not (same_size == np.packbits(mask)).all(axis=1).any():
+        return False
+    is_empty = not history.table.fixed and not mask.any()
+    return is_empty or parent is None or not np.array_equal(mask, parent)
 
 
 #: Function of a generator that returns the position of a parent in the history.
@@ -190,12 +165,9 @@ def _hypervolume_shares(values: Array, reference: Array) -> Array:
 
 
 def crowding_distances(values: Array, ranks: Array, *, normalize: bool = True) -> Array:
-    """Return the crowding distance of each point within its rank.
+    """Return the crowding distance of each point within its Pareto rank.
 
-    Args:
-        values: Points × objectives.
-        ranks: Pareto rank of each point.
-        normalize: Divide by the range of each objective (the paper's code did not).
+    ``normalize`` divides by the range of each objective; the paper's code does not.
     """
     count = len(values)
     distance = np.zeros(count)
@@ -227,18 +199,10 @@ def survivors(
     normalize: bool = True,
     unique: bool = False,
 ) -> tuple[Array, Array, Array]:
-    """Return the best ``count`` points, by rank, then by crowding.
+    """Return positions (ascending), ranks and crowding of the best points, by rank, then crowding.
 
-    Args:
-        values: Points × objectives, minimized.
-        violations: Total violation of each point.
-        count: Maximum number of points.
-        normalize: Whether crowding distances are divided by ranges.
-        unique: Whether all but the first of the points with equal values come last, so that they
-            do not fill the population with one point of the front.
-
-    Returns:
-        Their positions (ascending), ranks and crowding distances.
+    If ``unique``, all but the first of the points with equal values come last, so that they do not
+    fill the population with one point of the front.
     """
     ranks = constrained_rank(values, violations)
     if unique:

@@ -24,7 +24,7 @@ from optuna_mofs.samplers.nsga2._population import (
     ParentSelection,
     Population,
     TournamentSelection,
-    TriedMasks,
+    is_wasteful,
 )
 from optuna_mofs.samplers.nsga2._variation import (
     Configuration,
@@ -175,18 +175,15 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
         """Return an initial configuration, or a child of two members of the population."""
         history, settings = ctx.history, self.settings
         draw = self._parent_selection(ctx)
-        tried = ctx.study_cache("tried masks", TriedMasks)
-        tried.follow(history)
         for _ in range(_MAX_CHILDREN):
             parent: Array | None = None
             if draw is None:
                 proposal = settings.initial_design(ctx.rng, history, ctx.trial_number)
             else:
                 proposal, parent = self._child(ctx, draw)
-            if history.table is None or proposal.mask is None or settings.allow_repeated_masks:
+            if proposal.mask is None or settings.allow_repeated_masks:
                 break
-            has_fixed = len(history.table.fixed) > 0
-            if not tried.is_wasteful(proposal.mask, parent, has_fixed=has_fixed):
+            if not is_wasteful(history, proposal.mask, parent):
                 break
         return proposal
 

@@ -35,7 +35,7 @@ from optuna_mofs.samplers._row_operators import (
 
 @dataclass(frozen=True)
 class NSGA2Note(AdaptiveNote):
-    """What :class:`FilterEnsembleNSGA2Sampler` keeps on a trial."""
+    """The note of :class:`FilterEnsembleNSGA2Sampler` on a trial."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Configuration:
     """Hyperparameters, mask, and the strategy parameters that are adapted along with them.
 
     Args:
-        row: Hyperparameters, see :class:`optuna_mofs.history._search_space.SearchSpace`.
+        row: Hyperparameters, encoded by ``history.space``.
         mask: Over the free features, or None.
         raw: Raw filter weights in [0, 1], see :func:`weights_from_raw`.
         note: The strategy parameters.
@@ -117,34 +117,24 @@ class PaperVariation:
         child, operators = first, []
         crossed = bool(rng.random() < self.crossover_prob)
         if crossed:
-            child = self._cross(rng, history, first, second)
+            if first.mask is not None and second.mask is not None:
+                mask = uniform_mask_crossover(rng, first.mask, second.mask, self.swapping_prob)
+                child = replace(first, mask=mask)
+            row = cross_rows(
+                rng,
+                history.space,
+                first.row,
+                second.row,
+                eta=self.eta,
+                swapping_prob=self.swapping_prob,
+            )
+            child = replace(child, row=row, raw=sbx(rng, first.raw, second.raw, self.eta))
             operators.append("crossover")
         if rng.random() < self.mutation_prob:
             child = self._mutate(rng, history, child)
             operators.append("mutation")
         row = fill_missing(rng, history.space, child.row)
         return replace(child, row=row), "+".join(operators) or "copy", crossed
-
-    def _cross(
-        self,
-        rng: np.random.Generator,
-        history: History,
-        first: Configuration,
-        second: Configuration,
-    ) -> Configuration:
-        mask = None
-        if first.mask is not None and second.mask is not None:
-            mask = uniform_mask_crossover(rng, first.mask, second.mask, self.swapping_prob)
-        row = cross_rows(
-            rng,
-            history.space,
-            first.row,
-            second.row,
-            eta=self.eta,
-            swapping_prob=self.swapping_prob,
-        )
-        raw = sbx(rng, first.raw, second.raw, self.eta)
-        return replace(first, row=row, mask=mask, raw=raw)
 
     def _mutate(
         self, rng: np.random.Generator, history: History, child: Configuration

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from optuna.distributions import FloatDistribution
-from optuna.trial import Trial, TrialState, create_trial
+from optuna.trial import Trial, create_trial
 
 from optuna_mofs import FeatureTable, FilterEnsembleNSGA2Sampler, MaskFeatures, suggest_features
 from optuna_mofs.fronts._dominance import pareto_rank
@@ -20,10 +20,10 @@ from optuna_mofs.samplers.nsga2._population import (
     HypervolumeSelection,
     Population,
     TournamentSelection,
-    TriedMasks,
     _hypervolume_shares,
     binary_tournament,
     crowding_distances,
+    is_wasteful,
     survivors,
 )
 from optuna_mofs.samplers.nsga2._sampler import NSGA2Settings
@@ -282,75 +282,54 @@ def test_binary_tournament_prefers_rank_then_crowding() -> None:
 
 # ---- masks that were tried ----------------------------------------------------------------------
 
-TABLE = FeatureTable(names=tuple("abcd"))
-DESCRIBED = StudyDescription(TABLE, MaskFeatures().bind(TABLE))
-
-
-def _study(masks: list[str]) -> optuna.Study:
-    sampler = optuna.samplers.RandomSampler(seed=0)
-    study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
-    codec = DESCRIBED.representation.codec  # type: ignore[union-attr]
-    for text in masks:
-        params, _ = codec.encode(_mask(text))
-        study.add_trial(
-            create_trial(
-                state=TrialState.COMPLETE,
-                values=[0.0, 0.0],
-                params={**params, "x": 0.5},
-                distributions={**codec.distributions, "x": FloatDistribution(0, 1)},
-            )
-        )
-    return study
+FREE = FeatureTable(names=tuple("abcd"))
+WITH_FIXED = FeatureTable(names=tuple("abcde"), fixed=(4,))
 
 
 def _mask(text: str) -> np.ndarray:
     return np.array([bit == "1" for bit in text])
 
 
-def _tried(masks: list[str]) -> TriedMasks:
-    history = History(DESCRIBED)
-    history.update(_study(masks))
-    tried = TriedMasks()
-    tried.follow(history)
-    return tried
+def _history(masks: list[str], table: FeatureTable = FREE) -> History:
+    sampler = optuna.samplers.RandomSampler(seed=0)
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
+    representation = MaskFeatures().bind(table)
+    codec = representation.codec
+    for text in masks:
+        study.add_trial(
+            create_trial(
+                values=[0.0, 0.0],
+                params={**codec.encode(_mask(text))[0], "x": 0.5},
+                distributions={**codec.distributions, "x": FloatDistribution(0, 1)},
+            )
+        )
+    history = History(StudyDescription(table, representation))
+    history.update(study)
+    return history
 
 
 @pytest.mark.parametrize(
-    ("mask", "parent", "fixed", "wasted"),
+    ("mask", "parent", "table", "wasted"),
     [
-        ("1100", None, False, True),
-        ("1100", "0110", False, True),
-        ("1100", "1100", False, False),  # other hyperparameters for the parent's mask
-        ("1110", "1100", False, False),
-        ("0000", "0000", False, True),  # nothing to tune without features
-        ("0000", "0000", True, False),
+        ("1100", None, FREE, True),
+        ("1100", "0110", FREE, True),
+        ("1100", "1100", FREE, False),  # other hyperparameters for the parent's mask
+        ("1110", "1100", FREE, False),
+        ("1010", "1100", FREE, False),  # only the size was tried
+        ("0000", "0000", FREE, True),  # nothing to tune without features
+        ("0000", "0000", WITH_FIXED, False),
     ],
 )
-def test_masks_that_waste_a_trial(
-    mask: str, parent: str | None, fixed: bool, wasted: bool
+def test_a_mask_that_was_tried_wastes_a_trial_unless_it_is_the_parents(
+    mask: str, parent: str | None, table: FeatureTable, wasted: bool
 ) -> None:
-    tried = _tried(["1100", "0000", "0110"])
+    history = _history(["1100", "0000", "0110"], table)
     before = None if parent is None else _mask(parent)
-    assert tried.is_wasteful(_mask(mask), before, has_fixed=fixed) == wasted
+    assert is_wasteful(history, _mask(mask), before) == wasted
 
 
-def test_masks_of_late_trials_are_added() -> None:
-    study = _study(["1100", "1010"])
-    running = study.ask({"x": FloatDistribution(0, 1)})
-    history, tried = History(DESCRIBED), TriedMasks()
-    study.add_trial(_study(["0001"]).trials[0])
-    history.update(study)
-    tried.follow(history)
-    codec = DESCRIBED.representation.codec  # type: ignore[union-attr]
-    for name, value in codec.encode(_mask("0111"))[0].items():
-        study._storage.set_trial_param(
-            running._trial_id, name, float(value), codec.distributions[name]
-        )
-    study.tell(running, [0.0, 0.0])
-    history.update(study)
-    tried.follow(history)
-    for text in ("1100", "1010", "0001", "0111"):
-        assert tried.is_wasteful(_mask(text), None, has_fixed=False)
+def test_no_mask_is_wasteful_before_the_first_completed_trial() -> None:
+    assert not is_wasteful(_history([]), _mask("1100"), None)
 
 
 def test_the_empty_set_is_tried_once() -> None:

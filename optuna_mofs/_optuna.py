@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.exceptions import StorageInternalError
+from optuna.samplers import PartialFixedSampler
 from optuna.storages import BaseStorage, RDBStorage
 from optuna.storages._cached_storage import _CachedStorage
 from optuna.study import Study, StudyDirection
@@ -108,6 +109,16 @@ def enqueued_params(trial: FrozenTrial) -> Mapping[str, Any]:
     """Return the parameters that a trial was enqueued with."""
     found: Mapping[str, Any] = trial.system_attrs.get(_FIXED_PARAMS, {})
     return found
+
+
+def names_fixed_by_sampler(study: Study) -> set[str]:
+    """Return the names of the parameters that a ``PartialFixedSampler`` of a study fixes."""
+    names: set[str] = set()
+    sampler = study.sampler
+    while isinstance(sampler, PartialFixedSampler):
+        names |= sampler._fixed_params.keys()
+        sampler = sampler._base_sampler
+    return names
 
 
 def original_number(trial: FrozenTrial) -> int:

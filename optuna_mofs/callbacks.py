@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -57,22 +58,30 @@ class NoNewOptimaCallback:
         self.patience = check_int("patience", patience, 1)
         self.tolerance = check_float("tolerance", tolerance, 0)
         self.metric = metric
-        self._trials: WeakKeyDictionary[Study, _FeatureSetTrials] = WeakKeyDictionary()
+        #: Loss, size and feature set of each completed trial by number; each is read once.
+        self._read: WeakKeyDictionary[Study, dict[int, tuple[float, int, bytes]]] = (
+            WeakKeyDictionary()
+        )
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
         """Stop the study if ``patience`` is exceeded."""
-        trials = self._trials.get(study)
-        if trials is None:
-            trials = self._trials[study] = _FeatureSetTrials(study, self.metric)
-        trials.update(study)
-        if trials.losses and self.patience <= n_trials_without_optimum(
-            trials.losses, trials.sizes, trials.keys, self.tolerance
-        ):
-            study.stop()
+        names, signs = read_metrics(study)
+        column = metric_column(self.metric, names)
+        read = self._read.setdefault(study, {})
+        for other in trials_of(study, states=(TrialState.COMPLETE,)):
+            if other.number not in read:
+                mask = selected_mask(study, other)
+                loss = signs[column] * other.values[column] if is_feasible(other) else np.nan
+                size = 0 if mask is None else int(np.count_nonzero(mask))
+                read[other.number] = loss, size, b"" if mask is None else mask.tobytes()
+        if read:
+            losses, sizes, keys = zip(*(read[number] for number in sorted(read)))
+            if n_trials_without_optimum(losses, sizes, keys, self.tolerance) >= self.patience:
+                study.stop()
 
 
 def n_trials_without_optimum(
-    losses: ArrayLike, sizes: ArrayLike, keys: list[bytes], tolerance: float
+    losses: ArrayLike, sizes: ArrayLike, keys: Sequence[bytes], tolerance: float
 ) -> int:
     """Return how many of the latest trials found no new optimum.
 
@@ -91,47 +100,11 @@ def n_trials_without_optimum(
     if np.isnan(loss).all():
         return len(loss)
     latest = int(np.nanargmin(loss))
-    # An earlier optimum that is none any more is older than the trial that replaced it: the
-    # current optima are enough.
-    seen: set[bytes] = set()
-    for row in optimal_rows(loss, sizes, tolerance).tolist():
-        if keys[row] not in seen:
-            seen.add(keys[row])
-            latest = max(latest, row)
-    return len(loss) - 1 - latest
-
-
-class _FeatureSetTrials:
-    """Loss, size and feature set of the completed trials by number, each trial read once."""
-
-    def __init__(self, study: Study, metric: str | int) -> None:
-        names, signs = read_metrics(study)
-        self._column = metric_column(metric, names)
-        self._sign = float(signs[self._column])
-        self._by_number: dict[int, tuple[float, int, bytes]] = {}
-        self.losses: list[float] = []
-        self.sizes: list[int] = []
-        self.keys: list[bytes] = []
-
-    def update(self, study: Study) -> None:
-        for trial in trials_of(study, states=(TrialState.COMPLETE,)):
-            if trial.number in self._by_number:
-                continue
-            mask = selected_mask(study, trial)
-            loss = self._sign * trial.values[self._column] if is_feasible(trial) else np.nan
-            size = 0 if mask is None else int(np.count_nonzero(mask))
-            key = b"" if mask is None else np.packbits(mask).tobytes()
-            is_late = bool(self._by_number) and trial.number < next(reversed(self._by_number))
-            self._by_number[trial.number] = loss, size, key
-            if is_late:
-                self._by_number = dict(sorted(self._by_number.items()))
-                self.losses, self.sizes, self.keys = (
-                    list(column) for column in zip(*self._by_number.values())
-                )
-            else:
-                self.losses.append(loss)
-                self.sizes.append(size)
-                self.keys.append(key)
+    # An optimum that has been replaced is older than the trial that replaced it, so the current
+    # optima are enough. Reversed, so that each set counts when it was found first.
+    rows = optimal_rows(loss, sizes, tolerance).tolist()
+    first_rows: dict[bytes, int] = {keys[row]: row for row in reversed(rows)}
+    return len(loss) - 1 - max(latest, *first_rows.values())
 
 
 class LexicographicStoppingCallback:

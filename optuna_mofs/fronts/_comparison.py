@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import moocore
 import numpy as np
@@ -115,12 +115,10 @@ def hypervolume_table(
             "Expected one study per data set or run for every method, in the same order, got "
             f"these numbers of studies: {counts}."
         )
-    rows: list[dict[str, Any]] = []
+    rows: list[list[float]] = []
     for row in zip(*studies.values()):
         bound = shared_reference(row, reference)
-        rows.append(
-            {name: pareto_front(study).hypervolume(bound) for name, study in zip(studies, row)}
-        )
+        rows.append([pareto_front(study).hypervolume(bound) for study in row])
     return pd.DataFrame(rows, columns=list(studies))
 
 

@@ -144,7 +144,28 @@ class Front(Sequence[FrozenTrial]):
         Parameters that only encode a feature mask are left out. A hyperparameter with the name of
         another column is called ``params_<name>``.
         """
-        return front_frame(self.study, list(self), self.metric_names, self.values)
+        import pandas as pd
+
+        columns: dict[str, Any] = dict(zip(self.metric_names, self.values.T))
+        description = StudyDescription.read(self.study)
+        # The columns of features are there even if no trial is.
+        selects = description is not None and description.features is not None
+        counts = [feature_count(self.study, trial) for trial in self]
+        # A metric takes precedence over another column of its name.
+        if "n_features" not in columns and (selects or any(c is not None for c in counts)):
+            # The nullable type keeps the counts integers if some are missing.
+            columns["n_features"] = pd.array(counts, dtype="Int64" if None in counts else "int64")
+        texts = [feature_text(self.study, trial) for trial in self]
+        if "features" not in columns and (selects or any(text is not None for text in texts)):
+            columns["features"] = texts
+        hidden = () if description is None else description.mask_parameters
+        # A dict keeps the order in which the trials suggested their parameters.
+        for name in dict.fromkeys(name for trial in self for name in trial.params):
+            if name not in hidden:
+                column = f"params_{name}" if name in columns else name
+                columns[column] = [trial.params.get(name) for trial in self]
+        numbers = pd.Index([trial.number for trial in self], name="number", dtype="int64")
+        return pd.DataFrame(columns, index=numbers)
 
     def hypervolume(self, reference: Mapping[str, float] | Sequence[float] | None = None) -> float:
         """Return the dominated hypervolume of the front; 0 for an empty front.
@@ -169,11 +190,7 @@ class Front(Sequence[FrozenTrial]):
         return self[knee_index(self._losses)]
 
     def best(
-        self,
-        metric: str | int | None = None,
-        *,
-        max_features: int | None = None,
-        **limits: float,
+        self, metric: str | int | None = None, *, max_features: int | None = None, **limits: float
     ) -> FrozenTrial:
         """Return the best trial of the front by one metric, within limits.
 
@@ -325,36 +342,3 @@ class Front(Sequence[FrozenTrial]):
         metrics = ", ".join(f"{n} {d}d" for n, d in zip(self.metric_names, self.directions))
         trials = "1 trial" if len(self) == 1 else f"{len(self)} trials"
         return f"Front of {trials} of study {self.study.study_name!r} ({metrics})"
-
-
-def front_frame(
-    study: Study,
-    trials: Sequence[FrozenTrial],
-    metric_names: Sequence[str],
-    values: NDArray[np.float64],
-) -> pd.DataFrame:
-    """Return trials as a table: metrics, features, hyperparameters; indexed by trial number."""
-    import pandas as pd
-
-    columns: dict[str, Any] = dict(zip(metric_names, values.T))
-    description = StudyDescription.read(study)
-    # The columns of features are there even if no trial is.
-    selects = description is not None and description.features is not None
-    counts = [feature_count(study, trial) for trial in trials]
-    # A metric takes precedence over another column of its name.
-    if "n_features" not in columns and (selects or any(count is not None for count in counts)):
-        # The nullable type keeps the counts integers if some are missing.
-        columns["n_features"] = pd.array(counts, dtype="Int64" if None in counts else "int64")
-    texts = [feature_text(study, trial) for trial in trials]
-    if "features" not in columns and (selects or any(text is not None for text in texts)):
-        columns["features"] = texts
-    # Parameters that only encode a mask: the features have columns of their own.
-    hidden = set() if description is None else set(description.mask_parameters)
-    # A dict keeps the order in which the trials suggested their parameters.
-    parameters = dict.fromkeys(name for trial in trials for name in trial.params)
-    for name in parameters:
-        if name not in hidden:
-            column = f"params_{name}" if name in columns else name
-            columns[column] = [trial.params.get(name) for trial in trials]
-    numbers = pd.Index([trial.number for trial in trials], name="number", dtype="int64")
-    return pd.DataFrame(columns, index=numbers)

@@ -102,10 +102,9 @@ def generalization(
         rows[trial.number] = [float(value) for value in values]
     tested = np.array(list(rows.values()), dtype=np.float64)
     bound = points.reference_losses(reference)
-    columns = {}
-    for i, name in enumerate(front.metric_names):
-        columns[name] = front.values[:, i]
-        columns[f"{name}_test"] = tested[:, i]
+    columns: dict[str, Any] = {}
+    for name, value, test_value in zip(front.metric_names, front.values.T, tested.T):
+        columns |= {name: value, f"{name}_test": test_value}
     numbers = pd.Index(list(rows), name="number", dtype="int64")
     return Generalization(
         hypervolume=hypervolume(points.to_losses(tested), bound),

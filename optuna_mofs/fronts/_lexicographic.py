@@ -7,7 +7,7 @@ with lexicographic preferences over multiple objectives* (ICLR), section 2.1 and
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,21 +51,25 @@ class LexicographicOrder:
         goals: Sequence[float | None] | None = None,
         priorities: Sequence[int] | None = None,
     ) -> LexicographicOrder:
-        """Return an order of ``width`` columns.
-
-        The other arguments are those of :func:`lexicographic_index`.
-        """
-        given = [0.0] * width if tolerances is None else list(tolerances)
-        if len(given) != width:
+        """Return an order of ``width`` columns; see :func:`lexicographic_index` for the rest."""
+        chosen = [] if priorities is None else [int(column) for column in priorities]
+        if len(set(chosen)) < len(chosen) or not set(chosen) <= set(range(width)):
             raise ValueError(
-                f"tolerances must have {width} entries, one per objective, got {given!r}."
+                f"priorities must be different columns from 0 to {width - 1}, got {chosen}."
             )
-        parsed = [parse_tolerance(tolerance) for tolerance in given]
+        tolerances = [0.0] * width if tolerances is None else list(tolerances)
+        goals = [None] * width if goals is None else list(goals)
+        for name, given in (("tolerances", tolerances), ("goals", goals)):
+            if len(given) != width:
+                raise ValueError(
+                    f"{name} must have {width} entries, one per objective, got {given!r}."
+                )
+        parsed = [parse_tolerance(tolerance) for tolerance in tolerances]
         return cls(
-            columns=_columns(priorities, width),
+            columns=(*chosen, *(column for column in range(width) if column not in chosen)),
             absolute=tuple(absolute for absolute, _ in parsed),
             relative=tuple(relative for _, relative in parsed),
-            goals=_goals(goals, width),
+            goals=tuple(parse_goal(goal) for goal in goals),
         )
 
     def targets(self, points: Floats) -> Floats:
@@ -89,9 +93,7 @@ class LexicographicOrder:
     def ranking(self, points: Floats, targets: Floats | None = None) -> NDArray[np.intp]:
         """Return the rows from best to worst; ties by row, rows with NaN last.
 
-        Args:
-            points: One row per point.
-            targets: Target of each column; by default :meth:`targets` of ``points``.
+        ``targets`` are by default those of ``points``.
         """
         if targets is None:
             targets = self.targets(points)
@@ -148,14 +150,9 @@ def named_order(
     goals: Any = None,
     priorities: Sequence[str | int] | None = None,
 ) -> LexicographicOrder:
-    """Return an order from arguments by metric name, in the directions of the metrics.
+    """Return an order from arguments by metric name, position or in the order of ``names``.
 
-    Args:
-        names: Names of the metrics.
-        signs: 1 for a minimized metric, -1 for a maximized one.
-        tolerances: By name or position, or a sequence in the order of ``names``.
-        goals: In the same form, in the directions of the metrics.
-        priorities: Names or positions, the most important first.
+    Goals are in the directions of the metrics; ``signs`` is -1 for a maximized one.
     """
     given = per_metric("goals", goals, None, names)
     return LexicographicOrder.of(
@@ -200,7 +197,10 @@ def lexicographic_index(
         >>> lexicographic_index(front, tolerances=[0.05, 0, 0], goals=[None, 500, None])
         2
     """
-    array, order = _prepared(points, tolerances, goals, priorities)
+    array = as_points(points)
+    order = LexicographicOrder.of(
+        array.shape[1], tolerances=tolerances, goals=goals, priorities=priorities
+    )
     return int(order.ranking(array)[0])
 
 
@@ -219,30 +219,11 @@ def lexicographic_targets(
         >>> lexicographic_targets([[0.5, 100], [0.25, 600]], tolerances=["50%", 0]).tolist()
         [0.375, 600.0]
     """
-    array, order = _prepared(points, tolerances, goals, priorities)
-    return order.targets(array)
-
-
-def _prepared(
-    points: ArrayLike,
-    tolerances: Sequence[float | str] | None,
-    goals: Sequence[float | None] | None,
-    priorities: Sequence[int] | None,
-) -> tuple[Floats, LexicographicOrder]:
     array = as_points(points)
-    return array, LexicographicOrder.of(
+    order = LexicographicOrder.of(
         array.shape[1], tolerances=tolerances, goals=goals, priorities=priorities
     )
-
-
-def _columns(priorities: Sequence[int] | None, width: int) -> tuple[int, ...]:
-    """Return all columns in order of priority."""
-    chosen = [int(column) for column in priorities] if priorities is not None else []
-    if len(set(chosen)) < len(chosen) or not set(chosen) <= set(range(width)):
-        raise ValueError(
-            f"priorities must be different columns from 0 to {width - 1}, got {chosen}."
-        )
-    return (*chosen, *(column for column in range(width) if column not in chosen))
+    return order.targets(array)
 
 
 def parse_tolerance(tolerance: float | str) -> tuple[float, float]:
@@ -252,12 +233,13 @@ def parse_tolerance(tolerance: float | str) -> tuple[float, float]:
         >>> parse_tolerance(0.5), parse_tolerance("25%")
         ((0.5, 0.0), (0.0, 0.25))
     """
-    relative = isinstance(tolerance, str)
+    is_relative = isinstance(tolerance, str)
     try:
-        text = tolerance.strip() if isinstance(tolerance, str) else tolerance
-        if isinstance(text, str) and not text.endswith("%"):
-            raise ValueError(text)
-        number = float(text[:-1]) if isinstance(text, str) else float(text)
+        if isinstance(tolerance, str):
+            text = tolerance.strip()
+            number = float(text[:-1]) if text.endswith("%") else math.nan
+        else:
+            number = float(tolerance)
     except (TypeError, ValueError):
         number = math.nan
     if not 0.0 <= number < math.inf:
@@ -265,30 +247,12 @@ def parse_tolerance(tolerance: float | str) -> tuple[float, float]:
             "A tolerance must be a number of at least 0 or a percentage such as '5%', "
             f"got {tolerance!r}."
         )
-    return (0.0, number / 100.0) if relative else (number, 0.0)
+    return (0.0, number / 100.0) if is_relative else (number, 0.0)
 
 
-def _goals(goals: Sequence[float | None] | None, width: int) -> tuple[float, ...]:
-    """Return the goal of each column, minus infinity where there is none."""
-    given = [None] * width if goals is None else list(goals)
-    if len(given) != width:
-        raise ValueError(
-            f"goals must have {width} entries, a number or None per objective, got {given!r}."
-        )
-    numbers = tuple(-math.inf if goal is None else float(goal) for goal in given)
-    if any(math.isnan(number) for number in numbers):
-        raise ValueError(f"A goal must not be NaN, got {given!r}. Use None for no goal.")
-    return numbers
-
-
-def check_tolerances_and_goals(tolerances: Any, goals: Any) -> None:
-    """Raise if a tolerance or a goal is invalid for every metric."""
-    for tolerance in _entries(tolerances):
-        parse_tolerance(tolerance)
-    _goals(_entries(goals), len(_entries(goals)))
-
-
-def _entries(given: Any) -> list[Any]:
-    if given is None:
-        return []
-    return list(given.values()) if isinstance(given, Mapping) else list(given)
+def parse_goal(goal: float | None) -> float:
+    """Return a goal as a number, minus infinity for None."""
+    number = -math.inf if goal is None else float(goal)
+    if math.isnan(number):
+        raise ValueError("A goal must not be NaN. Use None for no goal.")
+    return number

@@ -8,7 +8,7 @@ smaller set is.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -83,8 +83,8 @@ def optima(
 
     Args:
         study: A study that selects features, with any sampler.
-        tolerance: What may be lost of the best performance for a smaller set, in units of the
-            metric.
+        tolerance: How much worse than the best performance that of a smaller set may be, in the
+            unit of the metric.
         metric: Name or position of the value that is the performance.
         max_extra_features: How many features more than the smallest set a set may have.
 
@@ -110,13 +110,13 @@ def optima(
     """
     trials = read_completed_trials(study)
     column = trials.column(metric)
-    best: dict[bytes, tuple[float, int, FrozenTrial, Any]] = {}
-    for trial, loss, feasible in zip(trials.trials, trials.losses[:, column], trials.feasible):
-        mask = selected_mask(study, trial) if feasible and not np.isnan(loss) else None
+    losses = np.where(trials.feasible, trials.losses[:, column], np.nan)
+    best: dict[bytes, tuple[float, FrozenTrial, Any]] = {}
+    # By loss, then by number; NaN comes last.
+    for row in np.argsort(losses, kind="stable")[: np.count_nonzero(~np.isnan(losses))]:
+        mask = selected_mask(study, trials.trials[row])
         if mask is not None:
-            found = best.get(mask.tobytes())
-            if found is None or loss < found[0]:
-                best[mask.tobytes()] = float(loss), trial.number, trial, mask
+            best.setdefault(mask.tobytes(), (losses[row], trials.trials[row], mask))
     described = StudyDescription.read(study)
     if not best or described is None or described.features is None:
         raise ValueError(
@@ -124,17 +124,14 @@ def optima(
             "and has a known feature set. Suggest features with FeatureSelectionObjective or "
             "optuna_mofs.suggest_features, and run trials first."
         )
-    entries = sorted(best.values(), key=lambda entry: entry[:2])
-    masks = np.array([entry[3] for entry in entries])
+    found, found_trials, found_masks = zip(*best.values())
+    values, masks = np.array(found), np.array(found_masks)
     rows = optimal_rows(
-        [entry[0] for entry in entries],
-        masks.sum(axis=1),
-        tolerance,
-        max_extra_features=max_extra_features,
+        values, masks.sum(axis=1), tolerance, max_extra_features=max_extra_features
     )
     return Optima(
-        trials=tuple(entries[row][2] for row in rows),
-        values=trials.signs[column] * np.array([entries[row][0] for row in rows]) + 0.0,
+        trials=tuple(found_trials[row] for row in rows),
+        values=trials.signs[column] * values[rows] + 0.0,
         masks=masks[rows],
         feature_names=described.features.names,
         metric_name=trials.metric_names[column],
@@ -167,9 +164,6 @@ class Optima(Sequence[FrozenTrial]):
 
     def __getitem__(self, index: Any) -> Any:
         return self.trials[index]
-
-    def __iter__(self) -> Iterator[FrozenTrial]:
-        return iter(self.trials)
 
     @property
     def features(self) -> list[list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,9 @@ from optuna.trial import FrozenTrial
 from optuna_mofs._optuna import total_violation
 from optuna_mofs.fronts._lexicographic import (
     LexicographicOrder,
-    check_tolerances_and_goals,
     named_order,
+    parse_goal,
+    parse_tolerance,
 )
 from optuna_mofs.study._completed_trials import (
     CompletedTrials,
@@ -75,21 +77,24 @@ class LexicographicPreference:
                 f"priorities must be a sequence of metrics, got {self.priorities!r}. "
                 "Put a single metric into a list."
             )
-        for what in ("tolerances", "goals"):
-            given = getattr(self, what)
-            if given is None or isinstance(given, Mapping):
-                continue
-            if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
+        checks: dict[str, Any] = {"tolerances": parse_tolerance, "goals": parse_goal}
+        for what, check in checks.items():
+            given: Any = () if getattr(self, what) is None else getattr(self, what)
+            is_mapping = isinstance(given, Mapping)
+            if isinstance(given, str) or not (
+                is_mapping or isinstance(given, Sequence | np.ndarray)
+            ):
                 raise ValueError(
                     f"{what} must be a mapping from metrics or a sequence, got {given!r}."
                 )
-            if self.priorities is not None:
+            if len(given) and self.priorities is not None and not is_mapping:
                 # They could be in the order of the priorities or of the metrics.
                 raise ValueError(
                     f"With priorities, {what} must name the metrics, got {given!r}. "
                     f"For example {what}={dict(zip(self.priorities, given))}."
                 )
-        check_tolerances_and_goals(self.tolerances, self.goals)
+            for entry in given.values() if is_mapping else given:
+                check(entry)
 
     def order(self, study: Study | Metrics) -> LexicographicOrder:
         """Return the order of the values of a study, all minimized.
@@ -112,7 +117,7 @@ class LexicographicPreference:
         Raises:
             ValueError: If no completed trial is feasible.
         """
-        trials = _with_feasible(read_completed_trials(study))
+        trials = _read_with_feasible(study)
         losses = self._order_of(trials).targets(trials.losses[trials.feasible])
         return dict(zip(trials.metric_names, trials.to_values(losses).tolist()))
 
@@ -122,7 +127,7 @@ class LexicographicPreference:
         Raises:
             ValueError: If no completed trial is feasible.
         """
-        trials = _with_feasible(read_completed_trials(study))
+        trials = _read_with_feasible(study)
         return trials.trials[int(self._ranking(trials)[0])]
 
     def rank(self, study: Study) -> list[FrozenTrial]:
@@ -133,9 +138,7 @@ class LexicographicPreference:
     def best_row(self, trials: CompletedTrials, *, exclude_last: int = 0) -> int | None:
         """Return the row of the best trial, or None if no trial is feasible.
 
-        Args:
-            trials: The completed trials of a study.
-            exclude_last: Number of latest trials to ignore.
+        The latest ``exclude_last`` trials are ignored.
         """
         count = len(trials.trials) - exclude_last
         if count < 1 or not trials.feasible[:count].any():
@@ -143,12 +146,7 @@ class LexicographicPreference:
         return int(self._ranking(trials, count)[0])
 
     def meets_goals(self, trials: CompletedTrials, row: int) -> bool:
-        """Return whether a trial meets every goal; False if there are no goals.
-
-        Args:
-            trials: The completed trials of a study.
-            row: Row of the trial.
-        """
+        """Return whether the trial in a row meets every goal; False if there are no goals."""
         goals = np.array(self._order_of(trials).goals)
         given = goals > -np.inf
         return bool(given.any() and (trials.losses[row, given] <= goals[given]).all())
@@ -166,10 +164,11 @@ class LexicographicPreference:
         return order.ranking(np.column_stack([violations, trials.losses[:count]]))
 
 
-def _with_feasible(trials: CompletedTrials) -> CompletedTrials:
+def _read_with_feasible(study: Study) -> CompletedTrials:
+    trials = read_completed_trials(study)
     if not trials.feasible.any():
         raise ValueError(
-            f"Study {trials.study.study_name!r} has no best trial: none of its "
+            f"Study {study.study_name!r} has no best trial: none of its "
             f"{len(trials.trials)} completed trials is feasible. Run more trials, or look at "
             "rank(study)."
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,17 +46,12 @@ class CompletedTrials:
         # Adding 0.0 turns -0.0 into 0.0.
         return np.asarray(values, dtype=np.float64) * self.signs + 0.0
 
-    def to_values(self, losses: Any) -> NDArray[np.float64]:
-        """Return losses as values in the study's directions: the inverse of :meth:`to_losses`."""
-        return self.to_losses(losses)  # a change of sign is its own inverse
+    #: Returns losses as values in the study's directions: a change of sign is its own inverse.
+    to_values = to_losses
 
     def column(self, metric: str | int) -> int:
         """Return the column of a metric, given by name or position."""
         return metric_column(metric, self.metric_names)
-
-    def per_metric(self, what: str, given: Any, default: Any) -> list[Any]:
-        """Return one value per metric of an argument given by metric name or as a sequence."""
-        return per_metric(what, given, default, self.metric_names)
 
     def reference_losses(
         self, reference: Mapping[str, float] | Sequence[float] | None
@@ -66,7 +61,7 @@ class CompletedTrials:
         A value comes from ``reference`` if it is given there, else from the description of the
         study, else it is the worst finite value of any completed trial.
         """
-        given = self.per_metric("reference", reference, None)
+        given = per_metric("reference", reference, None, self.metric_names)
         unset = np.array([value is None for value in given])
         point = self.to_losses([np.nan if value is None else float(value) for value in given])
         point[unset] = self.worst[unset]
@@ -85,12 +80,7 @@ class CompletedTrials:
 def read_completed_trials(
     study: Study, *, targets: Sequence[str | int] | None = None
 ) -> CompletedTrials:
-    """Read the completed trials of ``study``.
-
-    Args:
-        study: Any Optuna study.
-        targets: Names or positions of the metrics to read. Default: all.
-    """
+    """Read the completed trials of a study, with all metrics or only ``targets``."""
     names, signs = read_metrics(study)
     measures = _measures(study, len(signs))
     worst = np.array(
@@ -125,14 +115,15 @@ def read_metrics(study: Study) -> Metrics:
     """Return names and signs of a study's values."""
     signs = study_signs(study)
     names = metric_names(study) or [m.name for m in _measures(study, len(signs))]
-    return Metrics(tuple(_distinct(names or [f"value_{i}" for i in range(len(signs))])), signs)
+    # Two of the same name are numbered, so that each name means one metric.
+    distinct = [n if names.count(n) == 1 else f"{n}_{i}" for i, n in enumerate(names)]
+    return Metrics(tuple(distinct or [f"value_{i}" for i in range(len(signs))]), signs)
 
 
 def _measures(study: Study, n_values: int) -> tuple[MeasureDescription, ...]:
     description = StudyDescription.read(study)
     measures = tuple(description.measures) if description is not None else ()
-    # Another number means that they do not belong to these values, for example in a study that
-    # was copied by hand.
+    # Another number of them does not belong to these values, as in a study copied by hand.
     return measures if len(measures) == n_values else ()
 
 
@@ -146,23 +137,14 @@ def _select(points: CompletedTrials, targets: Sequence[str | int]) -> CompletedT
     columns = [points.column(target) for target in targets]
     if not columns or len(set(columns)) < len(columns):
         raise ValueError(f"targets must name at least one metric and none twice, got {targets!r}.")
-    return CompletedTrials(
-        study=points.study,
-        trials=points.trials,
+    return replace(
+        points,
         losses=points.losses[:, columns],
-        feasible=points.feasible,
         signs=points.signs[columns],
         metric_names=tuple(points.metric_names[column] for column in columns),
         measure_names=tuple(points.measure_names[column] for column in columns),
         worst=points.worst[columns],
     )
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    """Return the names, numbered where they occur twice, so that each means one metric."""
-    return [
-        name if list(names).count(name) == 1 else f"{name}_{i}" for i, name in enumerate(names)
-    ]
 
 
 def is_feasible(trial: FrozenTrial) -> bool:
@@ -204,10 +186,10 @@ def metric_column(metric: str | int, names: Sequence[str]) -> int:
 
 
 def per_metric(what: str, given: Any, default: Any, names: Sequence[str]) -> list[Any]:
-    """Return one value per metric of an argument given by metric name or as a sequence.
+    """Return one value per metric of the argument ``what``.
 
     Args:
-        what: The argument's name, for messages.
+        what: Name of the argument, for messages.
         given: A mapping from names or positions, a sequence with one entry per metric, or None.
         default: Value of metrics that are not named.
         names: Names of the metrics.

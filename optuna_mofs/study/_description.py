@@ -181,32 +181,26 @@ def _table_differences(old: FeatureTable | None, new: FeatureTable | None) -> li
     found = []
     if old.columns != new.columns and old.column_sets != new.column_sets:
         pairs = zip(old.names, old.column_sets, new.column_sets)
-        name, before, after = next(pair for pair in pairs if pair[1] != pair[2])
-        found.append(f"feature {name!r} has columns {before} in the study, {after} now")
+        name, stored, given = next(pair for pair in pairs if pair[1] != pair[2])
+        found.append(f"feature {name!r} has columns {stored} in the study, {given} now")
     if set(old.fixed) != set(new.fixed):
         found.append(
             f"fixed features {[old.names[j] for j in old.fixed]} in the study, "
             f"{[new.names[j] for j in new.fixed]} now"
         )
-    if old.costs is not None or new.costs is not None:
-        ones = np.ones(len(old))
-        costs = ones if old.costs is None else old.costs
-        now = ones if new.costs is None else new.costs
-        found += [
-            f"feature {old.names[j]!r} costs {costs[j]} in the study, {now[j]} now"
-            for j in np.flatnonzero(costs != now)[:1]
-        ]
+    before, now = (np.ones(len(t)) if t.costs is None else t.costs for t in (old, new))
+    found += [
+        f"feature {old.names[j]!r} costs {before[j]} in the study, {now[j]} now"
+        for j in np.flatnonzero(before != now)[:1]
+    ]
     return found
 
 
 def _space_differences(
     old: Mapping[str, BaseDistribution], new: Mapping[str, BaseDistribution]
 ) -> list[str]:
-    found = []
-    if set(old) - set(new):
-        found.append(f"missing parameters: {_format_names(sorted(set(old) - set(new)))}")
-    if set(new) - set(old):
-        found.append(f"new parameters: {_format_names(sorted(set(new) - set(old)))}")
+    names = {"missing": sorted(set(old) - set(new)), "new": sorted(set(new) - set(old))}
+    found = [f"{kind} parameters: {_format_names(names[kind])}" for kind in names if names[kind]]
     # Compared as JSON, in which a tuple among the choices becomes a list.
     found += [
         f"parameter {name!r} is {old[name]} in the study, {new[name]} now"
@@ -220,6 +214,6 @@ def _format_measures(measures: Sequence[MeasureDescription]) -> str:
     return ", ".join(f"{m.direction} {m.name!r}" for m in measures) or "unknown"
 
 
-def _format_names(names: list[str], max_names: int = 5) -> str:
-    shown = ", ".join(repr(n) for n in names[:max_names])
-    return shown if len(names) <= max_names else f"{shown} and {len(names) - max_names} more"
+def _format_names(names: list[str]) -> str:
+    shown = ", ".join(map(repr, names[:5]))
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
@@ -20,6 +21,7 @@ from optuna_mofs._optuna import (
     frozen,
     frozen_attr,
     is_retry,
+    names_fixed_by_sampler,
     trials_of,
     write_trial_attr,
 )
@@ -54,15 +56,11 @@ def suggest_mask(trial: Trial, representation: Representation) -> Array:
     """Suggest a feature set and store it on the trial.
 
     In the packed form, an integer that a sampler without masks draws in this trial is the seed of
-    a random mask. One that was fixed before (enqueued, or a parameter of a waiting trial) must be
-    that of another trial of this study, or the trial would silently evaluate a random mask.
+    a random mask. A fixed integer (enqueued, of a waiting trial, or of a ``PartialFixedSampler``)
+    must be that of another trial of this study, or a random mask would silently be evaluated.
 
     Returns:
         The mask over the free features (for filter representations: of all data).
-
-    Raises:
-        UnknownMaskError: If a fixed integer is unknown in this study.
-        ValueError: If a parameter of the same name has been suggested for something else.
     """
     study, before = trial.study, trial.distributions
     for name, distribution in representation.distributions.items():
@@ -79,21 +77,19 @@ def suggest_mask(trial: Trial, representation: Representation) -> Array:
     except UnknownMaskError:
         # An interrupted trial may have drawn its integer without having stored the mask.
         fixed = {*enqueued_params(stored), *(() if is_retry(stored) else before)}
+        fixed |= names_fixed_by_sampler(study)
         if fixed & params.keys() or not isinstance(representation, MaskFeatures):
             raise
         mask = representation.codec.from_seed(params)
-    stands_for = representation.attribute(params, mask)
+    new_attr = representation.attribute(params, mask)
     # Samplers with masks have written the attribute; here it is written for all others.
-    if stands_for is not None and (attr is None or attr[0] != stands_for[0]):
-        write_trial_attr(study, trial, MASK, stands_for)
+    if new_attr is not None and (attr is None or attr[0] != new_attr[0]):
+        write_trial_attr(study, trial, MASK, new_attr)
     return mask
 
 
 def suggest_features(
-    trial: Trial,
-    features: FeatureTable | Sequence[str] | int,
-    *,
-    form: str = "auto",
+    trial: Trial, features: FeatureTable | Sequence[str] | int, *, form: str = "auto"
 ) -> Array:
     """Suggest a feature set in your own objective function.
 
@@ -170,11 +166,8 @@ def shorten(names: Sequence[str], limit: int = _MAX_CHARACTERS) -> str:
     text = ", ".join(names)
     if len(text) <= limit:
         return text
-    n_shown = 0
-    length = 0
-    while n_shown < len(names) and length + len(names[n_shown]) + 2 <= limit:
-        length += len(names[n_shown]) + 2
-        n_shown += 1
+    lengths = itertools.accumulate(len(name) + 2 for name in names)
+    n_shown = sum(length <= limit for length in lengths)
     rest = f"{len(names) - n_shown} more"
     return f"{', '.join(names[:n_shown])} and {rest}" if n_shown else rest
 
@@ -198,14 +191,11 @@ def trial_mask(
 ) -> Array | None:
     """Return the mask over the free features that a trial selected, or None if it is unknown.
 
-    Args:
-        representation: Bound to a table.
-        trial: Any trial.
-        others: Mask attributes of other trials of its study.
+    ``others`` are the mask attributes of other trials of its study.
     """
     attr = frozen_attr(trial, MASK)
     if attr is not None and not representation.mask_parameters:
-        # Computed from the filter ranks of that time, and evaluated: filters may have changed.
+        # The set that was evaluated: the filter ranks may have changed since.
         return unpack_attribute(attr, len(representation.table.free))
     if not all(name in trial.params for name in representation.distributions):
         return None

@@ -9,7 +9,7 @@ from typing import Any
 
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.study import Study
-from optuna.trial import FrozenTrial, TrialState, create_trial
+from optuna.trial import TrialState, create_trial
 
 from optuna_mofs._optuna import PREFIX, enqueued_attrs, retry_attrs, trials_of
 from optuna_mofs.features._representation import MaskFeatures
@@ -69,13 +69,10 @@ def enqueue_features(
     system_attrs = enqueued_attrs({**chosen, **(params or {})})
     if attr is not None:
         system_attrs[PREFIX + MASK] = attr
-    study.add_trial(
-        create_trial(
-            state=TrialState.WAITING,
-            system_attrs=system_attrs,
-            user_attrs=dict(user_attrs or {}),
-        )
+    waiting = create_trial(
+        state=TrialState.WAITING, system_attrs=system_attrs, user_attrs=dict(user_attrs or {})
     )
+    study.add_trial(waiting)
 
 
 def retry_interrupted(
@@ -113,27 +110,19 @@ def retry_interrupted(
         trial
         for trial in trials_of(study, states=states)
         if (numbers is None or trial.number in numbers)
-        and (
-            trial.datetime_start is None
-            or (now - trial.datetime_start).total_seconds() >= older_than
-        )
+        and (now - (trial.datetime_start or now.min)).total_seconds() >= older_than
     ]
     for trial in interrupted:
-        _enqueue_again(study, trial)
-    return [trial.number for trial in interrupted]
-
-
-def _enqueue_again(study: Study, trial: FrozenTrial) -> None:
-    # Enqueue first: if killed in between, the configuration runs twice rather than never.
-    study.add_trial(
-        create_trial(
+        waiting = create_trial(
             state=TrialState.WAITING,
             params=trial.params,
             distributions=trial.distributions,
             user_attrs=trial.user_attrs,
             system_attrs=retry_attrs(trial),
         )
-    )
-    # A worker that was only slow may have completed it in the meantime.
-    with suppress(UpdateFinishedTrialError):
-        study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
+        # Enqueue first: if killed in between, the configuration runs twice rather than never.
+        study.add_trial(waiting)
+        # A worker that was only slow may have completed it in the meantime.
+        with suppress(UpdateFinishedTrialError):
+            study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
+    return [trial.number for trial in interrupted]

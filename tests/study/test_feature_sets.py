@@ -226,25 +226,34 @@ def test_a_repeated_integer_keeps_its_feature_set():
     assert selected_features(study, study.trials[-1]) == ["x3", "x17"]
 
 
+class WritesMasks(RandomSampler):
+    """A sampler with masks, whose integer a wrapper can override."""
+
+    def sample_relative(self, study, trial, search_space):
+        from optuna_mofs._optuna import write_trial_attr
+        from optuna_mofs.features._codec import pack_attribute
+
+        mask = np.ones(40, dtype=bool)
+        write_trial_attr(study, trial, MASK, pack_attribute(mask_id(mask), mask))
+        return {"mask": mask_id(mask)} if search_space else {}
+
+    def infer_relative_search_space(self, study, trial):
+        return {"mask": IntDistribution(0, 2**52 - 1)}
+
+
 def test_an_integer_that_overrides_the_sampler_does_not_get_its_set():
-    class Writes(RandomSampler):
-        """A sampler with masks, whose integer a wrapper can override."""
-
-        def sample_relative(self, study, trial, search_space):
-            from optuna_mofs._optuna import write_trial_attr
-            from optuna_mofs.features._codec import pack_attribute
-
-            mask = np.ones(40, dtype=bool)
-            write_trial_attr(study, trial, MASK, pack_attribute(mask_id(mask), mask))
-            return {"mask": mask_id(mask)} if search_space else {}
-
+    class Overrides(WritesMasks):
         def infer_relative_search_space(self, study, trial):
-            return {"mask": IntDistribution(0, 2**52 - 1)}
+            return {}
+
+        def sample_independent(self, study, trial, param_name, param_distribution):
+            self.sample_relative(study, trial, {})
+            return 12345
 
     objective = size("packed")
-    study = study_of(objective, trials=1, sampler=Writes(seed=0))
+    study = study_of(objective, trials=1, sampler=WritesMasks(seed=0))
     assert study.trials[0].value == 40
-    study.sampler = PartialFixedSampler({"mask": 12345}, Writes(seed=0))
+    study.sampler = Overrides(seed=0)
     study.optimize(objective, n_trials=1)
     expected = StudyDescription.read(study).representation.codec.from_seed({"mask": 12345})
     np.testing.assert_array_equal(selected_mask(study, study.trials[1]), expected)
@@ -325,6 +334,21 @@ def test_an_enqueued_integer_of_another_study_is_refused(sampler):
     study.enqueue_trial(best.params)
     study.optimize(size("packed"), n_trials=1)
     assert selected_features(study, study.trials[-1]) == ["x3", "x17"]
+
+
+@pytest.mark.parametrize("base", [RandomSampler, WritesMasks, FilterEnsembleNSGA2Sampler])
+def test_an_integer_of_another_study_that_a_sampler_fixes_is_refused(base):
+    best = other_study().trials[1]
+    inner = PartialFixedSampler(best.params, base(seed=0))
+    for sampler in (inner, PartialFixedSampler({"other": 1}, inner)):
+        study = study_of(size("packed"), trials=1)
+        study.sampler = sampler
+        with pytest.raises(UnknownMaskError, match="no feature set of this study"):
+            study.optimize(size("packed"), n_trials=1)
+        # Once a trial has the set, the integer is known.
+        enqueue_features(study, ["x3", "x17"])
+        study.optimize(size("packed"), n_trials=2)
+        assert selected_features(study, study.trials[-1]) == ["x3", "x17"]
 
 
 def test_a_waiting_trial_with_an_integer_of_another_study_is_refused():

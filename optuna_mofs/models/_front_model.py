@@ -30,17 +30,25 @@ from optuna_mofs.objectives._evaluator import fit_options
 from optuna_mofs.objectives._objective import StudyObjective
 
 Strategy = Literal["knee", "weighted", "diverse", "focused"]
-#: Depths of the default members, which are trees.
-_DEPTHS = (4, 2, 1)
 
 
 class _FrontModel(BaseEstimator):  # type: ignore[misc]
     """The common part of the classifier and the regressor."""
 
-    estimators: Sequence[tuple[str, Any]] | None
-    losses: Any
-    strategy: Strategy
-    n_jobs: int | None
+    #: Class of the default members.
+    _tree: type[Any]
+
+    def __init__(
+        self,
+        estimators: Sequence[tuple[str, Any]] | None = None,
+        losses: Any = None,
+        strategy: Strategy = "weighted",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimators = estimators
+        self.losses = losses
+        self.strategy = strategy
+        self.n_jobs = n_jobs
 
     def _fit_members(self, X: Any, y: Array, sample_weight: Any) -> None:
         members, losses = self._members()
@@ -76,7 +84,7 @@ class _FrontModel(BaseEstimator):  # type: ignore[misc]
         return members, losses
 
     def _default_members(self) -> list[tuple[str, Any]]:
-        raise NotImplementedError
+        return [(f"depth {d}", self._tree(max_depth=d, random_state=0)) for d in (4, 2, 1)]
 
     def _correct(self, predictions: Array, y: Array) -> Array:
         raise NotImplementedError
@@ -129,6 +137,8 @@ class FrontClassifier(ClassifierMixin, _FrontModel):  # type: ignore[misc]
         np.int64(0)
     """
 
+    _tree = DecisionTreeClassifier
+
     def __init__(
         self,
         estimators: Sequence[tuple[str, Any]] | None = None,
@@ -137,11 +147,8 @@ class FrontClassifier(ClassifierMixin, _FrontModel):  # type: ignore[misc]
         voting: Literal["soft", "hard"] = "soft",
         n_jobs: int | None = None,
     ) -> None:
-        self.estimators = estimators
-        self.losses = losses
-        self.strategy = strategy
+        super().__init__(estimators, losses, strategy, n_jobs)
         self.voting = voting
-        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FrontClassifier:
         """Fit the members.
@@ -164,7 +171,10 @@ class FrontClassifier(ClassifierMixin, _FrontModel):  # type: ignore[misc]
         X = validate_table(self, X, reset=False)
         total = np.zeros((X.shape[0], len(self.classes_)))
         for model, weight in zip(self.estimators_, self.weights_):
-            total += weight * self._votes(model, X)
+            if self.voting == "soft":
+                total += weight * class_probabilities(model, X, self.classes_)
+            else:
+                total += weight * (np.asarray(model.predict(X))[:, None] == self.classes_)
         return total
 
     def predict(self, X: Any) -> Array:
@@ -172,17 +182,6 @@ class FrontClassifier(ClassifierMixin, _FrontModel):  # type: ignore[misc]
         best = self.predict_proba(X).argmax(axis=1)
         predicted: Array = self.classes_[best]
         return predicted
-
-    def _votes(self, model: Any, X: Any) -> Array:
-        if self.voting == "soft":
-            return class_probabilities(model, X, self.classes_)
-        votes: Array = np.asarray(model.predict(X))[:, None] == self.classes_
-        return votes.astype(float)
-
-    def _default_members(self) -> list[tuple[str, Any]]:
-        return [
-            (f"depth {d}", DecisionTreeClassifier(max_depth=d, random_state=0)) for d in _DEPTHS
-        ]
 
     def _correct(self, predictions: Array, y: Array) -> Array:
         correct: Array = predictions == y
@@ -202,17 +201,7 @@ class FrontRegressor(RegressorMixin, _FrontModel):  # type: ignore[misc]
         n_jobs: Number of members fitted in parallel.
     """
 
-    def __init__(
-        self,
-        estimators: Sequence[tuple[str, Any]] | None = None,
-        losses: Any = None,
-        strategy: Strategy = "weighted",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimators = estimators
-        self.losses = losses
-        self.strategy = strategy
-        self.n_jobs = n_jobs
+    _tree = DecisionTreeRegressor
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FrontRegressor:
         """Fit the members.
@@ -233,11 +222,6 @@ class FrontRegressor(RegressorMixin, _FrontModel):  # type: ignore[misc]
         mean: Array = self.weights_ @ np.array([model.predict(X) for model in self.estimators_])
         return mean
 
-    def _default_members(self) -> list[tuple[str, Any]]:
-        return [
-            (f"depth {d}", DecisionTreeRegressor(max_depth=d, random_state=0)) for d in _DEPTHS
-        ]
-
     def _correct(self, predictions: Array, y: Array) -> Array:
         residuals = np.abs(predictions - y)
         correct: Array = residuals <= np.median(residuals)
@@ -248,8 +232,8 @@ def _check_data_and_target(
     model: _FrontModel, X: Any, y: Any, **options: Any
 ) -> tuple[Any, Array]:
     if not hasattr(X, "iloc"):
-        X, y = validate_table(model, X, y=y, **options)
-        return X, y
+        checked: tuple[Any, Array] = validate_table(model, X, y=y, **options)
+        return checked
     validate_table(model, X)
     # A DataFrame is not converted, so its target is checked together with a column of zeros.
     _, target = check_X_y(np.zeros((X.shape[0], 1)), y, **options)
@@ -314,11 +298,10 @@ def front_model(
     signs = np.array([1.0 if d == "minimize" else -1.0 for d in objective.directions])
     losses = signs * np.array([trial.values for trial in trials])
     members = [(f"trial {trial.number}", objective.estimator_for(trial)) for trial in trials]
-    options: dict[str, Any] = {"strategy": strategy, "n_jobs": n_jobs}
-    model = (
-        FrontClassifier(members, losses, voting=voting, **options)
-        if objective.data.classification
-        else FrontRegressor(members, losses, **options)
-    )
     data = objective.data
+    model = (
+        FrontClassifier(members, losses, strategy, voting, n_jobs)
+        if data.classification
+        else FrontRegressor(members, losses, strategy, n_jobs)
+    )
     return model.fit(data.X, data.y, sample_weight=data.sample_weight) if fit else model

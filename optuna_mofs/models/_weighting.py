@@ -22,27 +22,18 @@ _MIN_RELATIVE_LOSS = 1e-3
 def ideal_distances(losses: Array) -> Array:
     """Return the distance of each point from the ideal point (equation 15).
 
-    Objectives are normalized to [0, 1] over the points first.
-
-    Args:
-        losses: Points × objectives, all minimized.
+    Objectives are minimized, and normalized to [0, 1] over the points first.
 
     Example:
         >>> ideal_distances(np.array([[0.0, 4.0], [1.0, 0.0]])).tolist()
         [1.0, 1.0]
     """
-    scaled = normalize(np.asarray(losses, dtype=float))
-    distances: Array = np.sqrt((scaled**2).sum(axis=1))
+    distances: Array = np.linalg.norm(normalize(np.asarray(losses, dtype=float)), axis=1)
     return distances
 
 
 def inverse_distance_weights(losses: Array) -> Array:
     """Return weights inversely proportional to the distance from the ideal point (equation 17).
-
-    They sum to 1.
-
-    Args:
-        losses: Points × objectives, all minimized.
 
     Example:
         >>> points = np.array([[0.0, 1.0], [0.3, 0.4], [1.0, 0.0]])
@@ -57,11 +48,7 @@ def inverse_distance_weights(losses: Array) -> Array:
 def focused_weights(losses: Array) -> Array:
     """Return weights by the first objective alone; a loss lower by a tenth doubles the weight.
 
-    Not in the paper: the front selects the members, the first loss sets their weights. They sum
-    to 1.
-
-    Args:
-        losses: Points × objectives, all minimized, the first positive.
+    Not in the paper: the front selects the members, the first loss sets their weights.
 
     Example:
         >>> focused_weights(np.array([[0.10, 9.0], [0.11, 3.0], [0.20, 1.0]])).round(2).tolist()
@@ -83,8 +70,7 @@ def focused_weights(losses: Array) -> Array:
 def entropy_diversity(correct: Array) -> float:
     """Return how much members differ in the rows they predict correctly, 0 to 1 (equation 18).
 
-    Args:
-        correct: Members × rows, whether a member predicts a row correctly.
+    ``correct`` has one row per member and one column per predicted row.
 
     Example:
         >>> entropy_diversity(np.array([[True, False], [False, True]]))
@@ -102,11 +88,7 @@ def diverse_subset(correct: Array, distances: Array) -> list[int]:
     """Return the positions of members that differ, by forward selection (section 3.4.3).
 
     Start with the member closest to the ideal point and add the one that increases the diversity
-    most, as long as it does not decrease; break ties by distance.
-
-    Args:
-        correct: Members × rows, whether a member predicts a row correctly.
-        distances: Distance of each member from the ideal point.
+    most, as long as it does not decrease; break ties by distance from the ideal point.
 
     Example:
         >>> right = np.array([[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1]], dtype=bool)

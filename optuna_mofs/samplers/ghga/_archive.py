@@ -17,9 +17,6 @@ class Archive:
     added. The paper's matrix of all pairs is not needed: the crowding index is a running sum, and
     only the pairs of a set and its subset are stored.
 
-    Args:
-        n_features: Number of free features.
-
     Example:
         >>> archive = Archive(3)
         >>> for mask, loss in ([1, 1, 0], 0.5), ([1, 0, 0], 0.7), ([0, 1, 0], 0.9):
@@ -95,13 +92,7 @@ class Archive:
         return dissimilarity
 
     def add(self, packed: Array, loss: float, number: int) -> int:
-        """Add a trial and return the position of its set.
-
-        Args:
-            packed: The mask, packed by ``np.packbits``.
-            loss: The minimized value.
-            number: Number of the trial.
-        """
+        """Add a trial, its mask packed by ``np.packbits``, and return the position of its set."""
         key = packed.tobytes()
         position = self._position.get(key)
         if position is None:
@@ -115,14 +106,13 @@ class Archive:
     def pairs(self, since: int = 0) -> Array:
         """Return two rows: positions of sets and, below them, of their supersets.
 
-        Args:
-            since: Pairs of sets that are both before this position are left out.
+        Pairs of sets that are both before position ``since`` are left out.
         """
         end = self._n_pairs_before[len(self.sizes)]
         return self._pairs[:, self._n_pairs_before[since] : end]
 
     def pairs_of(self, position: int) -> Array:
-        """Return those of the pairs that contain one set."""
+        """Return the pairs that contain one set."""
         pairs = self.pairs()
         found: Array = pairs[:, (pairs == position).any(axis=0)]
         return found
@@ -181,9 +171,6 @@ class Dominance:
     A lower best loss changes the cost of all sets, but not which of a set and its subset has the
     lower loss: a subset that is not worse dominates at any penalty. Only sets without such a
     subset are therefore compared again.
-
-    Args:
-        archive: The sets, none of which is ever removed.
     """
 
     def __init__(self, archive: Archive) -> None:
@@ -197,9 +184,7 @@ class Dominance:
     def update(self, cost: Array) -> None:
         """Compare the sets that were added or changed since the last update.
 
-        Args:
-            cost: Cost of each set: a function of size, loss and best loss that increases with the
-                first two.
+        ``cost`` must be a function of size, loss and best loss that increases with the first two.
         """
         archive, known = self._archive, len(self.flags)
         losses = archive.losses

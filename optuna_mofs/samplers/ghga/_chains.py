@@ -1,8 +1,8 @@
 """Elimination chains, read from the notes on the trials.
 
 A chain is a guided elimination (Algorithm 4) or a probe (:mod:`._elimination`). The note on each
-of its trials names the chain (by the number of its first trial), the trial it was made from (its
-master) and the chain's budget. How far a chain has come is computed from these notes, so that it
+of its trials has the name of the chain (the number of its first trial), the trial it was made from
+(its master) and the chain's budget. The state of a chain is computed from these notes, so that it
 survives a kill.
 """
 
@@ -17,13 +17,13 @@ import numpy as np
 from optuna_mofs._typing import Array
 from optuna_mofs.samplers._row_operators import AdaptiveNote
 
-#: Stands for no chain.
+#: Name of no chain.
 NO_CHAIN = -1
 
 
 @dataclass(frozen=True)
 class GHGANote(AdaptiveNote):
-    """What :class:`GHGASampler` keeps on a trial.
+    """The note of :class:`GHGASampler` on a trial.
 
     Args:
         after_chain: For a child: the latest chain at that time, ``NO_CHAIN`` if there was none.
@@ -56,31 +56,22 @@ class EliminationStep(NamedTuple):
 
 @dataclass
 class Chain:
-    """One elimination, or one probe.
+    """One elimination, or one probe; see :class:`GHGANote` for the fields without a comment."""
 
-    Args:
-        start: Number of the trial whose mask it started from.
-        budget: Evaluations it may spend.
-        steps: Its completed trials by number.
-        running: Its trials that are still running.
-        probed_features: For a probe: the features of which each is removed once.
-        is_restart: Whether it is an elimination that a restart began.
-    """
-
+    #: Number of the trial whose mask it started from.
     start: int
     budget: int
+    #: Its completed trials by number.
     steps: dict[int, EliminationStep] = field(default_factory=dict)
+    #: Its trials that are still running.
     running: list[EliminationStep] = field(default_factory=list)
     probed_features: tuple[int, ...] = ()
     is_restart: bool = False
 
     def note(self, name: int, step: EliminationStep, inherited: GHGANote) -> GHGANote:
-        """Return the note on one of its trials.
+        """Return the note on a trial of the chain with this name.
 
-        Args:
-            name: Name of the chain: the number of its first trial.
-            step: How the trial was made.
-            inherited: A note with the master's step size and switching probability.
+        ``inherited`` has the master's step size and switching probability.
         """
         return replace(
             inherited,
@@ -134,16 +125,12 @@ class Chain:
         return sum(step.master == master for step in (*self.steps.values(), *self.running))
 
     def suspicion(self, mask: Array, improves: Callable[[int, int], bool]) -> Array:
-        """Return how likely each feature of a mask explains that a step of this chain failed.
+        """Return how likely each feature left in a mask explains that a step of the chain failed.
 
         At least one feature that a failed step removed is needed. Features that have been removed
         since are not; if removing some of them alone failed too, that explains the failure. The
         suspicion is shared evenly among the others. A running step counts as failed, so that
-        several workers try different features.
-
-        Args:
-            mask: The features that are left.
-            improves: As for :meth:`current`.
+        several workers try different features. ``improves`` is as for :meth:`current`.
         """
         failed = [step for number, step in self.steps.items() if not improves(number, step.master)]
         suspects = {
@@ -163,7 +150,7 @@ def removal_candidates(order: Array, block_size: int, n_failed: int) -> Iterator
     Args:
         order: Its features, the most dispensable first.
         block_size: How many features are removed together at first; each failed step halves it.
-        n_failed: Failed steps so far.
+        n_failed: Number of failed steps so far.
 
     Example:
         >>> [removed.tolist() for removed in removal_candidates(np.arange(8), 4, n_failed=1)][:3]
@@ -178,7 +165,7 @@ def removal_candidates(order: Array, block_size: int, n_failed: int) -> Iterator
 
 
 class Progress(NamedTuple):
-    """How far the search has come."""
+    """Progress of the search."""
 
     #: Name of the latest chain, or ``NO_CHAIN``.
     latest: int
@@ -228,11 +215,7 @@ class ChainLog:
         return self._n_chains_from.get(trial, 0)
 
     def progress(self, running: Sequence[GHGANote]) -> Progress:
-        """Return how far the search has come.
-
-        Args:
-            running: Notes on the running trials.
-        """
+        """Return the progress of the search, given the notes on the running trials."""
         latest = max(self._chains, default=NO_CHAIN)
         n_children = self._n_children_in_all
         for note in running:
@@ -253,16 +236,13 @@ def _chain(completed: Sequence[tuple[int, GHGANote]], running: Sequence[GHGANote
     if not completed and not started:
         return None
     number, note = [*completed, *started][0]
-    return Chain(
-        number if note.chain_start is None else note.chain_start,
-        note.budget,
-        {n: _step(done) for n, done in completed if done.master is not None},
-        [_step(step) for _, step in started],
-        note.probed_features,
-        note.is_restart,
-    )
-
-
-def _step(note: GHGANote) -> EliminationStep:
-    assert note.master is not None
-    return EliminationStep(note.master, note.removed_features)
+    start = number if note.chain_start is None else note.chain_start
+    chain = Chain(start, note.budget, {}, [], note.probed_features, note.is_restart)
+    for n, done in (*completed, *started):
+        if done.master is not None:
+            step = EliminationStep(done.master, done.removed_features)
+            if n == NO_CHAIN:
+                chain.running.append(step)
+            else:
+                chain.steps[n] = step
+    return chain

@@ -8,11 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.features._mask_sampling import (
-    best_of_size,
-    cost_adjusted,
-    get_mask_sampler,
-)
+from optuna_mofs.features._mask_sampling import best_of_size, cost_adjusted, get_mask_sampler
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.samplers._initial_design import initial_operator
 from optuna_mofs.samplers._mask_operators import commonality_crossover, size_keeping_mutation
@@ -37,12 +33,6 @@ def sample_filtered_mask(
 
     Single filters, since one of them is often much better than their mean. Small sets of the best
     features soon show how useful those are, and random halves what the filters overlook.
-
-    Args:
-        rng: Generator.
-        table: The features, with ranks.
-        weights: Random filter weights.
-        number: Number of the trial.
     """
     if number % 2:
         name, sampler = "single_filter", "wide"
@@ -59,11 +49,9 @@ class FilterColumns:
     They are the mean over the set of each filter's score (minus the logarithm of the place, which
     sets the best features apart), the logarithm of the size, its square, and its products with
     these means.
-
-    Args:
-        ranks: Filters × features, 1 for the best.
     """
 
+    #: Filters × features, 1 for the best.
     ranks: Array
 
     def __call__(self, masks: Array) -> Array:
@@ -88,26 +76,14 @@ class Child(NamedTuple):
 
 @dataclass(frozen=True)
 class FilteredChildren:
-    """Children that may also grow by features of high rank; the guide chooses the best of several.
-
-    Args:
-        table: The features, with ranks.
-        predict: The guide's prediction.
-        mutation_rate: Mutation rate.
-    """
+    """Children that may also grow by features of high rank; the guide chooses one of several."""
 
     table: FeatureTable
     predict: Prediction
     mutation_rate: float
 
     def __call__(self, rng: np.random.Generator, archive: Archive, members: Array) -> Child | None:
-        """Return a child that no trial has, or None if none was found.
-
-        Args:
-            rng: Generator.
-            archive: All sets.
-            members: Positions of those that reproduce.
-        """
+        """Return a child of some members of the archive that no trial has, or None."""
         if rng.random() < _ADDITION_PROB:
             return self._addition(rng, archive, members)
         masks, children = [], []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -39,32 +39,21 @@ _MAX_UNIONS = 50
 
 @dataclass(frozen=True)
 class Elimination:
-    """Proposes the trials of chains.
-
-    Args:
-        ctx: Context of the proposal.
-        state: State of the search.
-        settings: Settings of the sampler.
-        max_budget: Limit of every chain's budget, if any.
-        use_filters: Whether filters rank the features, so that only probes and restarts avoid
-            supersets of known optima when the guide is fitted.
-    """
+    """Proposes the trials of chains."""
 
     ctx: ProposalContext
     state: ArchiveState
     settings: GHGASettings
+    #: Limit of the budget of every chain, if any.
     max_budget: int | None
+    #: Whether filters rank the features. Only probes and restarts then avoid supersets of known
+    #: optima when the guide is fitted.
     use_filters: bool
 
     def begin(self, members: Array) -> Proposal | None:
-        """Return the first trial of a new chain, which the trial's number names.
-
-        Args:
-            members: Positions of the reproductive population, best first.
-        """
+        """Return the first trial of a new chain, given the reproductive population, best first."""
         state, settings, rng = self.state, self.settings, self.ctx.rng
-        u = rng.random()
-        proposal = None
+        u, proposal = rng.random(), None
         if u < settings.restart_prob:
             proposal = self._restart()
         elif u < settings.restart_prob + settings.merge_prob:
@@ -160,34 +149,30 @@ class Elimination:
     def _restart(self) -> Proposal | None:
         """Return a probe, or an elimination from a set that contains no known optimum."""
         state, archive = self.state, self.state.archive
-        if archive.position(np.ones(archive.n_features, dtype=bool)) is None:
-            return self._all_features()
+        mask = np.ones(archive.n_features, dtype=bool)
+        if archive.position(mask) is None:
+            # The first trial had another set: restarts begin with that of all features.
+            row, note = self._inherited(state.best)
+            if self.ctx.history.contains(row, mask):
+                return None
+            return Proposal(row, mask, replace(note, operator="all_features"))
         probes = {(state.position(start), probed) for start, probed in state.chains.probes}
         started = set(map(state.position, state.chains.restarts))
         while True:
             point = next_restart(archive, state.optima(), probes, started)
             if point is None:
                 return None
-            chain = self._chain(point.position)
-            probed = point.probed_features
+            position, probed = point
             if probed:
-                chain = replace(chain, probed_features=probed, budget=len(probed))
-                probes.add((point.position, probed))
+                chain = Chain(int(archive.numbers[position]), len(probed), probed_features=probed)
+                probes.add(point)
             else:
-                chain = replace(chain, is_restart=True)
-                started.add(point.position)
+                chain = replace(self._chain(position), is_restart=True)
+                started.add(position)
             proposal = self.step(self.ctx.trial_number, chain)
             if proposal is not None:
                 return proposal
-            # All sets that it leads to were tried already: go on as if it were done.
-
-    def _all_features(self) -> Proposal | None:
-        """Return the set that restarts begin with, where the first trial had another one."""
-        row, note = self._inherited(self.state.best)
-        mask = np.ones(self.state.archive.n_features, dtype=bool)
-        if self.ctx.history.contains(row, mask):
-            return None
-        return Proposal(row, mask, replace(note, operator="all_features"))
+            # All sets that it leads to were tried already: continue as if it were completed.
 
     def _union(self) -> Proposal | None:
         """Return the union of two similar local optima, from which a chain then starts."""
@@ -232,14 +217,10 @@ class Elimination:
         return budget if self.max_budget is None else min(budget, self.max_budget)
 
 
-@dataclass(frozen=True)
-class RestartPoint:
-    """Where a restart begins.
+class RestartPoint(NamedTuple):
+    """Position of a set, and the features of an optimum in it that was not probed yet.
 
-    Args:
-        position: Position of a set in the archive.
-        probed_features: Features of an optimum in the set that was not probed yet; empty if the
-            set contains no optimum, so that an elimination can start from it.
+    If there are none, the set contains no optimum, and an elimination can start from it.
     """
 
     position: int
@@ -256,16 +237,14 @@ def next_restart(
 
     The sets below a probe are ordered by loss, where each elimination below a set that found
     nothing counts as much as one better set. Sets worse than the median are skipped, as everywhere
-    (Algorithm 2).
+    (Algorithm 2). Return None if nothing is left to do, or if the set of all features was not
+    tried.
 
     Args:
         archive: All sets tried.
         optima: Positions of the known optima.
         probes: The probes made: the position they started from, and the probed features.
         started: Positions of sets from which restarts began an elimination.
-
-    Returns:
-        None if nothing is left to do, or if the set of all features was not tried.
     """
     root = archive.position(np.ones(archive.n_features, dtype=bool))
     if root is None:

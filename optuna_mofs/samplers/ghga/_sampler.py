@@ -69,7 +69,7 @@ class GHGASettings:
             elimination.
         restart_prob: Probability that an elimination starts from all features except one of each
             known optimum, or prepares that by probes, which remove each feature of an optimum
-            once; see :mod:`optuna_mofs.samplers.ghga._elimination`.
+            once.
         merge_prob: Probability that an elimination starts from the union of two similar local
             optima.
         use_filters: Whether initial masks, guide and most children follow the filters, if there
@@ -134,18 +134,19 @@ class GHGASampler(HistorySampler):
     tried is a (local) optimum, and the search moves on to other regions.
 
     The performance is one value of the study, in the study's direction; the number (or cost) of
-    features is read off the mask. :func:`optuna_mofs.optima` returns the result, and
+    features is computed from the mask. :func:`optuna_mofs.optima` returns the result, and
     :class:`optuna_mofs.NoNewOptimaCallback` stops the study. Where filters rank the features, most
-    children follow filters and guide (:mod:`optuna_mofs.samplers.ghga._children`).
-    :meth:`from_paper` is the paper's algorithm; ``docs/samplers/ghga.md`` lists the differences
-    and their reasons.
+    children follow filters and guide. :meth:`from_paper` is the paper's algorithm;
+    ``docs/samplers/ghga.md`` lists the differences and their reasons.
 
     Args:
-        tolerance: What may be lost of the best performance for a smaller set (ε), in units of the
+        tolerance: Loss of performance that is acceptable for a smaller set (ε), in units of the
             value.
         guide: ``"forest"``, ``"frequency"``, ``"random"``, ``"none"`` (no elimination), the
-            paper's own ``"plain_forest"`` and ``"plain_frequency"``, or a function, see
-            :mod:`optuna_mofs.samplers.ghga._guides`.
+            paper's own ``"plain_forest"`` and ``"plain_frequency"``, or a function of (masks,
+            losses, generator) that returns a function of (candidate masks, generator), which
+            returns one score per candidate, the higher the better; for example a
+            :class:`ForestGuide`.
         metric: Position or name of the value that is the performance.
         n_trials: Number of trials planned, if known. With a small budget the initial design takes
             at most a fifth of it, phase 1 a quarter and an elimination a tenth, and the guide is
@@ -223,7 +224,7 @@ class GHGASampler(HistorySampler):
         and initial masks are random halves.
 
         Args:
-            tolerance: What may be lost of the best performance for a smaller set (ε).
+            tolerance: Loss of performance that is acceptable for a smaller set (ε).
             guide: ``"forest"`` and ``"frequency"`` are the paper's.
             metric: Position or name of the value that is the performance.
             n_trials: Number of trials planned, if known.

@@ -38,15 +38,9 @@ class _Trial(NamedTuple):
 
 
 class ArchiveState:
-    """What follows from the completed trials; reads each of them once, in any order.
+    """State computed from the completed trials; reads each of them once, in any order.
 
-    Args:
-        table: The features.
-        column: Column of the minimized value.
-        tolerance: See :func:`dynamic_cost`.
-        guide: The guide; None if there is none.
-        retrain_every: Completed trials after which the guide is fitted again.
-        seed: Seed of the guide.
+    ``column`` is that of the performance among the minimized values, ``seed`` that of the guide.
     """
 
     def __init__(
@@ -104,10 +98,7 @@ class ArchiveState:
         return self._trials[number].position
 
     def inherited(self, position: int) -> tuple[Array, GHGANote]:
-        """Return what is inherited from the best trial of a set: its row, and a note.
-
-        The note has only the step size and the switching probability.
-        """
+        """Return the row of the best trial of a set, and a note with its adapted parameters."""
         number = int(self.archive.numbers[position])
         i = int(np.searchsorted(self._history.numbers, number))
         note = self._trials[number].note
@@ -159,12 +150,7 @@ class ArchiveState:
         return near
 
     def reproductive(self, radius: float, max_similar: int) -> Array:
-        """Return the reproductive population, or the best set where no set is eligible.
-
-        Args:
-            radius: See :func:`reproductive_population`.
-            max_similar: See :func:`reproductive_population`.
-        """
+        """Return the reproductive population, or the best set where no set is eligible."""
         archive = self.archive
         good = archive.losses <= np.median(archive.losses)
         # The tests of Algorithm 2, line 6.
@@ -187,10 +173,9 @@ class ArchiveState:
         Args:
             before: Fit it only to trials with lower numbers. In Algorithm 1 a guide does not
                 change during an elimination.
-            include_supersets: Whether it is also fitted to supersets of known optima. These only
-                show that the other features are dispensable, which is wrong where the optimum is
-                incomplete. If they are left out, the guide is fitted again also when the known
-                optima change.
+            include_supersets: Fit it also to supersets of known optima. These only show that the
+                other features are dispensable, which is wrong where the optimum is incomplete. If
+                they are left out, the guide is fitted again also when the known optima change.
         """
         history, every = self._history, self._retrain_every
         n_trials = len(history)
@@ -220,14 +205,9 @@ class ArchiveState:
 def dynamic_cost(sizes: Array, losses: Array, tolerance: float) -> Array:
     """Return size plus a penalty for being worse than the best set (eq. 2 and 3).
 
-    Up to ``tolerance`` below the best the penalty is at most one feature; it doubles with each
-    further ``tolerance``.
-
-    Args:
-        sizes: Number, or cost, of features.
-        losses: Minimized values; the negative of the paper's modeling efficiency. Infeasible sets
-            have a loss above :data:`~optuna_mofs.history._history.LARGEST`.
-        tolerance: What may be lost for a smaller set (ε).
+    Up to ``tolerance`` (ε) above the lowest loss the penalty is at most one feature; it doubles
+    with each further ``tolerance``. Losses are the negative of the paper's modeling efficiency;
+    those of infeasible sets are above :data:`~optuna_mofs.history._history.LARGEST`.
 
     Example:
         >>> dynamic_cost(np.array([5, 3, 2]), np.array([0.10, 0.11, 0.12]), 0.01).tolist()
@@ -265,12 +245,9 @@ def reproductive_population(
 
 
 def elimination_population(members: Array, inert: Array, distance: Distance) -> Array:
-    """Return the sets of R that may be reduced, B: ever farther from inert sets (Algorithm 3).
+    """Return the sets of R, best first, that may be reduced: B (Algorithm 3).
 
-    Args:
-        members: Positions of R, best first.
-        inert: Positions of inert sets.
-        distance: Dissimilarity of sets.
+    Each of them is farther from the nearest inert set than all before it.
     """
     if not len(inert):
         return members
@@ -289,13 +266,7 @@ def similar_pair(
     return first, int(two[np.argmin(distance(first, two))])
 
 
-def tournament(rng: np.random.Generator, positions: Array, tournament_divisor: int) -> int:
-    """Return the best of a random part of B: one in ``tournament_divisor`` (κ) takes part.
-
-    Args:
-        rng: Generator.
-        positions: Best first.
-        tournament_divisor: 1 always takes the best.
-    """
-    size = -(-len(positions) // tournament_divisor)
+def tournament(rng: np.random.Generator, positions: Array, divisor: int) -> int:
+    """Return the best of a random part of B, best first: one in ``divisor`` (κ) takes part."""
+    size = -(-len(positions) // divisor)
     return int(positions[rng.permutation(len(positions))[:size].min()])

@@ -29,23 +29,18 @@ if TYPE_CHECKING:
 
 # A child of Optuna's logger: it has the same verbosity.
 _logger = optuna.logging.get_logger("optuna.mofs")
-
 #: Prefix of the identifiers of figures in the dashboard.
 _ID_PREFIX = "mofs-"
-
 #: Figures that are saved by default. The dashboard draws all saved figures of a study before its
 #: own front, so each one delays the page.
 DEFAULT_FIGURES = ("front", "hypervolume", "feature_frequency")
-
 #: Maximum number of features that fit into one box of the dashboard.
 _MAX_FEATURES = 15
-
 #: A vertical toolbar with few buttons: a horizontal one would overlap the title.
 _TOOLBAR = {
     "orientation": "v",
     "remove": ["zoom", "pan", "select", "lasso", "zoomin", "zoomout", "autoscale"],
 }
-
 #: Maximum number of characters of a list of names in the note.
 _MAX_LIST = 300
 
@@ -159,7 +154,10 @@ def study_note(study: Study) -> str:
     parts = [f"**Optimized:** {', '.join(objectives)}."]
     description = StudyDescription.read(study)
     if description is not None:
-        parts += _data_lines(description) + _space_lines(description)
+        parts += _data_lines(description)
+    if description is not None and description.space:
+        rows = [f"| {name} | {_format_range(d)} |" for name, d in description.space.items()]
+        parts.append("\n".join(["| hyperparameter | range |", "|---|---|", *rows]))
     return "\n\n".join(parts)
 
 
@@ -181,13 +179,6 @@ def _data_lines(description: StudyDescription) -> list[str]:
             text += f" Filters: {', '.join(table.filters)}."
         lines.append(f"{text}\n\n{shorten(table.names, _MAX_LIST)}")
     return lines
-
-
-def _space_lines(description: StudyDescription) -> list[str]:
-    if not description.space:
-        return []
-    rows = [f"| {name} | {_format_range(d)} |" for name, d in description.space.items()]
-    return ["\n".join(["| hyperparameter | range |", "|---|---|", *rows])]
 
 
 def _format_range(distribution: BaseDistribution) -> str:

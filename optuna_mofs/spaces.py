@@ -25,26 +25,6 @@ from optuna.distributions import (
 from optuna_mofs._imports import optional_import
 from optuna_mofs._validation import check_choice, did_you_mean
 
-__all__ = [
-    "LearnerSpec",
-    "Space",
-    "decision_tree",
-    "elastic_net",
-    "extra_trees",
-    "get_learner",
-    "kernel_knn",
-    "knn",
-    "learner_names",
-    "lightgbm",
-    "logistic_regression",
-    "mlp",
-    "random_forest",
-    "register_learner",
-    "ridge",
-    "svm",
-    "xgboost",
-]
-
 Space = dict[str, BaseDistribution]
 Task = Literal["classification", "regression"]
 
@@ -87,7 +67,7 @@ class LearnerSpec:
     early_stopping: bool = False
 
     def __post_init__(self) -> None:
-        if self.classifier is None and self.regressor is None:
+        if not self.tasks:
             raise ValueError(f"Learner {self.name!r} needs a classifier, a regressor or both.")
 
     def space(
@@ -105,8 +85,8 @@ class LearnerSpec:
             able = [name for name, spec in _LEARNERS.items() if spec.early_stopping]
             raise ValueError(f"early_stopping=True is for {able} only, got {self.name!r}.")
         is_class = task == "classification"
-        own = self.classification_ranges if is_class else self.regression_ranges
-        ranges = {**self.ranges, **own}
+        more = self.classification_ranges if is_class else self.regression_ranges
+        ranges = {**self.ranges, **more}
         if early_stopping:
             ranges.pop("n_estimators", None)
         return {prefix + name: distribution for name, distribution in ranges.items()}

@@ -49,8 +49,12 @@ class PairInformation:
         self._members = [np.flatnonzero(classes == c) for c in range(int(classes.max()) + 1)]
         self._class_sizes = np.array([len(m) for m in self._members])
         self._bits = self._pack(codes)
-        self._xlogx = _xlogx_table(n)
-        self._single = self._count_singles()  # (classes, columns of levels 1, 2, …)
+        count = np.arange(n + 1, dtype=np.float64)
+        self._xlogx = count * np.log(np.maximum(count, 1.0))
+        # Classes × columns of the levels 1, 2, …
+        self._single = np.array(
+            [np.bitwise_count(b).sum(axis=0, dtype=np.int64) for b in self._bits]
+        )
         self._zero = self._class_sizes[:, None] - self._fold(self._single)
         self._target = float(self._xlogx[self._class_sizes].sum())
         joint = self._xlogx[self._single].sum(axis=0)
@@ -78,9 +82,6 @@ class PairInformation:
                     bits[:, start + lo : start + hi] = as_words.T
             packed.append(bits)
         return packed
-
-    def _count_singles(self) -> NDArray[np.int64]:
-        return np.array([np.bitwise_count(b).sum(axis=0, dtype=np.int64) for b in self._bits])
 
     def _fold(self, columns: NDArray[Any]) -> NDArray[Any]:
         """Sum over the levels 1, 2, … of each feature (last axis)."""
@@ -132,10 +133,4 @@ class PairInformation:
     def _sum_levels(self, counts: NDArray[Any]) -> Floats:
         """Sum ``c log c`` over all cells of each feature."""
         cells = self._xlogx[counts].sum(axis=0)
-        total: Floats = cells[: self._p] + self._fold(cells[self._p :])
-        return total
-
-
-def _xlogx_table(n: int) -> Floats:
-    count = np.arange(n + 1, dtype=np.float64)
-    return count * np.log(np.maximum(count, 1.0))
+        return np.asarray(cells[: self._p] + self._fold(cells[self._p :]))

@@ -69,7 +69,7 @@ def bin_columns(
         block: Features × samples, NaN allowed.
         in_order: :func:`sort_columns` of the same block.
         bins: Number of bins.
-        nominal: Which features have values without an order.
+        nominal: Which features are nominal.
 
     Returns:
         Codes of shape features × samples, and the number of levels per feature.

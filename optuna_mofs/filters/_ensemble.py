@@ -45,16 +45,11 @@ def rank_scores(scores: ArrayLike) -> Floats:
     values = np.asarray(scores, dtype=np.float64)
     if values.shape[-1] == 1:
         return np.ones(values.shape)
-    values = _round_significant(np.where(np.isnan(values), -np.inf, values))
-    ranks: Floats = (rankdata(values, axis=-1) - 1.0) / (values.shape[-1] - 1)
-    return ranks
-
-
-def _round_significant(values: Floats) -> Floats:
-    plain = np.isfinite(values) & (np.abs(values) > np.finfo(float).tiny)
-    fraction, exponent = np.frexp(np.where(plain, values, 1.0))
-    fraction = np.round(fraction, N_DIGITS)
-    return np.where(plain, np.ldexp(fraction, exponent), values)
+    values = np.where(np.isnan(values), -np.inf, values)
+    normal = np.isfinite(values) & (np.abs(values) > np.finfo(float).tiny)
+    fraction, exponent = np.frexp(np.where(normal, values, 1.0))
+    values = np.where(normal, np.ldexp(np.round(fraction, N_DIGITS), exponent), values)
+    return np.asarray((rankdata(values, axis=-1) - 1.0) / (values.shape[-1] - 1))
 
 
 class FilterEnsemble(BaseEstimator):  # type: ignore[misc]
@@ -159,9 +154,7 @@ class FilterEnsemble(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         m = len(self.names_)
-        if weights is None:
-            weights = np.ones(m)
-        w = np.asarray(weights, dtype=np.float64)
+        w = np.asarray(np.ones(m) if weights is None else weights, dtype=np.float64)
         if w.shape != (m,):
             raise ValueError(
                 f"weights must hold one number per filter ({', '.join(self.names_)}), "
@@ -174,8 +167,7 @@ class FilterEnsemble(BaseEstimator):  # type: ignore[misc]
                 "weights must not all be zero. Give at least one filter a positive weight."
             )
         w = w / w.max()  # so that the sum of huge weights is finite
-        total: Floats = (w / w.sum()) @ self.ranks_
-        return total
+        return np.asarray((w / w.sum()) @ self.ranks_)
 
     def to_frame(self, weights: ArrayLike | None = None) -> pd.DataFrame:
         """Return the ranks as a table of features × filters, the highest mean rank first.

@@ -98,8 +98,7 @@ def mrmr(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
     def update(s: int, n_selected: int) -> Floats:
         nonlocal redundancy
         redundancy = redundancy + data.information.with_feature(s)[1]
-        difference: Floats = data.information.relevance - redundancy / n_selected
-        return difference
+        return np.asarray(data.information.relevance - redundancy / n_selected)
 
     return _greedy_scores(data, update)
 
@@ -107,10 +106,8 @@ def mrmr(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
 def _greedy_scores(data: FilterData, update: Callable[[int, int], Floats]) -> Floats:
     """Select features greedily, the most relevant first, and score them by that order.
 
-    Args:
-        data: Prepared data.
-        update: Called with the feature just selected and the number of selected ones; returns the
-            criterion of all features, higher is better.
+    ``update`` is called with the feature just selected and the number of selected ones; it returns
+    the criterion of all features, higher is better.
     """
     p = data.n_features
     scores = np.zeros(p)

@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.spatial.distance import pdist, squareform
 
 from optuna_mofs._typing import Floats
-from optuna_mofs.filters._data import FilterData, FilterOptions, prepare
+from optuna_mofs.filters._data import FilterOptions, prepare
 from optuna_mofs.filters._registry import register_filter
 
 N_NEIGHBORS = 10
@@ -32,7 +32,10 @@ def relieff(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
         0
     """
     data = prepare(X, y, options)
-    rows = _draw_samples(data)
+    rows = np.arange(data.n_samples)
+    if data.n_samples > MAX_SAMPLES:
+        generator = np.random.default_rng(data.seed)
+        rows = np.sort(generator.choice(data.n_samples, MAX_SAMPLES, replace=False))
     values = data.matrix()[rows]
     if sparse.issparse(values):
         values = values.toarray()
@@ -73,12 +76,11 @@ def _regression_weights(
     n = len(y)
     target = (y / 2 - y.min() / 2) / max(y.max() / 2 - y.min() / 2, np.finfo(float).tiny)
     k = min(N_NEIGHBORS, n - 1)
-    everything = np.arange(n)
     in_target = 0.0
     in_feature = np.zeros(scaled.shape[1])
     in_both = np.zeros(scaled.shape[1])
     for i in range(n):
-        near = _nearest(distance[i], everything, k)
+        near = _nearest(distance[i], np.arange(n), k)
         apart = np.abs(target[near] - target[i]) / k
         difference = _differences(scaled, nominal, i, near)
         in_target += float(apart.sum())
@@ -102,10 +104,3 @@ def _differences(
     if nominal.any():
         difference[:, nominal] = difference[:, nominal] > 0
     return difference
-
-
-def _draw_samples(data: FilterData) -> NDArray[np.int64]:
-    if data.n_samples <= MAX_SAMPLES:
-        return np.arange(data.n_samples)
-    generator = np.random.default_rng(data.seed)
-    return np.sort(generator.choice(data.n_samples, MAX_SAMPLES, replace=False))

@@ -146,8 +146,7 @@ def _unit_rows(block: Floats) -> Floats:
     largest = np.abs(centered).max(axis=1, keepdims=True)
     centered /= np.where(largest > 0, largest, 1.0)
     length = np.sqrt((centered**2).sum(axis=1, keepdims=True))
-    unit: Floats = centered / np.where(length > 0, length, 1.0)
-    return unit
+    return np.asarray(centered / np.where(length > 0, length, 1.0))
 
 
 def _parts(p: int, width: int = 2048) -> list[slice]:

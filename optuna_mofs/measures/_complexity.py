@@ -44,10 +44,7 @@ def selection_instability(masks: Array) -> float:
     It is one minus the stability of Nogueira, Sechidis, Brown (2018, JMLR 18), which is corrected
     for chance and allows sets of different sizes: the mean variance of the selection of a feature
     divided by the variance expected of random sets of the same mean size. Sets that avoid each
-    other exceed 1, by at most 1 / (folds − 1).
-
-    Args:
-        masks: Folds × features.
+    other exceed 1, by at most 1 / (folds − 1). ``masks`` has one row per fold.
 
     Example:
         >>> selection_instability(np.array([[True, False], [True, False]]))
@@ -101,7 +98,10 @@ def n_fitted_parameters(model: Any) -> int | None:
     elif hasattr(model, "support_vectors_"):
         return int(np.size(model.support_vectors_) + np.size(model.dual_coef_))
     elif any(hasattr(model, name) for name in _COEFFICIENTS):
-        return sum(_size(getattr(model, name)) for name in _COEFFICIENTS if hasattr(model, name))
+        found = [getattr(model, name) for name in _COEFFICIENTS if hasattr(model, name)]
+        # Networks have a list of arrays, one per layer.
+        layers = [part if isinstance(part, list) else [part] for part in found]
+        return sum(int(np.size(array)) for arrays in layers for array in arrays)
     elif isinstance(model, DummyClassifier | DummyRegressor):  # for an empty feature set
         return 1
     else:
@@ -138,10 +138,6 @@ class _PredictionTime:
             fold.estimator.predict(fold.X_test)
             seconds.append(time.perf_counter() - start)
         return 1e6 * min(seconds) / max(1, len(fold.y_test))
-
-
-def _size(values: list[Array] | Array) -> int:
-    return sum(map(np.size, values)) if isinstance(values, list) else int(np.size(values))
 
 
 register_measure(Measure("model_size", fold=model_size))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,34 +22,21 @@ _SLOPE = 2.0
 _MIN_PROBABILITY = 0.01
 
 
-def _error(fold: Fold) -> float:
-    return _loss(fold, train=False)
-
-
-def _training_error(fold: Fold) -> float:
-    return _loss(fold, train=True)
-
-
-def _loss(fold: Fold, *, train: bool) -> float:
+def _is_loss(scorer: object) -> bool:
     # A scorer of a loss ("neg_...") returns minus the loss; any other is 1 at best.
-    score = fold.score(train=train)
-    return -score if is_loss(fold.scorer) else 1.0 - score
-
-
-def is_loss(scorer: object) -> bool:
-    """Return whether a scorer negates a loss, as ``neg_mean_squared_error`` does."""
     return getattr(scorer, "_sign", 1) < 0
 
 
-def error_measure(scorer: object) -> Measure:
-    """Return the measure of 1 − score, or of the loss itself, on the test folds."""
-    return Measure("error", fold=_error, worst=None if is_loss(scorer) else 1.0)
+def _error(fold: Fold, *, train: bool) -> float:
+    score = fold.score(train=train)
+    return -score if _is_loss(fold.scorer) else 1.0 - score
 
 
-def training_error_measure(scorer: object) -> Measure:
-    """Return the measure of 1 − score, or of the loss itself, on the training folds."""
-    worst = None if is_loss(scorer) else 1.0
-    return Measure("training_error", fold=_training_error, worst=worst)
+def error_measure(scorer: object, *, train: bool = False) -> Measure:
+    """Return the measure of 1 − score, or of the loss itself, on the test or training folds."""
+    worst = None if _is_loss(scorer) else 1.0
+    name = "training_error" if train else "error"
+    return Measure(name, fold=partial(_error, train=train), worst=worst)
 
 
 def false_negative_rate(fold: Fold) -> float:
@@ -58,45 +45,40 @@ def false_negative_rate(fold: Fold) -> float:
     The positive one of two classes is the larger label, as in scikit-learn. Classes that are
     absent from the test fold do not count.
     """
-    rates = [
-        (weight[truth & ~predicted].sum(), weight[truth].sum())
-        for truth, predicted, weight in _one_against_rest(fold)
-    ]
-    return _mean_rate(rates)
+    return _mean_error_rate(fold, of_positives=True)
 
 
 def false_positive_rate(fold: Fold) -> float:
     """Return the share of negatives predicted positive; the mean over more than two classes."""
-    rates = [
-        (weight[~truth & predicted].sum(), weight[~truth].sum())
-        for truth, predicted, weight in _one_against_rest(fold)
-    ]
-    return _mean_rate(rates)
+    return _mean_error_rate(fold, of_positives=False)
 
 
-def _one_against_rest(fold: Fold) -> Iterator[tuple[Array, Array, Array]]:
-    """Yield, per positive class, the true rows, the predicted rows, and the weights."""
-    classes = np.unique(np.concatenate([fold.y_train, fold.y_test]))
-    weight: Array = np.ones(len(fold.y_test)) if fold.test_weight is None else fold.test_weight
+def _mean_error_rate(fold: Fold, *, of_positives: bool) -> float:
+    """Return the error rate among the positives or negatives of each positive class, averaged."""
+    classes, weight = _classes(fold), _weight(fold)
+    rates = []
     for positive in classes[1:] if len(classes) == 2 else classes:
-        yield fold.y_test == positive, fold.prediction == positive, weight
+        rows = (fold.y_test == positive) == of_positives
+        wrong = (fold.prediction == positive) != of_positives
+        if weight[rows].sum() > 0:
+            rates.append(weight[rows & wrong].sum() / weight[rows].sum())
+    return float(np.mean(rates)) if rates else 0.0
 
 
-def _mean_rate(rates: Sequence[tuple[float, float]]) -> float:
-    known = [wrong / total for wrong, total in rates if total > 0]
-    return float(np.mean(known)) if known else 0.0
+def _classes(fold: Fold) -> Array:
+    return np.unique(np.concatenate([fold.y_train, fold.y_test]))
+
+
+def _weight(fold: Fold) -> Array:
+    return np.ones(len(fold.y_test)) if fold.test_weight is None else fold.test_weight
 
 
 def class_probabilities(model: Any, X: Any, classes: Array) -> Array:
     """Return the model's class probabilities, or an approximation, as rows × classes.
 
     Without ``predict_proba``, they are a fixed logistic function of ``decision_function``; without
-    either, the predicted class has probability 1.
-
-    Args:
-        model: A fitted classifier.
-        X: Rows.
-        classes: Sorted classes, including those of the model.
+    either, the predicted class has probability 1. ``classes`` are sorted and include those of the
+    model.
 
     Example:
         >>> from sklearn.svm import SVC
@@ -107,20 +89,15 @@ def class_probabilities(model: Any, X: Any, classes: Array) -> Array:
     if hasattr(model, "predict_proba"):
         known = np.asarray(model.predict_proba(X))
     elif hasattr(model, "decision_function"):
-        known = _from_decision(np.asarray(model.decision_function(X)))
+        values = _SLOPE * np.asarray(model.decision_function(X))
+        if values.ndim == 1:
+            known = np.column_stack([1 - expit(values), expit(values)])
+        else:
+            known = softmax(values, axis=1)
     else:
-        predicted: Array = np.asarray(model.predict(X))[:, None] == classes
-        return predicted.astype(float)
+        return np.asarray(np.asarray(model.predict(X))[:, None] == classes, dtype=float)
     probabilities: Array = np.zeros((known.shape[0], len(classes)))
     probabilities[:, np.searchsorted(classes, model.classes_)] = known
-    return probabilities
-
-
-def _from_decision(values: Array) -> Array:
-    if values.ndim == 1:
-        positive = expit(_SLOPE * values)
-        return np.column_stack([1 - positive, positive])
-    probabilities: Array = softmax(_SLOPE * values, axis=1)
     return probabilities
 
 
@@ -162,7 +139,7 @@ def auc_loss(fold: Fold) -> float:
 
 
 def _probabilities_and_truth(fold: Fold) -> tuple[Array, Array]:
-    classes = np.unique(np.concatenate([fold.y_train, fold.y_test]))
+    classes = _classes(fold)
     truth: Array = fold.y_test[:, None] == classes
     return class_probabilities(fold.estimator, fold.X_test, classes), truth
 
@@ -211,10 +188,7 @@ class _Disparity:
 def group_disparity(predicted: Array, groups: Array, weight: Array | None = None) -> float:
     """Return the largest difference between groups in the share of positive predictions.
 
-    Args:
-        predicted: Whether each row is predicted positive.
-        groups: Group of each row, as integers from 0.
-        weight: Weight of each row.
+    ``groups`` has the group of each row, as integers from 0.
 
     Example:
         >>> group_disparity(np.array([1, 1, 0, 1, 0, 0]) == 1, np.array([0, 0, 0, 1, 1, 1]))
@@ -234,7 +208,7 @@ def geometric_mean_loss(fold: Fold) -> float:
     For two classes it is 1 − √(sensitivity · specificity), appendix C.3 of Zhang et al. (2023)
     after Brookhouse and Freitas (2022). Classes that are absent from the test fold do not count.
     """
-    weight = np.ones(len(fold.y_test)) if fold.test_weight is None else fold.test_weight
+    weight = _weight(fold)
     recalls = []
     for label in np.unique(fold.y_test):
         truth = fold.y_test == label
@@ -262,7 +236,7 @@ def _group_codes(sensitive: Any) -> Array:
 
 
 def _positive(fold: Fold) -> Any:
-    classes = np.unique(np.concatenate([fold.y_train, fold.y_test]))
+    classes = _classes(fold)
     if len(classes) != 2:
         raise ValueError(
             f"positive must be given if there are more than two classes, got {len(classes)} "
@@ -272,7 +246,7 @@ def _positive(fold: Fold) -> Any:
 
 
 register_measure(error_measure)
-register_measure(training_error_measure)
+register_measure(partial(error_measure, train=True))
 for _name, _function, _worst in (
     ("fnr", false_negative_rate, 1.0),
     ("fpr", false_positive_rate, 1.0),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +32,8 @@ REPEATS = 2
 _RELATIVE_SIZES = (0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
 #: The smallest dimension that can be distinguished from 0.
 _MIN_DIMENSION = 0.1
-#: Number of configurations whose dimension is cached.
+#: Dimensions of configurations that were measured in this process, and their maximum number.
+_CACHE: OrderedDict[str, float] = OrderedDict()
 _MAX_CACHED = 20_000
 #: scikit-learn's learners that fit several targets independently at once; by name, so that they
 #: need not be imported.
@@ -116,28 +117,34 @@ def vc_dimension(
         >>> 5 < vc_dimension(linear, 5) < 7  # 5 weights and an intercept
         True
     """
-    if sizes is None:
-        options: dict[str, Any] = {
-            "X": X,
-            "balanced": balanced,
-            "random_state": random_state,
-            "n_jobs": n_jobs,
-        }
-        estimate = vc_dimension(estimator, n_features, sizes=SIZES, repeats=repeats, **options)
-        if estimate > 1.9 * max(SIZES):
-            return estimate  # it memorizes all rows
-        sizes = sorted({max(2, round(estimate * part)) for part in _RELATIVE_SIZES} | {2, 3})[-6:]
-        return vc_dimension(estimator, n_features, sizes=sizes, repeats=repeats, **options)
-    _check(estimator, n_features, sizes, repeats)
-    jobs = [
-        delayed(_deviation)(estimator, Z, labels)
-        for Z, labels in _experiments(
+    if not is_classifier(estimator):
+        raise ValueError(
+            f"The VC dimension needs a classifier, got {estimator!r}. "
+            "Use 'model_size' or 'parameter_count' for regressors."
+        )
+    check_int("n_features", n_features, 1)
+    check_int("repeats", repeats, 1)
+    if sizes is not None and (len(sizes) < 2 or min(sizes) < 2):
+        raise ValueError(
+            f"sizes must have at least two numbers of at least 2 rows, got {sizes!r}."
+        )
+
+    def measure(sizes: Sequence[int]) -> float:
+        experiments = _experiments(
             estimator, n_features, X, sizes, repeats, random_state, balanced
         )
-    ]
-    measured = Parallel(n_jobs=n_jobs)(jobs) if n_jobs not in (None, 1) else _run(jobs)
-    per_size = np.array(measured).reshape(len(sizes), -1).mean(axis=1)
-    return fitted_dimension(sizes, per_size)
+        jobs = [delayed(_deviation)(estimator, Z, labels) for Z, labels in experiments]
+        deviations = Parallel(n_jobs=n_jobs)(jobs)
+        return fitted_dimension(sizes, np.reshape(deviations, (len(sizes), -1)).mean(axis=1))
+
+    if sizes is not None:
+        return measure(sizes)
+    estimate = measure(SIZES)
+    if estimate > 1.9 * max(SIZES):
+        return estimate  # it memorizes all rows
+    return measure(
+        sorted({max(2, round(estimate * part)) for part in _RELATIVE_SIZES} | {2, 3})[-6:]
+    )
 
 
 def vc_dimension_measure(
@@ -187,9 +194,8 @@ class _VCDimension:
             return _MIN_DIMENSION
         estimator = _rounded(evaluation.estimator, self.per_octave)
         key = hash((estimator, columns, self.sizes, self.repeats, self.random_state))
-        return _cached(
-            key,
-            lambda: vc_dimension(
+        if key not in _CACHE:
+            _CACHE[key] = vc_dimension(
                 estimator,
                 columns,
                 sizes=self.sizes,
@@ -197,34 +203,21 @@ class _VCDimension:
                 balanced=True,
                 random_state=self.random_state,
                 n_jobs=self.n_jobs,
-            ),
-        )
+            )
+            while len(_CACHE) > _MAX_CACHED:
+                _CACHE.popitem(last=False)
+        return _CACHE[key]
 
 
 def _rounded(estimator: Any, per_octave: int | None) -> Any:
     if per_octave is None:
         return estimator
     numbers = {
-        name: type(value)(round(_step(value, per_octave), 12))
+        name: type(value)(round(2 ** (round(np.log2(value) * per_octave) / per_octave), 12))
         for name, value in estimator.get_params().items()
         if type(value) in (int, float) and 0 < value < np.inf and not name.endswith("random_state")
     }
     return clone(estimator).set_params(**numbers)
-
-
-def _step(value: float, per_octave: int) -> float:
-    return float(2 ** (round(np.log2(value) * per_octave) / per_octave))
-
-
-_CACHE: OrderedDict[str, float] = OrderedDict()
-
-
-def _cached(key: str, measure: Callable[[], float]) -> float:
-    if key not in _CACHE:
-        _CACHE[key] = measure()
-        while len(_CACHE) > _MAX_CACHED:
-            _CACHE.popitem(last=False)
-    return _CACHE[key]
 
 
 def _experiments(
@@ -283,29 +276,11 @@ def _with_few_neighbors(estimator: Any, rows: int) -> Any:
     return clone(estimator).set_params(**too_many)
 
 
-def _run(jobs: list[Any]) -> list[float]:
-    return [function(*args) for function, args, _ in jobs]
-
-
 def _fits_several_targets(estimator: Any) -> bool:
     while isinstance(estimator, Pipeline):
         estimator = estimator.steps[-1][1]
     kind = type(estimator)
     return kind.__module__.startswith("sklearn.") and kind.__name__ in _MULTI_TARGET
-
-
-def _check(estimator: Any, n_features: int, sizes: Sequence[int], repeats: int) -> None:
-    if not is_classifier(estimator):
-        raise ValueError(
-            f"The VC dimension needs a classifier, got {estimator!r}. "
-            "Use 'model_size' or 'parameter_count' for regressors."
-        )
-    check_int("n_features", n_features, 1)
-    check_int("repeats", repeats, 1)
-    if len(sizes) < 2 or min(sizes) < 2:
-        raise ValueError(
-            f"sizes must have at least two numbers of at least 2 rows, got {sizes!r}."
-        )
 
 
 register_measure(vc_dimension_measure())

@@ -1,12 +1,12 @@
-"""Tune first and select features afterwards, or do both at once: what is lost by not joining?
+"""Compare tuning first and selecting features afterwards with a joint search.
 
-The non-joint variants of Binder et al. (2020), section 5.3, against the joint search of the same
+The non-joint variants of Binder et al. (2020), section 5.3, and the joint search with the same
 number of trials:
 
-- GA-MO-FE-NJ: tune the hyperparameters on all features, then search features with them fixed.
-- BO-MO-FE-NJ: tune hyperparameters and filter weights for the error alone, then walk through
-  fractions of features with everything else fixed.
-- BO-MO-FE: ParEGO on all of it at once.
+- GA-MO-FE-NJ: tune the hyperparameters on all features, then fix them and search feature sets.
+- BO-MO-FE-NJ: tune hyperparameters and filter weights for the error alone, then fix them and try
+  fractions of features at equal distances.
+- BO-MO-FE: search everything at once with ParEGO.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ from optuna_mofs import (
 )
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
-TUNING, SELECTION = 25, 35
+N_TUNING, N_SELECTION = 25, 35
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X, y = X.iloc[:300], y.iloc[:300]
@@ -36,38 +36,38 @@ space = spaces.svm(prefix="svc__")
 ensemble = FilterEnsembleFeatures(ranks="all")
 
 
-def objective(features, measures=("error", "fraction")):
+def objective(representation, measures=("error", "fraction")):
     return FeatureSelectionObjective(
-        svm, X, y, space=space, representation=features, measures=measures, cv=3
+        svm, X, y, space=space, representation=representation, measures=measures, cv=3
     )
 
 
 # GA-MO-FE-NJ. Step 1: one measure, no feature selection.
 tuning = objective(None, ["error"])
 tuned = tuning.create_study(sampler=ParEGOSampler(seed=0))
-tuned.optimize(tuning, n_trials=TUNING)
-# Step 2: the best hyperparameters are fixed, the search chooses masks.
+tuned.optimize(tuning, n_trials=N_TUNING)
+# Step 2: fix the best hyperparameters and search masks.
 selection = objective("mask")
 ga = selection.create_study(
     sampler=PartialFixedSampler(tuned.best_params, FilterEnsembleNSGA2Sampler(seed=0))
 )
-ga.optimize(selection, n_trials=SELECTION)
+ga.optimize(selection, n_trials=N_SELECTION)
 
 # BO-MO-FE-NJ. Step 1: hyperparameters, filter weights and fraction for the error alone (BO-SO-FE).
 single = objective(ensemble, ["error"])
 best = single.create_study(sampler=ParEGOSampler(seed=0))
-best.optimize(single, n_trials=TUNING)
-# Step 2: fractions at equal distances, everything else as it was best.
-walk = objective(ensemble)
-bo = walk.create_study()
-for fraction in np.linspace(1 / SELECTION, 1, SELECTION):
+best.optimize(single, n_trials=N_TUNING)
+# Step 2: fix everything else and try fractions at equal distances.
+fractions = objective(ensemble)
+bo = fractions.create_study()
+for fraction in np.linspace(1 / N_SELECTION, 1, N_SELECTION):
     bo.enqueue_trial({**best.best_params, "fraction": float(fraction)})
-bo.optimize(walk, n_trials=SELECTION)
+bo.optimize(fractions, n_trials=N_SELECTION)
 
 # BO-MO-FE: everything at once.
 together = objective(ensemble)
 joint = together.create_study(sampler=ParEGOSampler(seed=0))
-joint.optimize(together, n_trials=TUNING + SELECTION)
+joint.optimize(together, n_trials=N_TUNING + N_SELECTION)
 
 for name, study in (("GA-MO-FE-NJ", ga), ("BO-MO-FE-NJ", bo), ("BO-MO-FE, joint", joint)):
     front = pareto_front(study)

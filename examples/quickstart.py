@@ -1,6 +1,6 @@
 """A first study: which features does a support vector machine need for the breast cancer data?
 
-The same study as ``optuna-mofs quickstart`` runs. Start it again and it continues.
+It is the study that ``optuna-mofs quickstart`` runs. Start it again and it continues.
 """
 
 import optuna
@@ -13,14 +13,14 @@ from optuna_mofs.spaces import get_learner
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 
 # An estimator (here a pipeline that scales first) and the ranges of its hyperparameters. Any
-# scikit-learn estimator with a dictionary of Optuna distributions does as well.
+# scikit-learn estimator with a dictionary of Optuna distributions works too.
 estimator, space = get_learner("svm")
 
 # What a trial does: choose features and hyperparameters, cross-validate, return the error and the
 # fraction of features. Filters rank the features once, before the first trial.
 objective = FeatureSelectionObjective(estimator, X, y, space=space, cv=5)
 
-# Where trials are kept, and who proposes them.
+# The storage of the trials, and the sampler that proposes them.
 study = objective.create_study(
     study_name="quickstart",
     storage="sqlite:///optuna_mofs_quickstart.db",
@@ -35,11 +35,11 @@ front = pareto_front(study)
 print(front.to_frame()[["error", "n_features", "features"]].to_string(max_colwidth=60))
 print(f"hypervolume: {front.hypervolume():.4f}")
 
-# Some ways to pick from it.
+# Some ways to choose a trial.
 knee = front.knee()
 few = front.best(max_features=max(5, knee.user_attrs["n_features"]))
 print(f"knee: {knee.values[0]:.4f} with {objective.features_for(knee)}")
-print(f"best of few: {few.values[0]:.4f} with {objective.features_for(few)}")
+print(f"best with few features: {few.values[0]:.4f} with {objective.features_for(few)}")
 
 # A fitted model that takes the full table and uses only the columns it needs.
 model = objective.refit(knee)

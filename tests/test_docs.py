@@ -1,7 +1,9 @@
-"""The Python code of every documentation page runs."""
+"""The Python code of every documentation page runs, and the reference is complete."""
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 from sklearn.datasets import load_wine
 
+import optuna_mofs
 from optuna_mofs import FeatureSelectionObjective, FilterEnsembleNSGA2Sampler, spaces
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -47,3 +50,53 @@ def test_the_code_of_a_page_runs(page: Path) -> None:
     scope = initial_names()
     for number, block in enumerate(BLOCK.findall(page.read_text(encoding="utf-8")), start=1):
         exec(compile(block, f"{page.name}, block {number}", "exec"), scope)
+
+
+def listed_names() -> list[str]:
+    """Return the names of the reference page, relative to the package."""
+    text = (DOCS / "reference" / "index.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^\.\. autosummary::\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    return [name for block in blocks for name in re.findall(r"^   (\w[\w.]*)$", block, re.M)]
+
+
+def public_names() -> dict[str, Any]:
+    """Return the names in ``__all__`` of every public module, by full name."""
+    modules = ["optuna_mofs"] + [
+        module.name
+        for module in pkgutil.walk_packages(optuna_mofs.__path__, "optuna_mofs.")
+        if not re.search(r"\._|\.cli\b|\.testing\.", module.name)
+    ]
+    return {
+        f"{module}.{name}": getattr(importlib.import_module(module), name)
+        for module in modules
+        for name in getattr(importlib.import_module(module), "__all__", ())
+        if not name.startswith("__")
+    }
+
+
+def resolve(name: str) -> Any:
+    module, _, attribute = f"optuna_mofs.{name}".rpartition(".")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def test_the_reference_lists_existing_names_once() -> None:
+    names = listed_names()
+    assert len(set(names)) == len(names) > 100
+    for name in names:
+        resolve(name)
+
+
+def test_the_reference_lists_all_public_names() -> None:
+    listed = [resolve(name) for name in listed_names()]
+    missing = [
+        name
+        for name, found in public_names().items()
+        if not any(found is other for other in listed)
+    ]
+    assert not missing
+
+
+def test_the_page_of_names_has_all_public_names() -> None:
+    page = (DOCS / "names.md").read_text(encoding="utf-8")
+    missing = [name for name in public_names() if f"`{name.rpartition('.')[2]}`" not in page]
+    assert not missing

@@ -1,11 +1,115 @@
-"""Acquisition functions and scalarizations that several samplers share, on arrays."""
+"""Surrogates of the completed trials, and acquisition functions and scalarizations on arrays."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from scipy.special import ndtr
 
 from optuna_mofs._typing import Array
+from optuna_mofs.samplers._candidates import Candidates
+from optuna_mofs.samplers._context import ProposalContext
+from optuna_mofs.samplers._encoding import LogFractionScale
+from optuna_mofs.samplers._gaussian_process import (
+    GaussianProcess,
+    Points,
+    RefitSchedule,
+    fit_length_scales,
+    normal_scores,
+    representative_subset,
+)
+
+#: Maximum number of trials from which predictions are made.
+MAX_TRAINING_TRIALS = 80
+#: Maximum number of trials from which length scales are estimated.
+MAX_LENGTH_SCALE_TRIALS = 50
+
+
+class GaussianProcessSurrogates:
+    """One Gaussian process per loss, over hyperparameters and masks, fitted when first used.
+
+    The processes predict normal scores of the losses (see :func:`normal_scores`). Length scales
+    are estimated from the first trials only (see :class:`RefitSchedule`), so that a resumed study
+    gets the same ones.
+
+    Args:
+        ctx: The context of the proposal.
+        losses: Trials × losses, minimized and finite.
+        subset: Positions of the trials from which predictions are made; by default at most 80,
+            half of them those whose largest loss is the lowest.
+        first_losses: Function of (column, count) that returns this loss of the first trials, and
+            the positions of those from which length scales are estimated; by default at most 50,
+            evenly spread over the values of the loss.
+    """
+
+    def __init__(
+        self,
+        ctx: ProposalContext,
+        losses: Array,
+        subset: Array | None = None,
+        first_losses: Callable[[int, int], tuple[Array, Array]] | None = None,
+    ) -> None:
+        if subset is None:
+            ranking = np.argsort(losses.max(axis=1), kind="stable")
+            n_max = MAX_TRAINING_TRIALS
+            subset = np.sort(representative_subset(ranking, n_max, n_max // 2))
+        self._history = ctx.history
+        self._schedule = ctx.study_cache("length scales", RefitSchedule)
+        self._scale = LogFractionScale.of(ctx.history)
+        self._first_losses = first_losses or (lambda column, n: spread_subset(losses[:n, column]))
+        self._points = self._trials(subset)
+        self._squares = self._points.squared_distances(self._points)
+        self._processes: dict[int, GaussianProcess] = {}
+        #: Losses × trials from which predictions are made, and their normal scores.
+        self.losses = losses[subset].T
+        self.scores = np.array([normal_scores(values) for values in self.losses])
+
+    def predict(
+        self, candidates: Candidates, columns: Sequence[int] | None = None
+    ) -> list[tuple[Array, Array]]:
+        """Return mean and standard deviation of the normal scores, for each of the losses.
+
+        Args:
+            candidates: The candidates.
+            columns: The losses; by default all.
+        """
+        space = self._history.space
+        rows = self._scale.coordinates(space.snapped(candidates.rows))
+        points = Points(rows, space.categorical, candidates.masks_of(slice(None)))
+        squares = points.squared_distances(self._points)
+        columns = range(len(self.losses)) if columns is None else columns
+        return [self._process(column).predict(squares) for column in columns]
+
+    def _process(self, column: int) -> GaussianProcess:
+        if column not in self._processes:
+            scales = self._schedule.fitted(
+                column,
+                self._history.numbers,
+                partial(self._fit_scales, column),
+                depends_on=self._history.space.distributions,
+            )
+            self._processes[column] = GaussianProcess(self._squares, self.scores[column], scales)
+        return self._processes[column]
+
+    def _fit_scales(self, column: int, count: int) -> Array:
+        values, subset = self._first_losses(column, count)
+        points = self._trials(subset)
+        squares = points.squared_distances(points)
+        return fit_length_scales(squares, normal_scores(values[subset]))
+
+    def _trials(self, positions: Array) -> Points:
+        history = self._history
+        masks = None if history.table is None else history.masks(positions)
+        rows = self._scale.coordinates(history.rows[positions])
+        return Points(rows, history.space.categorical, masks)
+
+
+def spread_subset(values: Array) -> tuple[Array, Array]:
+    """Return values, and the positions of at most 50 that are evenly spread over their order."""
+    ranking = np.argsort(values, kind="stable")
+    return values, np.sort(representative_subset(ranking, MAX_LENGTH_SCALE_TRIALS, 0))
 
 
 def expected_improvement(mean: Array, sd: Array, best: float | Array) -> Array:

@@ -17,7 +17,7 @@ from optuna_mofs.features._representation import (
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._history import History
 from optuna_mofs.history._search_space import SearchSpace
-from optuna_mofs.samplers._gaussian_process import Points
+from optuna_mofs.samplers._candidates import Candidates
 from optuna_mofs.study._description import StudyDescription
 
 #: :meth:`~optuna_mofs.samplers.ProposalContext.study_cache`.
@@ -86,22 +86,15 @@ class SurrogateEncoder:
         sets = self._history.per_trial(self._encoded, self._sets_of_trials)
         return np.hstack([X, np.array(sets)])
 
-    def __call__(
-        self, rows: Array, masks: Array | None = None, index: Array | None = None
-    ) -> Array:
-        """Return one row per configuration.
-
-        Args:
-            rows: Warped rows.
-            masks: Distinct masks.
-            index: Position of the mask of each row.
-        """
-        X = self._row_encoding(rows)
+    def __call__(self, candidates: Candidates) -> Array:
+        """Return one row per candidate, whose rows are warped."""
+        X = self._row_encoding(candidates.rows)
         if self._filters is not None:
-            return np.hstack([X, self._filters.embedded(self._warping.inverse(rows))])
-        if self._masks is None or masks is None or index is None:
+            return np.hstack([X, self._filters.embedded(self._warping.inverse(candidates.rows))])
+        if self._masks is None or candidates.masks is None:
             return X
-        return np.hstack([X, self._masks(masks)[index]])
+        encoded, index = self._masks(candidates.masks), candidates.mask_index
+        return np.hstack([X, encoded if index is None else encoded[index]])
 
     def _sets_of_trials(self, positions: list[int]) -> Array:
         if self._filters is not None:
@@ -412,16 +405,3 @@ class LogFractionScale:
         p = self._sizes.get(j)
         inside = np.minimum(1.0, np.maximum(0.0, coordinate))
         return inside if p is None else p ** (inside - 1.0)
-
-
-def points_of(history: History, scale: LogFractionScale, positions: Array) -> Points:
-    """Return some of the completed trials as inputs of a Gaussian process.
-
-    Args:
-        history: The completed trials.
-        scale: Scale of the fraction of features.
-        positions: Positions of the trials.
-    """
-    masks = None if history.table is None else history.masks(positions)
-    rows = scale.coordinates(history.rows[positions])
-    return Points(rows, history.space.categorical, masks)

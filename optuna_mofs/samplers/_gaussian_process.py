@@ -255,7 +255,7 @@ class OrdinaryKriging:
         columns = np.arange(X.shape[1])
         self._lengths = np.exp(scales[np.minimum(columns, X.shape[1] - n_shared)])
         kept = representative_subset(np.arange(len(z)), _MAX_ROWS, _MAX_ROWS // 2)
-        X = _without_nan(X)[kept] / self._lengths
+        X = np.nan_to_num(X, nan=_CENTER)[kept] / self._lengths
         K = self._kernel(X, X)
         K[np.diag_indices_from(K)] += float(np.exp(scales[-1]))
         factor = dpotrf(K, lower=1)[0]
@@ -271,7 +271,9 @@ class OrdinaryKriging:
 
     def predict(self, X: Array) -> tuple[Array, Array]:
         """Return mean and standard deviation of each row."""
-        k = self._kernel((_without_nan(X) / self._lengths).astype(np.float32), self._X)
+        k = self._kernel(
+            (np.nan_to_num(X, nan=_CENTER) / self._lengths).astype(np.float32), self._X
+        )
         right = k @ self._right
         # The transpose is in Fortran order, so that nothing is copied.
         half = strmm(1.0, self._inverse, k.T, lower=1, overwrite_b=1)
@@ -298,7 +300,7 @@ def fit_column_scales(X: Array, y: Array, *, n_shared_columns: int = 0, n_max: i
         n_max: Maximum number of rows used, see :func:`representative_subset`.
     """
     chosen = representative_subset(np.arange(len(y)), n_max, n_max // 2)
-    X, z = _without_nan(X[chosen]), y[chosen]
+    X, z = np.nan_to_num(X[chosen], nan=_CENTER), y[chosen]
     n_own = X.shape[1] - n_shared_columns
     squares: Array = (X.T[:n_own, :, None] - X.T[:n_own, None, :]) ** 2
     if n_shared_columns:
@@ -312,11 +314,6 @@ def fit_column_scales(X: Array, y: Array, *, n_shared_columns: int = 0, n_max: i
         max_iterations=20,
         tolerance=1e-3,
     )
-
-
-def _without_nan(X: Array) -> Array:
-    missing = np.isnan(X)
-    return np.where(missing, _CENTER, X) if missing.any() else X
 
 
 def _euclidean(A: Array, B: Array) -> Array:

@@ -8,9 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.features._mask_sampling import MaskSampler, get_mask_sampler, weights_from_raw
+from optuna_mofs.features._mask_sampling import (
+    MaskSampler,
+    get_mask_sampler,
+    simplex_weights,
+    weights_from_raw,
+)
+from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._history import History
-from optuna_mofs.samplers._context import Proposal
+from optuna_mofs.samplers._context import Proposal, ProposalContext
 from optuna_mofs.study._trial_note import TrialNote
 
 
@@ -52,6 +58,43 @@ def initial_operator(sampler: str | MaskSampler) -> str:
     return f"initial_{name}"
 
 
+def sample_mask(
+    rng: np.random.Generator, table: FeatureTable, samplers: Sequence[str], number: int
+) -> Array:
+    """Return a mask from one of several mask samplers in turn, with random filter weights."""
+    sampler = get_mask_sampler(samplers[number % len(samplers)])
+    return sampler(rng, table, simplex_weights(rng, len(table.filters)))
+
+
+def design_row(
+    ctx: ProposalContext,
+    number: int,
+    stream: int,
+    make: Callable[[np.random.Generator], Array],
+    key: str = "",
+) -> Array | None:
+    """Return a row of the design that all trials of a study share.
+
+    Args:
+        ctx: The context of the proposal.
+        number: Number of the row.
+        stream: Stream of the design's generator.
+        make: Function of the generator that returns the design.
+        key: What the design depends on besides the distributions of the parameters.
+
+    Returns:
+        The row, or None if the design has fewer rows or, in a study without masks, if a trial
+        has this row already.
+    """
+    history = ctx.history
+    key = f"design {history.space.distributions!r} {key}"
+    rows = ctx.study_cache(key, lambda: make(ctx.study_rng(stream)))
+    if number >= len(rows) or (history.table is None and history.contains(rows[number])):
+        return None
+    row: Array = rows[number]
+    return row
+
+
 def latin_hypercube(rng: np.random.Generator, count: int, d: int) -> Array:
     """Return points of the unit cube, one in each of ``count`` slices of every axis.
 
@@ -63,12 +106,6 @@ def latin_hypercube(rng: np.random.Generator, count: int, d: int) -> Array:
     slices = np.argsort(rng.random((count, d)), axis=0)
     cube: Array = (slices + rng.random((count, d))) / max(1, count)
     return cube
-
-
-#: Random points per point of a thinned design.
-_OVERSAMPLING = 10
-#: Maximum number of random points, because all their distances are computed.
-_MAX_POINTS = 600
 
 
 def gower_distances(rows: Array, categorical: Array) -> Array:
@@ -139,7 +176,8 @@ def thinned_design(
         categorical: Which columns hold categories.
         count: Number of points.
     """
-    rows = sample(rng, max(count, min(_OVERSAMPLING * count, _MAX_POINTS)))
+    # At most 600 points, because all their distances are computed.
+    rows = sample(rng, max(count, min(10 * count, 600)))
     kept = thin(rng, gower_distances(rows, categorical), count)
     design: Array = rows[rng.permutation(kept)]
     return design

@@ -7,10 +7,7 @@ from scipy.stats import multivariate_normal
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Matern
 
-from optuna_mofs import FilterEnsembleNSGA2Sampler
-from optuna_mofs.history._history import History
 from optuna_mofs.samplers import _gaussian_process as likelihood
-from optuna_mofs.samplers._encoding import LogFractionScale, points_of
 from optuna_mofs.samplers._gaussian_process import (
     GaussianProcess,
     OrdinaryKriging,
@@ -23,8 +20,6 @@ from optuna_mofs.samplers._gaussian_process import (
     representative_subset,
 )
 from optuna_mofs.samplers.model_based._surrogates import OutOfRangeImputer
-from optuna_mofs.study._description import StudyDescription
-from optuna_mofs.testing.problems import PROBLEMS, make_study
 
 
 def numbers(rows: np.ndarray) -> Points:
@@ -132,17 +127,6 @@ def test_masks_differ_by_what_they_do_not_share_and_by_size():
     np.testing.assert_allclose(shared[:, 1], [1, 1, 1, 0], atol=1e-6)
     assert sizes[2, 0] == 0
     assert 0 < sizes[1, 0] < sizes[3, 0]
-
-
-def test_points_of_trials_have_their_masks():
-    study = make_study("packed", sampler=FilterEnsembleNSGA2Sampler(seed=0))
-    study.optimize(PROBLEMS["packed"], n_trials=5)
-    history = History(StudyDescription.read(study))
-    history.update(study)
-    points = points_of(history, LogFractionScale.of(history), np.array([3, 1]))
-    assert points.masks.shape == (2, 59)
-    np.testing.assert_array_equal(points.masks[0], history.mask(3))
-    np.testing.assert_array_equal(points.rows, history.rows[[3, 1]])
 
 
 def counts(schedule: RefitSchedule, *numbers: np.ndarray) -> list[int]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,17 +12,15 @@ from scipy.special import log_ndtr
 from optuna_mofs._typing import Array
 from optuna_mofs.fronts._lexicographic import LexicographicOrder
 from optuna_mofs.history._history import History
-from optuna_mofs.samplers._acquisition import log_expected_improvement
-from optuna_mofs.samplers._context import Proposal, ProposalContext
-from optuna_mofs.samplers._encoding import points_of
-from optuna_mofs.samplers._gaussian_process import (
-    GaussianProcess,
-    Points,
-    RefitSchedule,
-    fit_length_scales,
-    normal_scores,
-    representative_subset,
+from optuna_mofs.samplers._acquisition import (
+    MAX_LENGTH_SCALE_TRIALS,
+    MAX_TRAINING_TRIALS,
+    GaussianProcessSurrogates,
+    log_expected_improvement,
 )
+from optuna_mofs.samplers._candidates import Candidates, best_new_candidate
+from optuna_mofs.samplers._context import Proposal, ProposalContext
+from optuna_mofs.samplers._gaussian_process import representative_subset
 from optuna_mofs.samplers._row_operators import fill_missing
 from optuna_mofs.samplers.lexiflow._directions import (
     EuclideanSpace,
@@ -39,17 +36,10 @@ from optuna_mofs.samplers.lexiflow._local_search import (
     LocalSearchReplay,
 )
 
-#: Maximum number of trials from which predictions are made.
-_MAX_TRAINING_TRIALS = 80
-#: Maximum number of trials from which length scales are estimated.
-_MAX_LENGTH_SCALE_TRIALS = 50
 #: Share of candidates that are random points.
 _RANDOM_SHARE = 0.25
 #: The number of candidates is divided by this where there are masks, which take longer to change.
 _MASK_DIVISOR = 4
-
-
-# ---- acquisition function -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -92,108 +82,50 @@ def improvement_targets(
     return found
 
 
-def training_subset(ranking: Array, strict_ranking: Array, n_max: int) -> Array:
-    """Return the positions of the best trials of two rankings and of an even spread of the rest.
+def training_subset(order: LexicographicOrder, losses: Array, n_max: int) -> Array:
+    """Return the positions of the best trials and of an even spread of the rest.
 
-    Args:
-        ranking: Positions of all trials, best first.
-        strict_ranking: The same by the order without tolerances.
-        n_max: Maximum number of trials.
+    The best are those of the order with and without tolerances, a third of ``n_max`` each.
     """
+    ranking, strict_ranking = order.ranking(losses), order.without_tolerances().ranking(losses)
     best = np.union1d(ranking[: n_max // 3], strict_ranking[: n_max // 3])
     rest = strict_ranking[~np.isin(strict_ranking, best)]
     return np.sort(representative_subset(np.concatenate([best, rest]), n_max, len(best)))
 
 
-def length_scales(order: LexicographicOrder, points: Points, losses: Array, column: int) -> Array:
-    """Return the length scales of a column's model."""
-    subset = training_subset(
-        order.ranking(losses),
-        order.without_tolerances().ranking(losses),
-        _MAX_LENGTH_SCALE_TRIALS,
-    )
-    chosen = points[subset]
-    return fit_length_scales(
-        chosen.squared_distances(chosen), normal_scores(losses[subset, column])
-    )
+def fit_surrogates(
+    ctx: ProposalContext, order: LexicographicOrder, losses: Array
+) -> GaussianProcessSurrogates:
+    """Return the surrogates of the columns."""
 
+    def first_losses(column: int, n: int) -> tuple[Array, Array]:
+        subset = training_subset(order, losses[:n], MAX_LENGTH_SCALE_TRIALS)
+        return losses[:n, column], subset
 
-class ColumnModels:
-    """Gaussian processes of the normal scores of each column, fitted when first needed.
-
-    Args:
-        points: The trials.
-        losses: Trials × columns.
-        scales: Returns the length scales of a column.
-    """
-
-    def __init__(self, points: Points, losses: Array, scales: Callable[[int], Array]) -> None:
-        self.points = points
-        self._losses = losses
-        self._scales = scales
-        self._distances = points.squared_distances(points)
-        self._fitted: dict[int, tuple[GaussianProcess, Array]] = {}
-
-    def predict(self, column: int, distances: Array) -> tuple[Array, Array]:
-        """Return mean and standard deviation at points with these squared distances."""
-        return self._fit(column)[0].predict(distances)
-
-    def normal_score(self, column: int, value: float) -> float:
-        """Return a value of a column on the scale of the model."""
-        values, scores = self._losses[:, column], self._fit(column)[1]
-        order = np.argsort(values, kind="stable")
-        return float(np.interp(value, values[order], scores[order]))
-
-    def _fit(self, column: int) -> tuple[GaussianProcess, Array]:
-        if column not in self._fitted:
-            scores = normal_scores(self._losses[:, column])
-            model = GaussianProcess(self._distances, scores, self._scales(column))
-            self._fitted[column] = model, scores
-        return self._fitted[column]
+    subset = training_subset(order, losses, MAX_TRAINING_TRIALS)
+    return GaussianProcessSurrogates(ctx, losses, subset, first_losses)
 
 
 def log_constrained_ei(
-    target: ImprovementTarget, models: ColumnModels, candidates: Points
+    target: ImprovementTarget, surrogates: GaussianProcessSurrogates, candidates: Candidates
 ) -> Array:
     """Return the logarithm of the constrained expected improvement (Gardner et al. 2014).
 
     It is the expected improvement of one column times the probability that the columns before it
     reach their targets.
-
-    Args:
-        target: The column to improve.
-        models: Models of the columns.
-        candidates: Points to be evaluated.
     """
-    distances = candidates.squared_distances(models.points)
-    mean, sd = models.predict(target.column, distances)
-    total = log_expected_improvement(mean, sd, models.normal_score(target.column, target.best))
-    for column, bound in target.constraints:
-        mean, sd = models.predict(column, distances)
-        total += log_ndtr((models.normal_score(column, bound) - mean) / sd)
+    limits = [(target.column, target.best), *target.constraints]
+    predictions = surrogates.predict(candidates, [column for column, _ in limits])
+    total = np.zeros(len(candidates))
+    for (column, limit), (mean, sd) in zip(limits, predictions):
+        values, scores = surrogates.losses[column], surrogates.scores[column]
+        order = np.argsort(values, kind="stable")
+        z = float(np.interp(limit, values[order], scores[order]))
+        if column == target.column:
+            total += log_expected_improvement(mean, sd, z)
+        else:
+            total += log_ndtr((z - mean) / sd)
     return total
-
-
-# ---- candidates ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class CandidateBatch:
-    """Candidates, and the trials from which they step.
-
-    Args:
-        points: Candidates × axes.
-        rows: Candidates × parameters.
-        masks: Candidates × free features, or None.
-        bases: Position of the trial from which each candidate steps, -1 for a random point.
-        step_sizes: Step size per axis of each candidate.
-    """
-
-    points: Array
-    rows: Array
-    masks: Array | None
-    bases: Array
-    step_sizes: Array
 
 
 def draw_candidates(
@@ -206,7 +138,7 @@ def draw_candidates(
     *,
     sparse_prob: float,
     config: Mapping[str, Any],
-) -> CandidateBatch:
+) -> tuple[Candidates, Array, Array]:
     """Return steps of several sizes from several trials, and random points.
 
     Args:
@@ -218,6 +150,9 @@ def draw_candidates(
         step_sizes: Step sizes per axis.
         sparse_prob: Probability that a step moves only some axes.
         config: The low-cost configuration, around which random points are drawn.
+
+    Returns:
+        The candidates, their points in the Euclidean space, and their step sizes.
     """
     count = count if history.table is None else max(1, count // _MASK_DIVISOR)
     base = np.array(bases)[rng.integers(len(bases), size=count)]
@@ -234,7 +169,9 @@ def draw_candidates(
         row = fill_missing(rng, history.space, history.rows[i])
         point = space.noted_point(row, history.note(i, LexiFlowNote).point)
         points[base == i] = space.bounded(point + steps[base == i])
-    return CandidateBatch(points, space.to_row(points), masks, base, step_size)
+    operators = np.full(count, "acquisition")
+    candidates = Candidates(space.to_row(points), base[:, None], operators, masks)
+    return candidates, points, step_size
 
 
 def _draw_masks(
@@ -265,15 +202,15 @@ def propose_candidate(
 ) -> Proposal | None:
     """Return the best new candidate, or None if no objective can improve or none is new."""
     history, rng, state = ctx.history, ctx.rng, search.state
-    targets = improvement_targets(search.orders[0], search.losses, search.targets[0])
+    order, strict_order = search.orders
+    targets = improvement_targets(order, search.losses, search.targets[0])
     if not targets:
         return None
-    ranking, strict_ranking = search.rankings()
-    target, bases = targets[-1], (state.incumbent, int(ranking[0]))
+    target, bases = targets[-1], (state.incumbent, int(order.ranking(search.losses)[0]))
     if len(targets) > 1 and rng.random() < settings.strict_incumbent_prob:
         target = targets[int(rng.integers(len(targets) - 1))]
-        bases = (state.strict_incumbent, int(strict_ranking[0]))
-    batch = draw_candidates(
+        bases = (state.strict_incumbent, int(strict_order.ranking(search.losses)[0]))
+    candidates, points, step_sizes = draw_candidates(
         rng,
         history,
         space,
@@ -283,46 +220,18 @@ def propose_candidate(
         sparse_prob=settings.sparse_direction_prob,
         config=config,
     )
-    rows = space.scale.coordinates(history.space.snapped(batch.rows))
-    candidates = Points(rows, history.space.categorical, batch.masks)
-    models = ctx.trial_cache("models", lambda: _models(ctx, search, space))
-    values = log_constrained_ei(target, models, candidates)
-    for k in np.argsort(-values, kind="stable").tolist():
-        mask = None if batch.masks is None else batch.masks[k]
-        if history.contains(batch.rows[k], mask):
-            continue
-        base = int(batch.bases[k])
-        note = state.note(
-            "acquisition",
-            parents=() if base < 0 else (int(history.numbers[base]),),
-            # Both signs were among the candidates: no opposite follows.
-            sign=-1,
-            step_size=float(batch.step_sizes[k]),
-            dimension=len(history.space) + (mask is not None),
-            point=rounded(batch.points[k]),
-            improves=target.column - 1,
-        )
-        return Proposal(batch.rows[k], mask, note)
-    return None
-
-
-def _models(
-    ctx: ProposalContext, search: LocalSearchReplay, space: EuclideanSpace
-) -> ColumnModels:
-    history, schedule = ctx.history, ctx.study_cache("length_scales", RefitSchedule)
-
-    def fit(column: int, count: int) -> Array:
-        points = points_of(history, space.scale, np.arange(count))
-        return length_scales(search.orders[0], points, search.losses[:count], column)
-
-    subset = training_subset(*search.rankings(), _MAX_TRAINING_TRIALS)
-    return ColumnModels(
-        points_of(history, space.scale, subset),
-        search.losses[subset],
-        lambda column: schedule.fitted(
-            column,
-            history.numbers,
-            partial(fit, column),
-            depends_on=history.space.distributions,
-        ),
+    surrogates = ctx.trial_cache("surrogates", lambda: fit_surrogates(ctx, order, search.losses))
+    values = -log_constrained_ei(target, surrogates, candidates)
+    k = best_new_candidate(history, candidates, values)
+    if k is None:
+        return None
+    note = state.note(
+        "acquisition",
+        # Both signs were among the candidates: no opposite follows.
+        sign=-1,
+        step_size=float(step_sizes[k]),
+        dimension=len(history.space) + (history.table is not None),
+        point=rounded(points[k]),
+        improves=target.column - 1,
     )
+    return candidates.proposal(history, k, note)

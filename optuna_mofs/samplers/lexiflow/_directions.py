@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.features._mask_sampling import cost_adjusted, get_mask_sampler, simplex_weights
+from optuna_mofs.features._mask_sampling import cost_adjusted, simplex_weights
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._history import History
 from optuna_mofs.history._search_space import SearchSpace
 from optuna_mofs.samplers._context import Proposal
 from optuna_mofs.samplers._encoding import LogFractionScale
+from optuna_mofs.samplers._initial_design import sample_mask
 from optuna_mofs.samplers._row_operators import fill_missing, reflect
 from optuna_mofs.samplers.lexiflow._local_search import (
     LexiFlowNote,
@@ -379,8 +380,6 @@ def restart_row(
 
 def random_mask(rng: np.random.Generator, history: History, number: int) -> Array | None:
     """Return a random mask, by one of several mask samplers in turn."""
-    table = history.table
-    if table is None:
+    if history.table is None:
         return None
-    sampler = get_mask_sampler(_MASK_SAMPLERS[number % len(_MASK_SAMPLERS)])
-    return sampler(rng, table, simplex_weights(rng, len(table.filters)))
+    return sample_mask(rng, history.table, _MASK_SAMPLERS, number)

@@ -185,14 +185,6 @@ class LocalSearchReplay(HistoryFollower):
         """Targets after the last trial, by each of the orders."""
         return self._targets[-1]
 
-    def rankings(self) -> tuple[Array, Array]:
-        """Return the positions of all trials, best first, by each of the orders."""
-        first, second = (
-            order.ranking(self.losses, targets)
-            for order, targets in zip(self.orders, self.targets)
-        )
-        return first, second
-
     def rewind(self, n_trials: int) -> None:
         """Drop the states after the first ``n_trials`` trials."""
         del self._restarts[n_trials:], self._states[n_trials + 1 :], self._targets[n_trials + 1 :]

@@ -15,7 +15,7 @@ from optuna_mofs._validation import check_int, did_you_mean
 from optuna_mofs.fronts._preference import LexicographicPreference
 from optuna_mofs.samplers._base import HistorySampler
 from optuna_mofs.samplers._context import Proposal, ProposalContext
-from optuna_mofs.samplers._initial_design import latin_hypercube
+from optuna_mofs.samplers._initial_design import design_row, latin_hypercube
 from optuna_mofs.samplers.lexiflow._acquisition import propose_candidate
 from optuna_mofs.samplers.lexiflow._directions import (
     DirectSearch,
@@ -212,10 +212,14 @@ class LexiFlowSampler(HistorySampler):
             return restart_row(rng, space, self._config)
         if operator == "initial_design":
             # A model learns more from a Latin hypercube than from as many random points.
-            design_rng, n = ctx.study_rng(_DESIGN_STREAM), self.n_startup_trials
-            unit = latin_hypercube(design_rng, n, d)
-            row: Array = restart_row(design_rng, space, self._config, unit)[ctx.trial_number % n]
-            if history.table is not None or not history.contains(row):
+            n = self.n_startup_trials
+            row = design_row(
+                ctx,
+                ctx.trial_number % n,
+                _DESIGN_STREAM,
+                lambda rng: restart_row(rng, space, self._config, latin_hypercube(rng, n, d)),
+            )
+            if row is not None:
                 return row
         return restart_row(rng, space, self._config, rng.random(d))
 

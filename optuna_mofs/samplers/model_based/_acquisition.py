@@ -90,19 +90,6 @@ _OPTIMISTIC_KAPPA = 2.0
 _OUTSIDE = 100.0
 
 
-def is_larger_set_step(step: int) -> bool:
-    """Return whether a trial explores larger sets: the 1st, 2nd, 3rd, 5th, 9th, 17th and so on.
-
-    Args:
-        step: Number of trials since the initial design.
-
-    Example:
-        >>> [step for step in range(40) if is_larger_set_step(step)]
-        [0, 1, 2, 4, 8, 16, 32]
-    """
-    return step >= 0 and step & (step - 1) == 0
-
-
 class LargerSetAcquisition:
     """Lower confidence bound of the error among larger feature sets than the best one so far.
 

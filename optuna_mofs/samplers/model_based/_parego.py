@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -265,5 +266,5 @@ class ParEGOSampler(ModelBasedSampler):
             by_gap = gap_weights(front, ideal, weights[:, 1])
             weights = weights if by_gap is None else by_gap
         notes = ctx.history.running_notes(ModelBasedNote)
-        running = [note.objective_weights for note in notes if note.objective_weights]
-        return most_distinct(weights, np.array(running))
+        running = filter(None, map(attrgetter("objective_weights"), notes))
+        return most_distinct(weights, np.array(list(running)))

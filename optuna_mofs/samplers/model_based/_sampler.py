@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any, Self
 
 import moocore
@@ -12,16 +13,18 @@ import numpy as np
 
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_choice, check_float, check_int
-from optuna_mofs.features._mask_sampling import get_mask_sampler, simplex_weights
 from optuna_mofs.history._history import History
 from optuna_mofs.history._search_space import ConditionalParameters
 from optuna_mofs.samplers._base import HistorySampler
+from optuna_mofs.samplers._candidates import Candidates, best_new_candidate
 from optuna_mofs.samplers._context import Proposal, ProposalContext
 from optuna_mofs.samplers._encoding import InputWarping
 from optuna_mofs.samplers._gaussian_process import OrdinaryKriging
 from optuna_mofs.samplers._initial_design import (
+    design_row,
     initial_operator,
     latin_hypercube,
+    sample_mask,
     sequence,
     thinned_design,
 )
@@ -31,12 +34,10 @@ from optuna_mofs.samplers.model_based._acquisition import (
     ModelBasedNote,
     ObjectiveSurrogates,
     dominance_tolerance,
-    is_larger_set_step,
 )
-from optuna_mofs.samplers.model_based._candidates import best_candidate
 from optuna_mofs.samplers.model_based._search import InfillSearch, MaskSearch
 from optuna_mofs.samplers.model_based._surrogates import Surrogate, get_surrogate
-from optuna_mofs.samplers.model_based._training_data import TrainingData
+from optuna_mofs.samplers.model_based._training_data import EncodedBatch, TrainingData
 from optuna_mofs.study._trial_note import TrialNote
 
 #: Default kappa. Changing weights and gaps explore enough, except for feature sets: there are so
@@ -45,6 +46,8 @@ from optuna_mofs.study._trial_note import TrialNote
 _KAPPA, _KAPPA_OF_SETS, _KAPPA_SCALARIZED = 0.25, 1.0, 2.0
 #: Streams of the generators of surrogates (per trial) and of the initial design (per study).
 SURROGATE_STREAM, _DESIGN_STREAM = 2**20, 2**21
+#: Maximum number of candidates per number of features.
+_MAX_PER_SIZE = 100
 #: Mask samplers of the initial design, in turn.
 _MASK_SAMPLERS = ("ensemble", "prefix", "geometric", "wide")
 
@@ -191,37 +194,66 @@ class ModelBasedSampler(HistorySampler):
         if proposal is not None:
             return proposal
         fit = partial(self.fit_acquisition, ctx, data)
-        acquisition = ctx.trial_cache("acquisition", fit)
-        searches = self.settings.infill_search, self.settings.mask_search
-        found = best_candidate(ctx.rng, data, acquisition.values, acquisition.note, *searches)
-        if found is None:
-            return _random_proposal(ctx)
-        proposal, encoded = found
-        if acquisition.bounds is not None:
-            bounds = data.scale.inverse(acquisition.bounds(encoded)[0])
-            note = replace(
-                acquisition.note,
-                operator=proposal.note.operator,
-                parents=proposal.note.parents,
-                bounds=tuple(bounds.tolist()),
-            )
-            proposal = replace(proposal, note=note)
-        return proposal
+        found = self._best_candidate(ctx, data, ctx.trial_cache("acquisition", fit))
+        return _random_proposal(ctx) if found is None else found[0]
 
     def _explore_larger_sets(
         self, ctx: ProposalContext, data: TrainingData, step: int
     ) -> Proposal | None:
         """Return a larger feature set than those on the front, if it is time for one."""
-        if not (self.settings.explore_larger_sets and is_larger_set_step(step)):
+        # The 1st, 2nd, 3rd, 5th, 9th, 17th trial after the initial design, and so on.
+        is_due = step >= 0 and step & (step - 1) == 0
+        if not (is_due and self.settings.explore_larger_sets):
             return None
         if not LargerSetAcquisition.is_possible(data):
             return None
         surrogates, kappa = self._objective_surrogates(ctx, data), self._kappa(ctx, data)
         larger = LargerSetAcquisition(data, surrogates, kappa, sequence(ctx.trial_number, 0.5))
         note = ModelBasedNote(kappa=kappa, size_range=larger.size_range)
-        searches = self.settings.infill_search, self.settings.mask_search
-        found = best_candidate(ctx.rng, data, larger, note, *searches)
+        found = self._best_candidate(ctx, data, Acquisition(larger, note))
         return found[0] if found and larger.is_promising(step, found[1]) else None
+
+    def _best_candidate(
+        self, ctx: ProposalContext, data: TrainingData, acquisition: Acquisition
+    ) -> tuple[Proposal, EncodedBatch] | None:
+        """Return the best new candidate and its encoding, or None if no candidate is new.
+
+        Candidates whose feature set is exhausted are the last resort.
+        """
+        history, table = ctx.history, ctx.history.table
+        order, masks = np.argsort(acquisition.values(data.trials), kind="stable"), None
+        if table is None:
+            search = partial(self.settings.infill_search, ctx.rng)
+            starts = order[: self.settings.infill_search.n_local_starts]
+        else:
+            search = partial(self.settings.mask_search, ctx.rng, table)
+            starts = order[: self.settings.mask_search.n_parents]
+            masks = history.masks(starts)
+        warped, values = search(
+            data.space,
+            data.conditional,
+            lambda candidates: acquisition.values(data.encode(candidates)),
+            Candidates(data.rows[starts], starts[:, None], np.full(len(starts), ""), masks),
+        )
+        sizes = data.sizes(warped)
+        if sizes is not None:
+            # One region can fill the list: a single feature that is as good as all.
+            ranked = np.argsort(values, kind="stable")
+            values[ranked[_earlier_occurrences(sizes[ranked]) >= _MAX_PER_SIZE]] = np.inf
+        found = replace(warped, rows=data.warping.inverse(warped.rows))
+        k = best_new_candidate(
+            history,
+            found,
+            values,
+            is_last_resort=lambda k: data.tried_sets.exhausted(found.rows[k], found.masks_of(k)),
+        )
+        if k is None:
+            return None
+        encoded, note = data.encode(warped[[k]]), acquisition.note
+        if acquisition.bounds is not None:
+            bounds = data.scale.inverse(acquisition.bounds(encoded)[0])
+            note = replace(note, bounds=tuple(bounds.tolist()))
+        return found.proposal(history, k, note), encoded
 
     def _objective_surrogates(
         self, ctx: ProposalContext, data: TrainingData
@@ -256,7 +288,7 @@ class ModelBasedSampler(HistorySampler):
         points, feasible = surrogates.lower_bounds(data.trials, 0.0), ctx.history.violations <= 0
         points = points[feasible] if feasible.any() else points
         notes = ctx.history.running_notes(ModelBasedNote)
-        running = [note.bounds for note in notes if note.bounds]
+        running = list(filter(None, map(attrgetter("bounds"), notes)))
         if running:
             points = np.concatenate([points, data.scale.linear(np.array(running))])
         front: Array = moocore.filter_dominated(points)
@@ -289,29 +321,9 @@ class ModelBasedSampler(HistorySampler):
 
 def _initial_proposal(ctx: ProposalContext, count: int) -> Proposal:
     """Return point ``n`` of a design that all trials share for trial ``n``, else a random one."""
-    history, number = ctx.history, ctx.trial_number
-    rows = _initial_design(ctx, count)
-    row = rows[number % len(rows)]
-    proposal = _with_mask(ctx, row, number, "initial_design")
-    is_known = history.table is None and history.contains(row)
-    return _random_proposal(ctx, number) if number >= len(rows) or is_known else proposal
-
-
-def _random_proposal(ctx: ProposalContext, number: int = 0) -> Proposal:
-    row = _conditional(ctx.history).apply(ctx.history.space.sample(ctx.rng))[0]
-    return _with_mask(ctx, row, number, "random")
-
-
-def _conditional(history: History) -> ConditionalParameters:
-    return ConditionalParameters(history.space, history.rows, history.active_if)
-
-
-def _initial_design(ctx: ProposalContext, count: int) -> Array:
-    """Return a Latin hypercube, or a thinned design if there are categories or conditions."""
     space, conditional = ctx.history.space, _conditional(ctx.history)
 
-    def make() -> Array:
-        rng = ctx.study_rng(_DESIGN_STREAM)
+    def make(rng: np.random.Generator) -> Array:
         if not space.categorical.any() and not conditional.conditional:
             rows = space.from_unit(latin_hypercube(rng, count, len(space)))
         else:
@@ -324,16 +336,39 @@ def _initial_design(ctx: ProposalContext, count: int) -> Array:
         warping = InputWarping(space.names, ctx.history.described)
         return warping.inverse(warping.with_empty_set(rows))
 
-    key = f"design {count} {space.distributions!r} {conditional.signature!r}"
-    return ctx.study_cache(key, make)
+    key = f"{count} {conditional.signature!r}"
+    row = design_row(ctx, ctx.trial_number, _DESIGN_STREAM, make, key)
+    if row is None:
+        return _random_proposal(ctx, ctx.trial_number)
+    return _with_mask(ctx, row, ctx.trial_number, "initial_design")
+
+
+def _random_proposal(ctx: ProposalContext, number: int = 0) -> Proposal:
+    row = _conditional(ctx.history).apply(ctx.history.space.sample(ctx.rng))[0]
+    return _with_mask(ctx, row, number, "random")
+
+
+def _conditional(history: History) -> ConditionalParameters:
+    return ConditionalParameters(history.space, history.rows, history.active_if)
 
 
 def _with_mask(ctx: ProposalContext, row: Array, number: int, operator: str) -> Proposal:
-    table = ctx.history.table
-    if table is None:
+    if ctx.history.table is None:
         return Proposal(row, None, TrialNote(operator))
-    sampler = _MASK_SAMPLERS[number % len(_MASK_SAMPLERS)]
-    n_filters = len(table.filters)
-    weights = simplex_weights(ctx.rng, n_filters) if n_filters else np.zeros(0)
-    mask = get_mask_sampler(sampler)(ctx.rng, table, weights)
-    return Proposal(row, mask, TrialNote(initial_operator(sampler)))
+    operator = initial_operator(_MASK_SAMPLERS[number % len(_MASK_SAMPLERS)])
+    mask = sample_mask(ctx.rng, ctx.history.table, _MASK_SAMPLERS, number)
+    return Proposal(row, mask, TrialNote(operator))
+
+
+def _earlier_occurrences(values: Array) -> Array:
+    """Return how often each value occurs before its position.
+
+    Example:
+        >>> _earlier_occurrences(np.array([5, 7, 5, 5, 7])).tolist()
+        [0, 0, 1, 2, 1]
+    """
+    order = np.argsort(values, kind="stable")
+    ranked = values[order]
+    times = np.empty(len(values), dtype=np.int64)
+    times[order] = np.arange(len(values)) - np.searchsorted(ranked, ranked, side="left")
+    return times

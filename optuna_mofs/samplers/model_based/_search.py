@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from optuna_mofs.features._mask_sampling import (
 )
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._search_space import ConditionalParameters, SearchSpace
+from optuna_mofs.samplers._candidates import AcquisitionFunction, Candidates
 from optuna_mofs.samplers._mask_operators import (
     AddDrop,
     FilterEnsembleMutation,
@@ -29,48 +29,6 @@ from optuna_mofs.samplers._row_operators import other_category, reflect
 _MAX_BITS = 2_000_000
 #: Mask samplers of new masks, in turn.
 _MASK_SAMPLERS = (sample_prefix_mask, sample_ensemble_mask, sample_wide_mask)
-
-
-class Candidates(NamedTuple):
-    """Candidate rows, each with one of a list of masks where there are masks.
-
-    Args:
-        rows: Candidates × parameters.
-        scores: Acquisition values, the lower the better.
-        source: Position among the best trials of the one that each was made from, or -1.
-        operators: Name of the operator that made each.
-        masks: Distinct masks.
-        mask_index: Position of the mask of each candidate.
-    """
-
-    rows: Array
-    scores: Array
-    source: Array
-    operators: Array
-    masks: Array | None = None
-    mask_index: Array | None = None
-
-    def masks_of(self, positions: Array | int) -> Array | None:
-        """Return the masks of some candidates, or the mask of one."""
-        if self.masks is None or self.mask_index is None:
-            return None
-        found: Array = self.masks[self.mask_index[positions]]
-        return found
-
-    @classmethod
-    def joined(cls, parts: list[Candidates]) -> Candidates:
-        """Return the candidates of all parts."""
-        *columns, masks, index = zip(*parts)
-        rows, scores, source, operators = map(np.concatenate, columns)
-        if parts[0].masks is None:
-            return cls(rows, scores, source, operators)
-        n_before = np.cumsum([0, *map(len, masks[:-1])])
-        shifted = np.concatenate(index) + np.repeat(n_before, list(map(len, index)))
-        return cls(rows, scores, source, operators, np.concatenate(masks), shifted)
-
-
-#: Function of rows that returns their acquisition values.
-RowScore = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
@@ -102,78 +60,73 @@ class InfillSearch:
         rng: np.random.Generator,
         space: SearchSpace,
         conditional: ConditionalParameters,
-        score: RowScore,
-        best_rows: Array,
-    ) -> Candidates:
-        """Return all candidates of the search.
+        acquisition: AcquisitionFunction,
+        starts: Candidates,
+    ) -> tuple[Candidates, Array]:
+        """Return all candidates of the search, and their acquisition values.
 
         Args:
             rng: Generator.
             space: The parameters.
             conditional: Conditions under which they are active.
-            score: Acquisition values of rows.
-            best_rows: Rows of the best trials, the best first, to start local search from.
+            acquisition: The acquisition function.
+            starts: The best trials, from which local search starts.
         """
-        focus = self._focus(rng, space, conditional, score)
-        best = focus.rows[[int(focus.scores.argmin())]]
-        starts = np.concatenate([best_rows[: self.n_local_starts], best])
-        return Candidates.joined([focus, *self._local(rng, space, conditional, score, starts)])
+        parts, values = [], []
+
+        def evaluate(operator: str, rows: Array, parents: Array) -> Array:
+            parts.append(Candidates(rows, parents[:, None], np.full(len(rows), operator)))
+            values.append(acquisition(parts[-1]))
+            return values[-1]
+
+        best = self._focus(rng, space, conditional, evaluate)
+        # Local search starts from the best trials and from the best point of focus search.
+        parents = np.append(starts.parents[:, 0], -1)
+        rows = np.concatenate([starts.rows, best[None]])
+        best_values = acquisition(Candidates(rows, parents[:, None], np.full(len(rows), "")))
+        lines, parents = np.arange(len(rows)), np.repeat(parents, self.n_neighbors)
+        for step in self.step_sizes:
+            near = neighbors(rng, space, conditional, rows, self.n_neighbors, step)
+            found = evaluate("local", near.reshape(-1, len(space)), parents)
+            found = found.reshape(len(rows), -1)
+            k = found.argmin(axis=1)
+            better = found[lines, k] < best_values
+            rows = np.where(better[:, None], near[lines, k], rows)
+            best_values = np.minimum(best_values, found[lines, k])
+        return Candidates.joined(parts), np.concatenate(values)
 
     def _focus(
         self,
         rng: np.random.Generator,
         space: SearchSpace,
         conditional: ConditionalParameters,
-        score: RowScore,
-    ) -> Candidates:
+        evaluate: Callable[[str, Array, Array], Array],
+    ) -> Array:
+        """Evaluate the candidates of focus search, and return the best."""
         shape = (self.n_restarts, self.n_points, len(space))
         low, high = np.zeros((self.n_restarts, len(space))), np.ones((self.n_restarts, len(space)))
         allowed = {
             int(j): np.ones((self.n_restarts, int(space.cells[j])), dtype=bool)
             for j in np.flatnonzero(space.categorical)
         }
-        parts = []
+        best, lowest = np.zeros(len(space)), np.inf
         for _ in range(self.n_rounds):
             unit = rng.random(shape)
             drawn = low[:, None] + (high - low)[:, None] * unit
             for j, choices in allowed.items():
                 drawn[:, :, j] = _draw_choices(unit[:, :, j], choices)
             rows = conditional.apply(drawn.reshape(-1, len(space)))
-            scores = score(rows)
-            parts.append(_candidates("focus", rows, scores, np.full(len(rows), -1)))
-            best = scores.reshape(self.n_restarts, -1).argmin(axis=1)
-            center = rows.reshape(shape)[np.arange(self.n_restarts), best]
+            values = evaluate("focus", rows, np.full(len(rows), -1))
+            if values.min() < lowest:
+                best, lowest = rows[values.argmin()], values.min()
+            k = values.reshape(self.n_restarts, -1).argmin(axis=1)
+            center = rows.reshape(shape)[np.arange(self.n_restarts), k]
             quarter = (high - low) / 4
             narrow = ~space.categorical & ~np.isnan(center)
             low = np.where(narrow, np.maximum(low, center - quarter), low)
             high = np.where(narrow, np.minimum(high, center + quarter), high)
             _drop_choices(rng, allowed, center)
-        return Candidates.joined(parts)
-
-    def _local(
-        self,
-        rng: np.random.Generator,
-        space: SearchSpace,
-        conditional: ConditionalParameters,
-        score: RowScore,
-        starts: Array,
-    ) -> list[Candidates]:
-        # The last start is the best point of focus search.
-        source = np.repeat([*range(len(starts) - 1), -1], self.n_neighbors)
-        lines = np.arange(len(starts))
-        parts = []
-        rows, values = starts, score(starts)
-        for step in self.step_sizes:
-            near = neighbors(rng, space, conditional, rows, self.n_neighbors, step)
-            flat = near.reshape(-1, len(space))
-            scores = score(flat)
-            parts.append(_candidates("local", flat, scores, source))
-            table = scores.reshape(len(starts), -1)
-            best = table.argmin(axis=1)
-            better = table[lines, best] < values
-            rows = np.where(better[:, None], near[lines, best], rows)
-            values = np.minimum(values, table[lines, best])
-        return parts
+        return best
 
 
 def neighbors(
@@ -215,10 +168,6 @@ def neighbors(
     drawn = space.from_unit(rng.random((len(rows) * count, d))).reshape(shape)
     near = np.where(np.isnan(old), drawn, near)
     return conditional.apply(near.reshape(-1, d)).reshape(shape)
-
-
-def _candidates(operator: str, rows: Array, scores: Array, source: Array) -> Candidates:
-    return Candidates(rows, scores, source, np.full(len(rows), operator))
 
 
 def _draw_choices(unit: Array, choices: Array) -> Array:
@@ -266,26 +215,24 @@ class MaskSearch:
         table: FeatureTable,
         space: SearchSpace,
         conditional: ConditionalParameters,
-        score: Callable[[Array, Array, Array], Array],
-        best_rows: Array,
-        best_masks: Array,
-    ) -> Candidates:
-        """Return all candidates of the search.
+        acquisition: AcquisitionFunction,
+        starts: Candidates,
+    ) -> tuple[Candidates, Array]:
+        """Return all candidates of the search, and their acquisition values.
 
         Args:
             rng: Generator.
             table: The features.
             space: The hyperparameters.
             conditional: Conditions under which they are active.
-            score: Acquisition values of (rows, masks, position of the mask of each row).
-            best_rows: Rows of the best trials, the best first.
-            best_masks: Their masks.
+            acquisition: The acquisition function.
+            starts: The best trials, the best first.
         """
         count = max(10, min(self.n_masks, _MAX_BITS // max(1, len(table.free) * self.n_rounds)))
-        rows, masks = best_rows[: self.n_parents], best_masks[: self.n_parents]
-        source = np.arange(len(rows))
-        parts: list[Candidates] = []
+        parts, values = [], []
         for turn in range(self.n_rounds):
+            rows, masks = starts.rows, starts.masks
+            assert masks is not None
             made, origin, names = self._make_masks(
                 rng, table, masks, count if turn == 0 else count // 2
             )
@@ -303,20 +250,17 @@ class MaskSearch:
                 again = neighbors(rng, space, conditional, rows, self.n_rows, step)
                 tried = np.concatenate([tried, again])
             index = np.repeat(np.arange(len(made)), self.n_rows)
-            flat = tried.reshape(len(index), -1)
-            scores = score(flat, made, index)
-            sources = source[origin][index]
-            parts.append(Candidates(flat, scores, sources, np.array(names)[index], made, index))
-            best = np.argsort(scores, kind="stable")[: self.n_parents]
-            rows, masks, source = flat[best], made[index[best]], sources[best]
-        return Candidates.joined(parts)
+            flat, parents = tried.reshape(len(index), -1), starts.parents[origin][index]
+            parts.append(Candidates(flat, parents, np.array(names)[index], made, index))
+            values.append(acquisition(parts[-1]))
+            starts = parts[-1][np.argsort(values[-1], kind="stable")[: self.n_parents]]
+        return Candidates.joined(parts), np.concatenate(values)
 
     def _make_masks(
         self, rng: np.random.Generator, table: FeatureTable, parents: Array, count: int
     ) -> tuple[Array, Array, list[str]]:
         """Return new masks, the positions of their parents, and the names of the operators."""
         add_drop, filter_ensemble = AddDrop(), FilterEnsembleMutation()
-        n_filters = len(table.filters)
         # The best parent is three times as likely as the worst.
         pull = np.linspace(3, 1, len(parents))
         origin = rng.choice(len(parents), size=count, p=pull / pull.sum())
@@ -324,8 +268,7 @@ class MaskSearch:
         made = np.empty((count, parents.shape[1]), dtype=bool)
         names = []
         for k, (i, turn) in enumerate(zip(origin, turns)):
-            weights = simplex_weights(rng, n_filters) if n_filters else np.zeros(0)
-            mask = parents[i]
+            weights, mask = simplex_weights(rng, len(table.filters)), parents[i]
             if turn < 0.45:
                 made[k], name = add_drop(rng, mask, table, weights), "add_drop"
             elif turn < 0.65:

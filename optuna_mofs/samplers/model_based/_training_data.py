@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import numpy as np
 from optuna_mofs._typing import Array
 from optuna_mofs.history._history import History
 from optuna_mofs.history._search_space import ConditionalParameters
+from optuna_mofs.samplers._candidates import Candidates
 from optuna_mofs.samplers._context import ProposalContext
 from optuna_mofs.samplers._encoding import (
     FilterSets,
@@ -123,20 +125,16 @@ class TrainingData:
         """Return the scaled reference point of hypervolumes."""
         return np.clip(self.scale.linear(self.history.reference()), *_REFERENCE_BOUNDS)
 
-    def encode(
-        self, rows: Array, masks: Array | None = None, index: Array | None = None
-    ) -> EncodedBatch:
-        """Return candidates as inputs of surrogates.
+    def sizes(self, candidates: Candidates) -> Array | None:
+        """Return the number of features of each candidate, if the study selects features."""
+        if candidates.masks is None:
+            return self.warping.sizes(candidates.rows)
+        sizes: Array = candidates.masks.sum(axis=1)
+        return sizes if candidates.mask_index is None else sizes[candidates.mask_index]
 
-        Args:
-            rows: Warped rows.
-            masks: Distinct masks.
-            index: Position of the mask of each row.
-        """
-        X = self._encoder(rows, masks, index)
-        if masks is None or index is None:
-            return self._batch(X, self.warping.sizes(rows))
-        return self._batch(X, masks.sum(axis=1)[index])
+    def encode(self, candidates: Candidates) -> EncodedBatch:
+        """Return candidates with warped rows as inputs of surrogates."""
+        return self._batch(self._encoder(candidates), self.sizes(candidates))
 
     def length_scales(self, objective: int) -> Array:
         """Return the length scales of an objective.
@@ -226,23 +224,14 @@ class TriedFeatureSets:
             )
         self._counts = Counter(map(bytes, packed))
 
-    def exhausted(self, rows: Array, masks: Array | None = None) -> Array:
-        """Return whether the feature set of each configuration has had enough trials.
-
-        Args:
-            rows: Rows as in the history.
-            masks: Mask of each row, if the study has masks.
-        """
-        if self._filters is not None:
-            has_set, sets = self._filters.complete(rows), self._filters(rows)
-        elif masks is not None:
-            has_set, sets = np.ones(len(rows), dtype=bool), masks
-        else:
-            return np.zeros(len(rows), dtype=bool)
-        keys = map(bytes, np.packbits(sets, axis=1))
-        counts = np.array(list(map(self._counts.__getitem__, keys)))
-        exhausted: Array = has_set & (counts >= np.sqrt(np.maximum(1, sets.sum(axis=1))))
-        return exhausted
+    def exhausted(self, row: Array, mask: Array | None = None) -> bool:
+        """Return whether the feature set of a configuration has had enough trials."""
+        if self._filters is not None and self._filters.complete(row[None])[0]:
+            mask = self._filters(row[None])[0]
+        if mask is None:
+            return False
+        n_trials = self._counts[np.packbits(mask).tobytes()]
+        return n_trials >= math.sqrt(max(1, int(np.count_nonzero(mask))))
 
 
 @dataclass(frozen=True)

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import moocore
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.history._history import LARGEST, History
+from optuna_mofs.history._history import LARGEST
 from optuna_mofs.history._search_space import ConditionalParameters
-from optuna_mofs.samplers._encoding import LogFractionScale, points_of
-from optuna_mofs.samplers._gaussian_process import (
-    GaussianProcess,
-    Points,
-    RefitSchedule,
-    fit_length_scales,
-    normal_scores,
-    representative_subset,
+from optuna_mofs.samplers._acquisition import (
+    MAX_TRAINING_TRIALS,
+    GaussianProcessSurrogates,
+    spread_subset,
 )
-from optuna_mofs.samplers.moead._offspring import Children
+from optuna_mofs.samplers._candidates import Candidates
+from optuna_mofs.samplers._context import ProposalContext
+from optuna_mofs.samplers._gaussian_process import RefitSchedule, representative_subset
 from optuna_mofs.samplers.moead._subproblems import Decomposition
 
-#: Maximum number of trials that predictions, and that length scales, are computed from.
-_MAX_TRIALS, _MAX_TRIALS_LENGTH_SCALES = 80, 50
 #: Factor of the standard deviations: length scales fitted to few trials make them too small.
 _SD_FACTOR = 1.7
 #: Number of draws of the values of a child.
@@ -54,41 +50,6 @@ def objective_ranges(front: Array, worst: Array) -> tuple[Array, Array]:
     covered = np.ptp(front, axis=0)
     span = np.where(covered > 0, np.clip(worst - best, covered, _MAX_RANGE * covered), 1.0)
     return best - _REFERENCE_MARGIN * span, span
-
-
-def length_scales(points: Points, values: Array) -> Array:
-    """Return the length scales of one objective, fitted to a representative subset of trials."""
-    ranking = np.argsort(values, kind="stable")
-    subset = np.sort(representative_subset(ranking, _MAX_TRIALS_LENGTH_SCALES, 0))
-    chosen = points[subset]
-    return fit_length_scales(chosen.squared_distances(chosen), normal_scores(values[subset]))
-
-
-class ValueModel:
-    """One Gaussian process per objective, on normal scores.
-
-    Args:
-        points: Trials.
-        values: Trials × objectives.
-        scales: Length scales of each objective.
-    """
-
-    def __init__(self, points: Points, values: Array, scales: list[Array]) -> None:
-        self._points, self._values = points, values
-        self._scores = [normal_scores(column) for column in values.T]
-        squares = points.squared_distances(points)
-        self._processes = [GaussianProcess(squares, z, s) for z, s in zip(self._scores, scales)]
-
-    def sample(self, rng: np.random.Generator, candidates: Points) -> Array:
-        """Return draws of the values of candidates: candidates × draws × objectives."""
-        squares = candidates.squared_distances(self._points)
-        n_objectives = len(self._processes)
-        drawn = np.empty((squares.shape[1], _N_DRAWS, n_objectives))
-        for j, normals in enumerate(rng.standard_normal((n_objectives, _N_DRAWS))):
-            mean, sd = self._processes[j].predict(squares)
-            scores = mean[:, None] + _SD_FACTOR * sd[:, None] * normals
-            drawn[:, :, j] = values_from_scores(scores, self._scores[j], self._values[:, j])
-        return drawn
 
 
 def values_from_scores(scores: Array, known_scores: Array, known_values: Array) -> Array:
@@ -140,82 +101,54 @@ def expected_gain(
     return total
 
 
-@dataclass(frozen=True)
-class FittedGain:
-    """The expected gain given the completed trials.
-
-    Args:
-        front: Positions of the nondominated feasible trials.
-        model: Model of the values.
-        origin: Point that distances are measured from.
-        span: Range of each objective.
-        losses: Trials × objectives, relative to ``origin`` in units of ``span``.
-        conditional: Which parameters of a child are active.
-    """
-
-    front: Array
-    model: ValueModel
-    origin: Array
-    span: Array
-    losses: Array
-    conditional: ConditionalParameters
-
-
 class ExpectedGain:
-    """Ranks children by their expected gain. All that it keeps is a cache.
+    """The acquisition function: minus the expected gain, given the completed trials.
+
+    Some of them must be feasible.
 
     Args:
+        ctx: The context of the proposal.
         weights: Subproblems × objectives.
         decomposition: Function of losses and weights.
     """
 
-    def __init__(self, weights: Array, decomposition: Decomposition) -> None:
-        self._weights = weights
-        self._decomposition = decomposition
-        self._schedule = RefitSchedule()
-
-    def fit(self, history: History) -> FittedGain | None:
-        """Fit the model to the completed trials; return None if no trial is feasible."""
-        feasible = history.violations <= 0
-        if not feasible.any():
-            return None
+    def __init__(self, ctx: ProposalContext, weights: Array, decomposition: Decomposition) -> None:
+        self._history = history = ctx.history
+        self._weights, self._decomposition = weights, decomposition
         values = feasible_values(history.values, history.violations)
-        is_front = feasible & moocore.is_nondominated(values)
-        front = np.flatnonzero(is_front)
-        origin, span = objective_ranges(values[front], history.reference())
-        losses = (values - origin) / span
-        ranking = np.argsort(losses.max(axis=1), kind="stable")
-        ranking = np.concatenate([ranking[is_front[ranking]], ranking[~is_front[ranking]]])
-        subset = np.sort(representative_subset(ranking, _MAX_TRIALS, len(front)))
-        conditional, scales = self._schedule.fitted(
-            "model",
+        is_front = (history.violations <= 0) & moocore.is_nondominated(values)
+        #: Positions of the nondominated feasible trials.
+        self.front = np.flatnonzero(is_front)
+        self._origin, self._span = objective_ranges(values[is_front], history.reference())
+        self._losses = (values - self._origin) / self._span
+        ranking = np.lexsort((self._losses.max(axis=1), ~is_front))
+        subset = representative_subset(ranking, MAX_TRAINING_TRIALS, len(self.front))
+
+        def first_losses(column: int, n: int) -> tuple[Array, Array]:
+            # Of the first trials only: a later worst value must not change an earlier fit.
+            values = feasible_values(history.values[:n], history.violations[:n])
+            return spread_subset(values[:, column])
+
+        self._surrogates = GaussianProcessSurrogates(ctx, values, np.sort(subset), first_losses)
+        self._conditional = ctx.study_cache("length scales", RefitSchedule).fitted(
+            "conditional",
             history.numbers,
-            lambda n: _fit_first_trials(history, n),
+            lambda n: ConditionalParameters(history.space, history.rows[:n], history.active_if),
             depends_on=history.space.distributions,
         )
-        points = points_of(history, LogFractionScale.of(history), subset)
-        model = ValueModel(points, values[subset], scales)
-        return FittedGain(front, model, origin, span, losses, conditional)
 
-    def order(
-        self, rng: np.random.Generator, history: History, fitted: FittedGain, children: Children
-    ) -> Array:
-        """Return the positions of children, the largest expected gain first."""
-        rows = fitted.conditional.apply(history.space.snapped(children.rows))
-        rows = LogFractionScale.of(history).coordinates(rows)
-        candidates = Points(rows, history.space.categorical, children.masks)
-        drawn = (fitted.model.sample(rng, candidates) - fitted.origin) / fitted.span
-        gain = expected_gain(drawn, fitted.losses, self._weights, self._decomposition)
-        return np.argsort(-gain, kind="stable")
-
-
-def _fit_first_trials(history: History, count: int) -> tuple[ConditionalParameters, list[Array]]:
-    """Return the conditions of parameters and the length scales of each objective."""
-    points = points_of(history, LogFractionScale.of(history), np.arange(count))
-    # Of the first trials only: a later worst value must not change an earlier fit.
-    values = feasible_values(history.values[:count], history.violations[:count])
-    conditional = ConditionalParameters(history.space, history.rows[:count], history.active_if)
-    return conditional, [length_scales(points, column) for column in values.T]
+    def __call__(self, rng: np.random.Generator, candidates: Candidates) -> Array:
+        """Return minus the expected gain of each candidate."""
+        rows = self._conditional.apply(self._history.space.snapped(candidates.rows))
+        predictions = self._surrogates.predict(replace(candidates, rows=rows))
+        drawn = np.empty((len(rows), _N_DRAWS, len(predictions)))
+        normals = rng.standard_normal((len(predictions), _N_DRAWS))
+        for j, (mean, sd) in enumerate(predictions):
+            scores = mean[:, None] + _SD_FACTOR * sd[:, None] * normals[j]
+            known = self._surrogates.scores[j], self._surrogates.losses[j]
+            drawn[:, :, j] = values_from_scores(scores, *known)
+        drawn = (drawn - self._origin) / self._span
+        return -expected_gain(drawn, self._losses, self._weights, self._decomposition)
 
 
 def feasible_values(values: Array, violations: Array) -> Array:

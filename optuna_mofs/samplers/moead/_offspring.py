@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from optuna_mofs._validation import check_float, check_probability
 from optuna_mofs.features._mask_sampling import simplex_weights
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._history import History
-from optuna_mofs.samplers._initial_design import RandomDesign
+from optuna_mofs.samplers._candidates import Candidates, random_candidates
 from optuna_mofs.samplers._mask_operators import (
     AddDrop,
     FilterEnsembleMutation,
@@ -107,33 +107,12 @@ class DifferentialVariation:
         if not self.mask_mutations or rng.random() >= self.mask_mutation_prob:
             return mask
         mutation = self.mask_mutations[int(rng.integers(len(self.mask_mutations)))]
-        n_filters = len(table.filters)
-        weights = simplex_weights(rng, n_filters) if n_filters else np.zeros(0)
-        return mutation(rng, mask, table, weights)
+        return mutation(rng, mask, table, simplex_weights(rng, len(table.filters)))
 
 
 #: Parts of the children whose base is the member of the subproblem, and any trial of the front.
 #: The others are drawn at random.
 _MEMBER_FRACTION, _FRONT_FRACTION = 0.5, 0.25
-
-
-@dataclass(frozen=True)
-class Children:
-    """Configurations, and where they come from.
-
-    Args:
-        rows: Children × parameters.
-        masks: Children × free features, or None.
-        parents: Children × 3: positions of the base and of the two trials whose difference moved
-            it, -1 for a child that was drawn at random.
-    """
-
-    rows: Array
-    masks: Array | None
-    parents: Array
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
 
 def draw_children(
@@ -146,7 +125,7 @@ def draw_children(
     neighbors: Array,
     members: Array,
     front: Array,
-) -> Children:
+) -> Candidates:
     """Return children of a subproblem and of the whole front, and some drawn at random.
 
     Args:
@@ -167,12 +146,6 @@ def draw_children(
         [bases, np.concatenate([first, others[0]]), np.concatenate([second, others[1]])]
     )
     rows, masks = variation(rng, history, *parents.T)
-    n_random = count - n_own - n_front
-    rows = np.concatenate([rows, history.space.sample(rng, n_random)])
-    parents = np.concatenate([parents, np.full((n_random, 3), -1)])
-    if masks is not None:
-        design = RandomDesign()
-        turns = rng.integers(2**16, size=n_random).tolist()
-        drawn = [design(rng, history, turn).mask for turn in turns]
-        masks = np.concatenate([masks, np.array(drawn, dtype=bool).reshape(n_random, -1)])
-    return Children(rows, masks, parents)
+    made = Candidates(rows, parents, np.full(len(rows), "differential"), masks)
+    drawn = random_candidates(rng, history, count - len(rows))
+    return Candidates.joined([made, replace(drawn, parents=np.full((len(drawn), 3), -1))])

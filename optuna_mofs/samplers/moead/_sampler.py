@@ -11,8 +11,9 @@ from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_int, check_probability
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers._base import HistorySampler
+from optuna_mofs.samplers._candidates import best_new_candidate
 from optuna_mofs.samplers._context import Proposal, ProposalContext
-from optuna_mofs.samplers._initial_design import RandomDesign, latin_hypercube
+from optuna_mofs.samplers._initial_design import RandomDesign, design_row, latin_hypercube
 from optuna_mofs.samplers.moead._acquisition import ExpectedGain
 from optuna_mofs.samplers.moead._offspring import DifferentialVariation, Variation, draw_children
 from optuna_mofs.samplers.moead._subproblems import (
@@ -196,15 +197,15 @@ class MOEADSampler(HistorySampler):
         Return None if no trial is feasible or no child is new.
         """
         history, rng = ctx.history, ctx.rng
-        if not len(history.space) and history.table is None:
+        has_parameters = bool(len(history.space)) or history.table is not None
+        if not has_parameters or not (history.violations <= 0).any():
             return None
-        gain = ctx.study_cache(
-            "expected gain",
-            lambda: ExpectedGain(self._weights(history), get_decomposition(self.decomposition)),
+        acquisition = ctx.trial_cache(
+            "acquisition",
+            lambda: ExpectedGain(
+                ctx, self._weights(history), get_decomposition(self.decomposition)
+            ),
         )
-        fitted = ctx.trial_cache("model", lambda: gain.fit(history))
-        if fitted is None:
-            return None
         members, neighbors, base = _pools(rng, subproblems, subproblem)
         if len(neighbors) <= 2 or rng.random() < 1 - self.settings.prob_neighbor_mating:
             neighbors = members
@@ -216,36 +217,23 @@ class MOEADSampler(HistorySampler):
             base=base,
             neighbors=neighbors,
             members=members,
-            front=fitted.front,
+            front=acquisition.front,
         )
-        for k in gain.order(rng, history, fitted, children).tolist():
-            row = children.rows[k]
-            mask = None if children.masks is None else children.masks[k]
-            if not history.contains(row, mask):
-                parents = tuple(int(history.numbers[i]) for i in children.parents[k] if i >= 0)
-                operator = "differential" if parents else "random"
-                return Proposal(row, mask, MOEADNote(operator, parents, subproblem=subproblem))
-        return None
+        k = best_new_candidate(history, children, acquisition(rng, children))
+        note = MOEADNote(subproblem=subproblem)
+        return None if k is None else children.proposal(history, k, note)
 
     def _initial_proposal(self, ctx: ProposalContext, subproblem: int) -> Proposal:
-        history = ctx.history
-        drawn = RandomDesign()(ctx.rng, history, ctx.trial_number)
-        row = drawn.row
-        if ctx.trial_number < self._n_startup_trials(history):
-            planned = self._design(ctx)[ctx.trial_number]
-            if not history.contains_params(history.space.decode(planned)):
-                row = planned
-        note = MOEADNote(drawn.note.operator, (), drawn.note.filter_weights, subproblem=subproblem)
-        return Proposal(row, drawn.mask, note)
-
-    def _design(self, ctx: ProposalContext) -> Array:
         space, count = ctx.history.space, self._n_startup_trials(ctx.history)
-        return ctx.study_cache(
-            f"design {space.distributions!r}",
-            lambda: space.from_unit(
-                latin_hypercube(ctx.study_rng(_DESIGN_STREAM), count, len(space))
-            ),
+        drawn = RandomDesign()(ctx.rng, ctx.history, ctx.trial_number)
+        row = design_row(
+            ctx,
+            ctx.trial_number,
+            _DESIGN_STREAM,
+            lambda rng: space.from_unit(latin_hypercube(rng, count, len(space))),
         )
+        note = MOEADNote(drawn.note.operator, (), drawn.note.filter_weights, subproblem=subproblem)
+        return Proposal(drawn.row if row is None else row, drawn.mask, note)
 
     def _n_startup_trials(self, history: History) -> int:
         if self.n_startup_trials is not None:

@@ -7,19 +7,21 @@ import pytest
 from optuna_mofs import LexiFlowSampler
 from optuna_mofs.fronts._lexicographic import LexicographicOrder
 from optuna_mofs.history._history import History
-from optuna_mofs.samplers._gaussian_process import GaussianProcess, Points
-from optuna_mofs.samplers.lexiflow import _acquisition as acquisition
+from optuna_mofs.samplers import _acquisition
+from optuna_mofs.samplers._acquisition import GaussianProcessSurrogates
+from optuna_mofs.samplers._candidates import Candidates
+from optuna_mofs.samplers._gaussian_process import GaussianProcess
 from optuna_mofs.samplers.lexiflow._acquisition import (
-    ColumnModels,
     draw_candidates,
+    fit_surrogates,
     improvement_targets,
-    length_scales,
     log_constrained_ei,
     training_subset,
 )
 from optuna_mofs.samplers.lexiflow._directions import EuclideanSpace
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.testing.problems import PROBLEMS, make_study, mixed
+from tests.samplers.context import make_context
 from tests.samplers.lexiflow import LOSS_FIRST, notes
 
 
@@ -48,15 +50,14 @@ def test_a_column_that_reached_its_goal_is_not_improved():
 def test_models_are_trained_on_the_best_trials_and_a_spread():
     rng = np.random.default_rng(0)
     values = rng.random((500, 2))
-    ranking = LexicographicOrder.of(2, tolerances=[0.3, 0]).ranking(values)
-    strict_ranking = np.argsort(values[:, 0])
-    subset = training_subset(ranking, strict_ranking, 60)
+    order = LexicographicOrder.of(2, tolerances=[0.3, 0])
+    ranking, strict_ranking = order.ranking(values), np.argsort(values[:, 0])
+    subset = training_subset(order, values, 60)
     assert len(subset) == len(set(subset.tolist())) == 60
     assert (np.diff(subset) > 0).all()
     assert {*ranking[:20], *strict_ranking[:20]} <= set(subset.tolist())
     assert np.median(values[subset, 0]) < np.median(values[:, 0]) < values[subset, 0].max()
-    few = np.arange(60)[::-1]
-    np.testing.assert_array_equal(training_subset(few, few, 60), np.arange(60))
+    np.testing.assert_array_equal(training_subset(order, values[:60], 60), np.arange(60))
 
 
 def bowl(rows):
@@ -67,16 +68,22 @@ def bowl(rows):
 @pytest.mark.parametrize(("which", "low", "high"), [(0, 0.62, 0.78), (1, 0.3, 0.55)])
 def test_the_best_candidate_improves_the_target(which, low, high):
     """First the lowest error; then the lowest cost with an error of at most 0.1: x = 0.384."""
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     rows = np.linspace(0, 1, 12)[:, None]
-    points = Points(rows, np.zeros(1, dtype=bool))
+    for x in rows[:, 0]:
+        study.enqueue_trial({"x": x})
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=12)
+    history = History()
+    history.update(study)
     losses = bowl(rows)
     order = LexicographicOrder.of(2, tolerances=[0.1, 0])
     target = improvement_targets(order, losses, order.targets(losses))[which]
-    models = ColumnModels(points, losses, lambda c: length_scales(order, points, losses, c))
-    candidates = Points(np.linspace(0, 1, 201)[:, None], points.categorical)
-    values = log_constrained_ei(target, models, candidates)
+    surrogates = fit_surrogates(make_context(history), order, losses)
+    tried = np.linspace(0, 1, 201)[:, None]
+    candidates = Candidates(tried, np.full((201, 1), -1), np.full(201, ""))
+    values = log_constrained_ei(target, surrogates, candidates)
     assert np.isfinite(values).all()
-    assert low < candidates.rows[np.argmax(values), 0] < high
+    assert low < tried[np.argmax(values), 0] < high
 
 
 @pytest.mark.parametrize("problem", ["mixed", "packed"])
@@ -87,22 +94,23 @@ def test_steps_stay_near_their_trial_and_random_points_are_spread(problem):
     history.update(study)
     space = EuclideanSpace.of(history)
     rng = np.random.default_rng(0)
-    batch = draw_candidates(
+    batch, points, step_sizes = draw_candidates(
         rng, history, space, 300, (3, 5), (0.01, 0.02), sparse_prob=0.5, config={}
     )
-    assert set(batch.bases.tolist()) == {-1, 3, 5}
-    assert set(batch.step_sizes.tolist()) == {0.01, 0.02}
-    np.testing.assert_array_equal(space.to_row(batch.points), batch.rows)
+    bases = batch.parents[:, 0]
+    assert set(bases.tolist()) == {-1, 3, 5}
+    assert set(step_sizes.tolist()) == {0.01, 0.02}
+    np.testing.assert_array_equal(space.to_row(points), batch.rows)
     numbers = ~history.space.categorical
     for i in (3, 5):
-        steps = batch.rows[batch.bases == i][:, numbers]
+        steps = batch.rows[bases == i][:, numbers]
         distance = np.abs(steps - history.rows[i][numbers])
         assert 0 < distance.max() < 0.2
-    spread = np.ptp(batch.rows[batch.bases < 0][:, numbers], axis=0)
+    spread = np.ptp(batch.rows[bases < 0][:, numbers], axis=0)
     assert (spread > 0.7).all()
     if problem == "packed":
-        assert len(batch.rows) == 75
-        flips = np.array([(batch.masks[batch.bases == 3] != history.mask(3)).sum(axis=1)])
+        assert len(batch) == 75
+        flips = np.array([(batch.masks[bases == 3] != history.mask(3)).sum(axis=1)])
         assert flips.min() == 0
         assert 1 <= flips.max() <= 4
     else:
@@ -156,12 +164,13 @@ def test_workers_that_propose_at_once_get_different_candidates():
 
 def test_length_scales_are_kept_until_there_are_enough_new_trials(monkeypatch):
     counts = []
+    fit = GaussianProcessSurrogates._fit_scales
 
-    def counted(order, points, losses, column):
-        counts.append(len(losses))
-        return length_scales(order, points, losses, column)
+    def counted(self, column, count):
+        counts.append(count)
+        return fit(self, column, count)
 
-    monkeypatch.setattr(acquisition, "length_scales", counted)
+    monkeypatch.setattr(GaussianProcessSurrogates, "_fit_scales", counted)
     study = make_study("mixed", sampler=LexiFlowSampler(LOSS_FIRST, seed=1))
     study.optimize(mixed, n_trials=60)
     # Two columns, each refitted when there are 1.3 times as many trials.
@@ -177,7 +186,7 @@ def test_models_are_fitted_once_per_trial(monkeypatch):
             fits.append(args)
             super().__init__(*args)
 
-    monkeypatch.setattr(acquisition, "GaussianProcess", Counted)
+    monkeypatch.setattr(_acquisition, "GaussianProcess", Counted)
     sampler = LexiFlowSampler(LOSS_FIRST, n_startup_trials=4, seed=0)
     study = make_study("mixed", sampler=sampler)
     study.optimize(mixed, n_trials=12)

@@ -17,7 +17,6 @@ from optuna_mofs.samplers.model_based import ModelBasedSettings
 from optuna_mofs.samplers.model_based._acquisition import (
     LargerSetAcquisition,
     ObjectiveSurrogates,
-    is_larger_set_step,
 )
 from optuna_mofs.samplers.model_based._training_data import EncodedBatch
 from optuna_mofs.study._trial_note import NOTE
@@ -69,10 +68,6 @@ def candidates(sizes: list[int], errors: list[float]) -> EncodedBatch:
 
 def acquisition(data: Any, position: float) -> LargerSetAcquisition:
     return LargerSetAcquisition(data, cast(Any, Surrogates()), 0.0, position)
-
-
-def test_the_initial_design_does_not_explore_larger_sets() -> None:
-    assert not any(is_larger_set_step(step) for step in range(-30, 0))
 
 
 @given(
@@ -145,10 +140,12 @@ def test_trials_of_a_study_explore_larger_sets(sampler: Any, features: str) -> N
         study = objective.create_study(
             sampler=sampler(seed=0, n_startup_trials=8, settings=settings)
         )
-        study.optimize(objective, n_trials=10)
+        study.optimize(objective, n_trials=12)
         notes = [frozen_attr(trial, NOTE) or {} for trial in study.trials]
         larger = [i for i, note in enumerate(notes) if "size_range" in note]
-        assert larger == ([8, 9] if wanted else [])
+        # Later ones only if they are promising.
+        assert larger[:2] == ([8, 9] if wanted else [])
+        assert set(larger) <= {8, 9, 10}
         for i in larger:
             low, high = notes[i]["size_range"]
             assert low <= round(study.trials[i].values[1] * 30) <= high

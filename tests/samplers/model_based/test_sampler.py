@@ -18,18 +18,18 @@ from sklearn.naive_bayes import GaussianNB
 
 from optuna_mofs import (
     FeatureSelectionObjective,
+    FilterEnsembleFeatures,
+    MaskFeatures,
     ParEGOSampler,
     SMSEGOSampler,
     suggest_features,
 )
 from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.cli._settings import Settings, make_sampler
+from optuna_mofs.features import Representation
 from optuna_mofs.samplers import Proposal, ProposalContext
-from optuna_mofs.samplers.model_based import (
-    InfillSearch,
-    ModelBasedSettings,
-    _sampler,
-)
+from optuna_mofs.samplers.model_based import InfillSearch, ModelBasedSampler, ModelBasedSettings
+from optuna_mofs.study._feature_sets import selected_mask
 from optuna_mofs.study._trial_note import NOTE
 from optuna_mofs.testing.problems import PROBLEMS, make_study
 
@@ -339,21 +339,21 @@ def test_a_trial_fits_its_surrogates_once(sampler: Any, monkeypatch: pytest.Monk
             fits.append("surrogate")
             return super()._fit_surrogate(*args)
 
-    real = _sampler.best_candidate
+    real = ModelBasedSampler._best_candidate
     attempts = []
 
-    def known_first(rng: Any, data: Any, *args: Any) -> Any:
-        found = real(rng, data, *args)
-        attempts.append(len(data.history))
+    def known_first(self: Any, ctx: ProposalContext, *args: Any) -> Any:
+        found = real(self, ctx, *args)
+        attempts.append(len(ctx.history))
         if len(attempts) == 1 and found is not None:
             # The first attempt proposes a configuration that a trial has.
-            return Proposal(data.history.rows[0], None, found[0].note), found[1]
+            return Proposal(ctx.history.rows[0], None, found[0].note), found[1]
         return found
 
     study = make_study("mixed", sampler=Counted(seed=0, n_startup_trials=8, settings=FAST))
     study.optimize(PROBLEMS["mixed"], n_trials=9)
     fits.clear()
-    monkeypatch.setattr(_sampler, "best_candidate", known_first)
+    monkeypatch.setattr(ModelBasedSampler, "_best_candidate", known_first)
     study.optimize(PROBLEMS["mixed"], n_trials=1)
     assert len(attempts) == 2
     assert sorted(fits) == ["acquisition", "surrogate", "surrogate"]
@@ -384,3 +384,29 @@ def test_a_proposal_at_trial_400_is_cheap(sampler: Any) -> None:
         study.tell(trial, state=optuna.trial.TrialState.FAIL)
     # The bar is 0.15 s on an idle core; a busy one may take longer.
     assert min(spent) < 0.4
+
+
+@pytest.mark.parametrize("features", [FilterEnsembleFeatures(ranks="all"), MaskFeatures()])
+@pytest.mark.parametrize("surrogate", ["auto", "forest"])
+def test_a_study_does_not_try_the_same_feature_alone_again_and_again(
+    features: Representation, surrogate: str
+) -> None:
+    X, y = make_classification(
+        80, 12, n_informative=1, n_redundant=0, n_clusters_per_class=1, random_state=0
+    )
+    objective = FeatureSelectionObjective(
+        GaussianNB(),
+        X,
+        y,
+        representation=features,
+        cv=2,
+        filters=["auc", "anova_f"],
+        space={"var_smoothing": FloatDistribution(1e-9, 1.0, log=True)},
+    )
+    study = objective.create_study(
+        sampler=ParEGOSampler(seed=0, n_startup_trials=8, surrogate=surrogate)
+    )
+    study.optimize(objective, n_trials=30)
+    masks = [selected_mask(study, trial) for trial in study.trials[8:]]
+    alone = [mask.tobytes() for mask in masks if mask is not None and mask.sum() == 1]
+    assert len(set(alone)) == len(alone)

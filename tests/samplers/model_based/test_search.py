@@ -8,39 +8,13 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 
 from optuna_mofs import FeatureTable
 from optuna_mofs.history._search_space import ConditionalParameters, SearchSpace
+from optuna_mofs.samplers._candidates import Candidates
 from optuna_mofs.samplers._encoding import MAX_SUMMARY_BITS, MaskSummary
-from optuna_mofs.samplers.model_based._search import (
-    Candidates,
-    InfillSearch,
-    MaskSearch,
-    neighbors,
-)
+from optuna_mofs.samplers.model_based._search import InfillSearch, MaskSearch, neighbors
 
 
-def part(first: int, masks: np.ndarray | None) -> Candidates:
-    count = 3
-    return Candidates(
-        np.full((count, 2), first),
-        np.arange(count) + first,
-        np.zeros(count, dtype=np.int64),
-        np.full(count, f"step {first}"),
-        masks,
-        None if masks is None else np.array([0, 1, 1]),
-    )
-
-
-def test_joined_without_masks() -> None:
-    both = Candidates.joined([part(0, None), part(5, None)])
-    assert both.scores.tolist() == [0, 1, 2, 5, 6, 7]
-    assert both.operators.tolist() == ["step 0"] * 3 + ["step 5"] * 3
-    assert both.masks_of(4) is None
-
-
-def test_joined_candidates_keep_their_masks() -> None:
-    one, two = np.eye(2, dtype=bool), ~np.eye(2, 2, dtype=bool)
-    both = Candidates.joined([part(0, one), part(5, two)])
-    for k, mask in enumerate([one[0], one[1], one[1], two[0], two[1], two[1]]):
-        np.testing.assert_array_equal(both.masks_of(k), mask)
+def trials(rows: np.ndarray, masks: np.ndarray | None = None) -> Candidates:
+    return Candidates(rows, np.arange(len(rows))[:, None], np.full(len(rows), ""), masks)
 
 
 SPACE = SearchSpace(
@@ -57,30 +31,32 @@ SPACE = SearchSpace(
 ANY = ConditionalParameters(SPACE, np.empty((0, 4)))
 
 
-def score(rows: np.ndarray) -> np.ndarray:
+def acquisition(candidates: Candidates) -> np.ndarray:
+    rows = candidates.rows
     return (rows[:, 0] != 2) + (rows[:, 2] - 0.63) ** 2 + (rows[:, 3] - 0.11) ** 2
 
 
-def search(seed: int = 0, **options: int) -> Candidates:
+def search(seed: int = 0, **options: int) -> tuple[Candidates, np.ndarray]:
     rng = np.random.default_rng(seed)
-    return InfillSearch(**options)(rng, SPACE, ANY, score, SPACE.sample(rng, 3))
+    starts = trials(SPACE.sample(rng, 3))
+    return InfillSearch(**options)(rng, SPACE, ANY, acquisition, starts)
 
 
 def test_finds_the_minimum_of_a_mixed_function() -> None:
     for seed in range(5):
-        found = search(seed)
-        best = found.rows[found.scores.argmin()]
+        found, values = search(seed)
+        best = found.rows[values.argmin()]
         assert best[0] == 2
         np.testing.assert_allclose(best[2:], [0.63, 0.11], atol=0.02)
 
 
 def test_focus_and_local_each_do_their_part() -> None:
-    found = search(n_restarts=3, n_rounds=3, n_points=100)
+    found, _ = search(n_restarts=3, n_rounds=3, n_points=100)
     focus = found.rows[:900].reshape(3, 3, 100, 4)
     widths = np.ptp(focus[:, 0, :, 2], axis=1)
     assert widths[1] < 0.6 * widths[0]
     assert widths[2] < 0.6 * widths[1]
-    assert set(found.source) == {-1, 0, 1, 2}
+    assert set(found.parents[:, 0]) == {-1, 0, 1, 2}
     assert set(found.operators) == {"focus", "local"}
 
 
@@ -88,7 +64,7 @@ def test_only_active_parameters() -> None:
     rows = np.array([[0, 0.5, 0.3, np.nan], [1, 0.5, 0.3, 0.1], [2, 0.5, 0.2, np.nan]])
     conditional = ConditionalParameters(SPACE, rows)
     rng = np.random.default_rng(0)
-    found = InfillSearch()(rng, SPACE, conditional, lambda r: r[:, 2], rows).rows
+    found = InfillSearch()(rng, SPACE, conditional, lambda c: c.rows[:, 2], trials(rows))[0].rows
     assert np.isnan(found[found[:, 0] == 0, 3]).all()
     assert not np.isnan(found[found[:, 0] == 1]).any()
 
@@ -154,33 +130,32 @@ def test_search_improves_on_its_parents(ranked: bool) -> None:
     parents = rng.random((6, p)) < 0.2
     rows = rng.random((6, 2))
 
-    def score(rows: np.ndarray, masks: np.ndarray, index: np.ndarray) -> np.ndarray:
-        wrong = (masks ^ wanted).sum(axis=1)[index]
-        return wrong + np.abs(rows - 0.5).sum(axis=1)
+    def acquisition(candidates: Candidates) -> np.ndarray:
+        wrong = (candidates.masks_of(slice(None)) ^ wanted).sum(axis=1)
+        return wrong + np.abs(candidates.rows - 0.5).sum(axis=1)
 
-    before = score(rows, parents, np.arange(6)).min()
+    starts = trials(rows, parents)
+    before = acquisition(starts).min()
     space = SearchSpace({"x": FloatDistribution(0, 1), "y": FloatDistribution(0, 1)})
     conditional = ConditionalParameters(space, rows)
     features = table(p, ranked=ranked)
-    found = MaskSearch()(rng, features, space, conditional, score, rows, parents)
-    assert found.scores.min() < before - 1
-    masks = np.array([found.masks_of(k) for k in range(len(found.rows))])
-    np.testing.assert_allclose(found.scores, score(found.rows, masks, np.arange(len(masks))))
+    found, values = MaskSearch()(rng, features, space, conditional, acquisition, starts)
+    assert values.min() < before - 1
+    np.testing.assert_allclose(values, acquisition(found))
     assert {"add_drop", "filter_ensemble", "crossover", "hyperparameters"} <= set(found.operators)
-    assert set(found.source) <= set(range(6))
+    assert set(found.parents[:, 0]) <= set(range(6))
 
 
 def test_many_features_get_fewer_masks() -> None:
     p = 50_000
     rng = np.random.default_rng(0)
     space = SearchSpace({})
-    found = MaskSearch()(
+    found, _ = MaskSearch()(
         rng,
         table(p),
         space,
         ConditionalParameters(space, np.zeros((1, 0))),
-        lambda rows, masks, index: masks.sum(axis=1)[index].astype(float),
-        np.zeros((1, 0)),
-        np.zeros((1, p), dtype=bool),
+        lambda candidates: candidates.masks.sum(axis=1)[candidates.mask_index].astype(float),
+        trials(np.zeros((1, 0)), np.zeros((1, p), dtype=bool)),
     )
     assert found.masks.size < 5_000_000

@@ -26,6 +26,7 @@ from optuna_mofs import (
 )
 from optuna_mofs.features import Representation
 from optuna_mofs.history._history import History
+from optuna_mofs.samplers._candidates import Candidates
 from optuna_mofs.samplers._encoding import filter_sets
 from optuna_mofs.samplers.model_based import _training_data as module
 from optuna_mofs.samplers.model_based._training_data import (
@@ -35,7 +36,7 @@ from optuna_mofs.samplers.model_based._training_data import (
 )
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import suggest_mask
-from tests.samplers.model_based.context import make_context
+from tests.samplers.context import make_context
 
 
 def training_data(features: str) -> TrainingData:
@@ -62,10 +63,8 @@ def test_the_fraction_of_features_needs_no_model(features: str) -> None:
 @pytest.mark.parametrize("features", ["mask", "filter_ensemble", "single_filter"])
 def test_candidates_look_like_trials(features: str) -> None:
     data = training_data(features)
-    masks = None
-    if data.history.table is not None:
-        masks = np.array([data.history.mask(i) for i in range(9)])
-    encoded = data.encode(data.rows, masks, np.arange(9))
+    masks = None if data.history.table is None else data.history.masks(np.arange(9))
+    encoded = data.encode(Candidates(data.rows, np.full((9, 1), -1), np.full(9, ""), masks))
     np.testing.assert_allclose(encoded.X, data.trials.X)
     np.testing.assert_allclose(encoded.known_values, data.trials.known_values)
     for i in range(9):
@@ -279,7 +278,7 @@ def exhausted_of(
 
     def exhausted(params: dict[str, Any]) -> bool:
         row = history.space.encode({**params, "x": 0.123})
-        return bool(sets.exhausted(row[None])[0])
+        return sets.exhausted(row)
 
     return exhausted
 
@@ -323,13 +322,11 @@ def test_masks_are_counted(form: str) -> None:
     masks = [history.mask(i) for i in range(6)]
     for mask in masks:
         n_trials = sum((mask == other).all() for other in masks)
-        exhausted = sets.exhausted(np.zeros((1, 1)), mask[None])[0]
-        assert exhausted == (n_trials >= np.sqrt(max(1, mask.sum())))
-    assert not sets.exhausted(np.zeros((1, 1)), np.ones((1, 6), dtype=bool))[0]
-    single = np.zeros((1, 6), dtype=bool)
-    single[0, 2] = True
+        assert sets.exhausted(np.zeros(1), mask) == (n_trials >= np.sqrt(max(1, mask.sum())))
+    assert not sets.exhausted(np.zeros(1), np.ones(6, dtype=bool))
+    single = np.arange(6) == 2
     tried = any((mask == single).all() for mask in masks)
-    assert sets.exhausted(np.zeros((1, 1)), single)[0] == tried
+    assert sets.exhausted(np.zeros(1), single) == tried
 
 
 def test_rows_that_determine_no_set_are_never_exhausted() -> None:
@@ -339,4 +336,4 @@ def test_rows_that_determine_no_set_are_never_exhausted() -> None:
     assert exhausted_of(history)({"fraction": 0.0, "filter": "up"})
     assert not exhausted_of(history)({"filter": "up"})
     none = TriedFeatureSets(history, None, make_context(history).study_cache)
-    assert not none.exhausted(history.rows).any()
+    assert not none.exhausted(history.rows[0])

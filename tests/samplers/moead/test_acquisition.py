@@ -6,20 +6,20 @@ import pytest
 
 from optuna_mofs import MOEADSampler
 from optuna_mofs._optuna import frozen_attr
-from optuna_mofs.history._history import History
-from optuna_mofs.samplers._gaussian_process import Points, normal_scores
+from optuna_mofs.samplers._gaussian_process import normal_scores
+from optuna_mofs.samplers.moead import _sampler
 from optuna_mofs.samplers.moead._acquisition import (
     ExpectedGain,
-    ValueModel,
     expected_gain,
     feasible_values,
-    length_scales,
     objective_ranges,
     values_from_scores,
 )
 from optuna_mofs.samplers.moead._offspring import DifferentialVariation, draw_children
 from optuna_mofs.samplers.moead._subproblems import simplex_points, tchebycheff
 from optuna_mofs.study._trial_note import NOTE
+from tests.samplers.context import make_context
+from tests.samplers.moead.test_offspring import read_history, two_kinds
 
 
 def test_the_range_ends_at_the_worst_sensible_value_or_at_four_times_the_front():
@@ -43,18 +43,6 @@ def test_values_from_scores_inverts_normal_scores_and_extrapolates_below():
     assert values_from_scores(z.min() - 1, z, values) < 1.0
 
 
-def test_the_model_samples_values_near_those_of_neighbors():
-    rng = np.random.default_rng(0)
-    rows = rng.random((40, 2))
-    values = np.column_stack([rows[:, 0], 1 - rows[:, 0]])
-    points = Points(rows, np.zeros(2, dtype=bool))
-    model = ValueModel(points, values, [length_scales(points, column) for column in values.T])
-    candidates = Points(np.array([[0.1, 0.5], [0.9, 0.5]]), points.categorical)
-    drawn = model.sample(rng, candidates)
-    assert drawn.shape[::2] == (2, 2)
-    np.testing.assert_allclose(drawn.mean(axis=1), [[0.1, 0.9], [0.9, 0.1]], atol=0.15)
-
-
 def test_the_gain_is_summed_over_subproblems():
     weights = simplex_points(5, 2)
     seen = np.array([[0.2, 0.8], [0.8, 0.2]])
@@ -62,22 +50,6 @@ def test_the_gain_is_summed_over_subproblems():
     gain = expected_gain(candidates, seen, weights, tchebycheff)
     assert gain[0] > gain[1] > gain[2]
     assert gain[2] == pytest.approx(0.0)
-
-
-def two_kinds(trial):
-    if trial.suggest_categorical("kind", ["good", "bad"]) == "bad":
-        return 5.0 + trial.suggest_float("y", 0, 1), 5.0
-    x = trial.suggest_float("x", 0, 1)
-    return x, 1 - x
-
-
-def read_history(objective, trials):
-    sampler = optuna.samplers.RandomSampler(seed=0)
-    study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
-    study.optimize(objective, n_trials=trials)
-    history = History()
-    history.update(study)
-    return history
 
 
 def test_children_of_the_better_branch_come_first():
@@ -94,9 +66,8 @@ def test_children_of_the_better_branch_come_first():
         members=every,
         front=every,
     )
-    gain = ExpectedGain(simplex_points(8, 2), tchebycheff)
-    fitted = gain.fit(history)
-    order = gain.order(rng, history, fitted, children)
+    gain = ExpectedGain(make_context(history), simplex_points(8, 2), tchebycheff)
+    order = np.argsort(gain(rng, children))
     kind = children.rows[order, history.space.names.index("kind")]
     assert (kind[:5] == 0).all()
     assert kind[-5:].mean() > 0.5
@@ -132,8 +103,13 @@ def test_without_feasible_trials_there_is_no_model():
 
 def test_the_model_is_fitted_once_per_trial(monkeypatch):
     fits = []
-    fit = ExpectedGain.fit
-    monkeypatch.setattr(ExpectedGain, "fit", lambda s, h: (fits.append(len(h)), fit(s, h))[1])
+
+    class Counted(ExpectedGain):
+        def __init__(self, ctx, *args):
+            fits.append(len(ctx.history))
+            super().__init__(ctx, *args)
+
+    monkeypatch.setattr(_sampler, "ExpectedGain", Counted)
     sampler = MOEADSampler(seed=0, population_size=4)
     study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
 

@@ -1,4 +1,4 @@
-"""Settings of Sphinx: `sphinx-build -W docs docs/_build/html`; needs no network."""
+"""Sphinx configuration: `sphinx-build -W docs docs/_build/html`; works offline."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ exclude_patterns = ["_build", "tutorials/*.rst"]
 html_theme = "furo"
 html_title = "optuna-mofs"
 html_show_copyright = False
-html_static_path = ["_build/plotly"]  # made below
+html_static_path = ["_build/plotly"]  # created below
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 suppress_warnings = [
-    "myst.header",  # tables printed by a script begin at the third level
-    "ref.ref",  # docstrings inherited from scikit-learn refer to its own pages
+    "myst.header",  # tables of benchmarks start at the third level
+    "ref.ref",  # docstrings inherited from scikit-learn refer to its pages
 ]
 
 autosummary_generate = True
-autodoc_typehints = "none"  # the docstrings say them in words
+autodoc_typehints = "none"  # docstrings describe them
 autodoc_member_order = "bysource"
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
@@ -43,7 +43,7 @@ napoleon_numpy_docstring = False
 sphinx_gallery_conf = {
     "examples_dirs": "tutorials",
     "gallery_dirs": "_tutorials",
-    "filename_pattern": r"[/\\]\d_",  # all of them are run
+    "filename_pattern": r"[/\\]\d_",  # run all of them
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "image_scrapers": (),
@@ -57,8 +57,7 @@ sphinx_gallery_conf = {
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
-# Figures of the tutorials are drawn by one copy of plotly.js that lies beside the pages; only
-# pages with a figure load it.
+# The figures of the tutorials share one copy of plotly.js, which only pages with a figure load.
 _scripts = Path(__file__).parent / "_build" / "plotly"
 _scripts.mkdir(parents=True, exist_ok=True)
 shutil.copy(Path(plotly.__file__).parent / "package_data" / "plotly.min.js", _scripts)

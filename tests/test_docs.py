@@ -91,7 +91,7 @@ def test_the_reference_lists_all_public_names() -> None:
     missing = [
         name
         for name, found in public_names().items()
-        if not any(found is other for other in listed)
+        if not any(found is other for other in listed) and not name.rpartition(".")[2].isupper()
     ]
     assert not missing
 

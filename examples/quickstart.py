@@ -16,8 +16,8 @@ X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 # scikit-learn estimator with a dictionary of Optuna distributions works too.
 estimator, space = get_learner("svm")
 
-# What a trial does: choose features and hyperparameters, cross-validate, return the error and the
-# fraction of features. Filters rank the features once, before the first trial.
+# The objective of a trial: choose features and hyperparameters, cross-validate, return the error
+# and the fraction of features. Filters rank the features once, before the first trial.
 objective = FeatureSelectionObjective(estimator, X, y, space=space, cv=5)
 
 # The storage of the trials, and the sampler that proposes them.

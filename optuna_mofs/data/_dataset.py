@@ -25,7 +25,7 @@ class Dataset:
     """Rows and columns of a learning task.
 
     Args:
-        X: Array, DataFrame or sparse matrix; the container is kept. Masked entries of a
+        X: Array, DataFrame or sparse matrix, copied. Masked entries of a
             :class:`numpy.ma.MaskedArray` become NaN.
         y: Target.
         classification: Whether ``y`` holds classes.
@@ -149,16 +149,15 @@ def _check_weights(values: Any, n_rows: int) -> Array | None:
 
 
 def draw_splits(data: Dataset, cv: Any, seed: int) -> list[Split]:
-    """Return the training and test rows of each fold.
+    """Return the training and test rows of each fold; rows of one group stay together.
 
-    Args:
-        data: The data; rows of one group stay together.
-        cv: Number of folds (shuffled, stratified for classes), splitter, or iterable of splits.
-        seed: Seed of the shuffling if ``cv`` is a number.
+    ``cv`` is a number of folds (shuffled with the seed, stratified for classes), a splitter, or an
+    iterable of splits.
     """
     splitter = _splitter(data, cv, seed)
     splits = [
-        (_rows(train), _rows(test)) for train, test in splitter.split(data.X, data.y, data.groups)
+        (_positions(train), _positions(test))
+        for train, test in splitter.split(data.X, data.y, data.groups)
     ]
     if not splits:
         raise ValueError(f"cv={cv!r} yields no folds. Pass a number of folds of at least 2.")
@@ -196,7 +195,7 @@ def _splitter(data: Dataset, cv: Any, seed: int) -> Any:
     return splitter
 
 
-def _rows(rows: Any) -> Array:
+def _positions(rows: Any) -> Array:
     array = np.asarray(rows)
     return np.flatnonzero(array) if array.dtype == bool else array
 

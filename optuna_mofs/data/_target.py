@@ -21,9 +21,7 @@ _MIN_REPEATS = 10
 def check_target(y: Any, n_rows: int | None = None) -> Array:
     """Return the target as a vector, or raise if it has missing or infinite values.
 
-    Args:
-        y: Target: array, Series, DataFrame with one column, or list.
-        n_rows: Number of rows of X, if it is to be compared.
+    With ``n_rows``, the number of rows of X, the lengths are compared too.
 
     Example:
         >>> check_target([["yes"], ["no"]], 2).tolist()
@@ -64,7 +62,7 @@ def check_classes(target: Array) -> Array:
     kind = type_of_target(target)
     if kind not in ("binary", "multiclass"):
         raise ValueError(
-            f"y must hold classes for classification, but is {kind!r}: it starts with "
+            f"y must hold classes for classification, got {kind!r} values that start with "
             f"{target[:3].tolist()}. Pass classes, or a regressor for numbers."
         )
     if len(np.unique(target)) < 2:
@@ -78,14 +76,14 @@ def check_numbers(target: Array) -> Array:
     """Return the target as floats, or raise if it does not hold numbers."""
     if target.dtype.kind not in "biuf":
         raise ValueError(
-            f"y must hold numbers for regression, but starts with {target[:3].tolist()}. "
-            "Pass numbers, or a classifier for classes."
+            "y must hold numbers for regression, got values that start with "
+            f"{target[:3].tolist()}. Pass numbers, or a classifier for classes."
         )
     return target.astype(float)
 
 
 def detect_task(y: Any) -> Task:
-    """Return whether a target is one of classification or of regression.
+    """Return the task that a target implies.
 
     Strings, booleans and categories are classes; numbers with a fractional part are a regression
     target. Whole numbers are classes (as ``type_of_target`` has it) unless there are more than 32

@@ -206,7 +206,7 @@ def with_seed(estimator: Any, seed: int) -> Any:
 
 
 def replay(trial: FrozenTrial) -> Any:
-    """Return a trial that suggests the values of a finished trial again."""
+    """Return a trial that suggests the values of another trial again."""
 
     def value_of(name: str, distribution: BaseDistribution) -> Any:
         if name not in trial.params:

@@ -1,4 +1,4 @@
-"""What this package writes into a study and reads back."""
+"""Data that this package writes into a study and reads back."""
 
 from optuna_mofs.study._completed_trials import CompletedTrials, Metrics
 from optuna_mofs.study._description import MeasureDescription, StudyDescription

@@ -1,4 +1,4 @@
-"""What an objective writes into a study, so that samplers, fronts and plots can read it.
+"""The description of a study that an objective writes and samplers, fronts and plots read.
 
 Objectives and samplers never import each other: this is their only interface.
 """

@@ -1,4 +1,4 @@
-"""What a sampler writes on a trial: how the proposal was made and what to remember of it."""
+"""Notes that samplers write on their trials: how a proposal was made, and their state."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ NOTE = "proposal"
 
 @dataclass(frozen=True)
 class TrialNote:
-    """How a trial was proposed. Each sampler has a subclass with what it must remember.
+    """How a trial was proposed. Each sampler has a subclass with the state it must remember.
 
     A note is written on the trial when it is proposed, so that a reopened study continues exactly
     where it stopped. Every field needs a default, which holds for trials of other samplers.
     Values must be JSON values, or tuples of them.
 
     Args:
-        operator: What made the proposal, for people and for figures.
-        parents: Numbers of the trials it was made from.
+        operator: Name of the operator that made the proposal, for users and figures.
+        parents: Numbers of the trials that the proposal was made from.
         filter_weights: Raw weights in [0, 1] of the filters that chose the features, if any did;
             see :func:`~optuna_mofs.features._mask_sampling.weights_from_raw`.
 

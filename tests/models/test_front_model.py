@@ -214,8 +214,8 @@ def test_the_fronts_of_each_learner_form_one_model():
     study = objective.create_study(sampler=MOEADSampler(seed=0, population_size=8))
     study.optimize(objective, n_trials=16)
     model = front_model(study, objective, strategy="focused", by="learner")
-    said = " ".join(str(member) for member in model.estimators_)
-    assert "DecisionTreeClassifier" in said
-    assert "KNeighborsClassifier" in said
+    text = " ".join(str(member) for member in model.estimators_)
+    assert "DecisionTreeClassifier" in text
+    assert "KNeighborsClassifier" in text
     with pytest.raises(ValueError, match="needs a study"):
         front_model(study.trials, objective, by="learner")

@@ -226,18 +226,18 @@ def test_only_completed_trials_count_and_late_ones_are_found():
     study = optuna.create_study()
     none = np.zeros(0, dtype=bool)
 
-    def asked(value):
+    def new_trial(value):
         study.enqueue_trial({"a": value})
         trial = study.ask()
         trial.suggest_float("a", 0, 1)
         return trial
 
-    running, failed = asked(0.5), asked(0.5)
+    running, failed = new_trial(0.5), new_trial(0.5)
     study.tell(failed, state=optuna.trial.TrialState.FAIL)
-    assert index.find(study, asked(0.5), none) is None
+    assert index.find(study, new_trial(0.5), none) is None
     study.tell(running, 1.0)
-    assert index.find(study, asked(0.5), none).number == 0
-    assert index.find(study, asked(0.25), none) is None
+    assert index.find(study, new_trial(0.5), none).number == 0
+    assert index.find(study, new_trial(0.25), none) is None
 
 
 @pytest.mark.filterwarnings("ignore:Choices for a categorical")

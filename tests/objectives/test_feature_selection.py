@@ -424,7 +424,7 @@ def test_feature_selection_without_tuning():
         ({"X": X[:, :0]}, "X has 0 columns"),
         ({"y": np.zeros(len(Y))}, "only one class"),
         ({"y": np.where(Y == 0, np.nan, Y)}, "missing values"),
-        ({"y": X[:, 0]}, "but is 'continuous'"),
+        ({"y": X[:, 0]}, "got 'continuous' values"),
         ({"space": {}}, "space is empty"),
         ({"space": None, "representation": None}, "nothing to search"),
         ({"space": {"depth": IntDistribution(1, 3)}}, "no parameter of DecisionTreeClassifier"),

@@ -187,9 +187,9 @@ def test_values_on_new_data(data):
         error, fraction, fnr = found.test_values(model, trial, data[~ODD], MODELS_Y[~ODD].tolist())
         assert error == pytest.approx(1 - model.score(data[~ODD], MODELS_Y[~ODD]))
         assert fraction == trial.values[1]
-        said = model.predict(data[~ODD])
+        predicted = model.predict(data[~ODD])
         assert fnr == pytest.approx(
-            np.mean([np.mean(said[MODELS_Y[~ODD] == k] != k) for k in range(3)])
+            np.mean([np.mean(predicted[MODELS_Y[~ODD] == k] != k) for k in range(3)])
         )
     # The test data can hold one class.
     ones = ~ODD & (MODELS_Y == 1)

@@ -31,12 +31,12 @@ def test_a_study_without_interrupted_trials_is_unchanged() -> None:
 def test_the_same_configuration_runs_again() -> None:
     study = optuna.create_study(sampler=RandomSampler(seed=0))
     cut_off = study.ask(SPACE)
-    cut_off.set_user_attr("who", "me")
+    cut_off.set_user_attr("origin", "me")
     assert retry_interrupted(study) == [0]
     again = study.ask(SPACE)
     assert again.number == 1
     assert again.params == cut_off.params
-    assert again.user_attrs == {"who": "me"}
+    assert again.user_attrs == {"origin": "me"}
     study.tell(again, 1.0)
     assert _states(study) == ["FAIL", "COMPLETE"]
 

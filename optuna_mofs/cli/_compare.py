@@ -5,29 +5,29 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import optuna
+import pandas as pd
+from optuna.study import Study
+
+from optuna_mofs import hypervolume_history
 from optuna_mofs.cli import _output as out
 from optuna_mofs.cli._errors import CommandError, name_hint
 from optuna_mofs.cli._options import (
     STORAGE,
-    add_command,
-    add_study_options,
+    add_storage_option,
     assignments,
     number,
     positive_int,
 )
+from optuna_mofs.cli._storage import display_url, open_storage, storage_errors
+from optuna_mofs.fronts import shared_reference
+from optuna_mofs.statistics import RankComparison, compare_ranks
+from optuna_mofs.visualization import plot_critical_difference, plot_hypervolume
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from optuna.study import Study
-
-    from optuna_mofs.statistics import RankComparison
-
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Compare studies by the hypervolume of their fronts, with one reference point for all. A name may
 contain a *: 'svm-*' is the group 'svm' with the runs svm-0, svm-1, ... Runs with the same * (the
 same seed, the same data) are compared across groups: the Friedman test checks whether the groups
@@ -49,31 +49,22 @@ to create such studies:
 """
 
 
-def add_to(subparsers: Any) -> None:
-    """Add the subcommand to the parser."""
-    parser = add_command(
-        subparsers,
-        "compare",
-        run,
-        help="compare several studies: hypervolume, ranks, tests",
-        description=_DESCRIPTION,
-    )
+def add_options(parser: Any) -> None:
+    """Add the options of the command."""
     parser.add_argument(
         "studies",
         nargs="+",
         metavar="[GROUP=]STUDY",
-        help="names of studies; * stands for the part that differs between runs",
+        help="names of studies; * matches the part that differs between runs",
     )
-    add_study_options(parser, several=True)
+    add_storage_option(parser, repeatable=True)
     parser.add_argument(
         "--trials", type=positive_int, metavar="N", help="use the first N completed trials of each"
     )
     parser.add_argument(
         "--reference",
-        nargs="+",
-        action=assignments(number),
-        metavar="METRIC=VALUE",
         help="reference point (default: the worst possible values, or the worst observed)",
+        **assignments("METRIC=VALUE", number),
     )
     parser.add_argument(
         "--alpha",
@@ -87,8 +78,6 @@ def add_to(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Compare studies and print the result."""
-    import optuna
-
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     if not 0 < arguments.alpha < 1:
         raise CommandError(f"--alpha must be between 0 and 1, got {arguments.alpha:g}.")
@@ -96,41 +85,33 @@ def run(arguments: argparse.Namespace) -> None:
     studies = _all_studies(arguments.storage or [STORAGE])
     groups, excluded = group_studies(arguments.studies, studies)
     if excluded:
-        print(
-            f"optuna-mofs: note: excluded, because a group lacks the run: {', '.join(excluded)}",
-            file=sys.stderr,
-        )
+        names = ", ".join(excluded)
+        out.print_status(f"optuna-mofs: note: excluded, because a group lacks the run: {names}")
     try:
-        runs = run_table(groups, arguments.trials, arguments.reference)
-        ranks = _compare_ranks(runs, arguments.alpha)
+        runs = _run_table(groups, arguments.trials, arguments.reference)
+        scores = _scores(runs)
+        ranks = None
+        if min(scores.shape) > 1:  # the tests need two groups of two runs
+            ranks = compare_ranks(scores.to_numpy(), list(scores.columns), alpha=arguments.alpha)
     except ValueError as error:
         raise CommandError(str(error)) from error
-    _note_different_lengths(runs)
+    low, high = int(runs["trials"].min()), int(runs["trials"].max())
+    if low < high:
+        out.print_status(
+            f"optuna-mofs: note: the studies have {low} to {high} completed trials; "
+            f"--trials {max(low, 1)} compares them with the same budget"
+        )
     if kind == "html":
-        text = _page(groups, runs, ranks, arguments)
+        text = _page(groups, runs, ranks, arguments.reference)
     else:
         text = {"table": _text, "csv": _csv, "json": _json}[kind](runs, ranks)
     out.write_text(text, arguments.output)
 
 
-def run_table(
+def _run_table(
     groups: dict[str, dict[str, Study]], n_trials: int | None, reference: Any
 ) -> pd.DataFrame:
-    """Return one row per study: group, run, study, trials, hypervolume, rank among the groups.
-
-    Args:
-        groups: Studies by group and run; all groups have the same runs.
-        n_trials: Number of completed trials that count, or None for all.
-        reference: Reference point of the hypervolume.
-
-    Raises:
-        ValueError: If the studies of a run have different metrics, or no trial has completed.
-    """
-    import pandas as pd
-
-    from optuna_mofs import hypervolume_history
-    from optuna_mofs.fronts import shared_reference
-
+    """Return one row per study: group, run, study, trials, hypervolume, rank among the groups."""
     rows = []
     for run in next(iter(groups.values())):
         row = {name: members[run] for name, members in groups.items()}
@@ -145,10 +126,6 @@ def run_table(
 
 
 def _all_studies(urls: list[str]) -> dict[str, Study]:
-    import optuna
-
-    from optuna_mofs.cli._storage import display_url, open_storage, storage_errors
-
     found: dict[str, Study] = {}
     for url in urls:
         with storage_errors(url):
@@ -163,30 +140,10 @@ def _all_studies(urls: list[str]) -> dict[str, Study]:
     return found
 
 
-def _compare_ranks(runs: pd.DataFrame, alpha: float) -> RankComparison | None:
-    """Run the Friedman and Nemenyi tests; return None if there are too few groups or runs."""
-    from optuna_mofs.statistics import compare_ranks
-
-    scores = _wide(runs)
-    if min(scores.shape) < 2:
-        return None
-    return compare_ranks(scores.to_numpy(), list(scores.columns), alpha=alpha)
-
-
-def _wide(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per run and one column per group."""
-    wide = runs.pivot(index="run", columns="group", values="hypervolume")
-    return wide.loc[runs["run"].unique(), runs["group"].unique()]
-
-
-def _note_different_lengths(runs: pd.DataFrame) -> None:
-    low, high = int(runs["trials"].min()), int(runs["trials"].max())
-    if low < high:
-        print(
-            f"optuna-mofs: note: the studies have {low} to {high} completed trials; "
-            f"--trials {max(low, 1)} compares them with the same budget",
-            file=sys.stderr,
-        )
+def _scores(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the hypervolumes, one row per run and one column per group."""
+    scores = runs.pivot(index="run", columns="group", values="hypervolume")
+    return scores.loc[runs["run"].unique(), runs["group"].unique()]
 
 
 def _summary(runs: pd.DataFrame) -> pd.DataFrame:
@@ -194,34 +151,26 @@ def _summary(runs: pd.DataFrame) -> pd.DataFrame:
     by_group = runs.groupby("group", sort=False)
     summary = by_group.agg(
         runs=("run", "size"),
-        mean=("hypervolume", "mean"),
+        hypervolume=("hypervolume", "mean"),
         sd=("hypervolume", "std"),
-        rank=("rank", "mean"),
+        mean_rank=("rank", "mean"),
     )
-    return summary.sort_values(["rank", "mean"], ascending=[True, False])
+    order = ["mean_rank", "hypervolume"]
+    return summary.sort_values(order, ascending=[True, False]).reset_index()
 
 
 def _group_cells(runs: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
-    header = ["group", "runs", "hypervolume", "sd", "mean rank"]
     rows = [
-        [
-            str(name),
-            str(row["runs"]),
-            f"{row['mean']:.4f}",
-            "-" if row["runs"] < 2 else f"{row['sd']:.4f}",
-            f"{row['rank']:.2f}",
-        ]
-        for name, row in _summary(runs).to_dict("index").items()
+        [str(group), str(n), f"{volume:.4f}", "-" if n < 2 else f"{sd:.4f}", f"{rank:.2f}"]
+        for group, n, volume, sd, rank in _summary(runs).itertuples(index=False)
     ]
-    return header, rows
+    return ["group", "runs", "hypervolume", "sd", "mean rank"], rows
 
 
 def _run_cells(runs: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
-    wide = _wide(runs)
-    rows = [
-        [str(run), *(f"{v:.4f}" for v in row)] for run, row in zip(wide.index, wide.to_numpy())
-    ]
-    return ["run", *map(str, wide.columns)], rows
+    scores = _scores(runs)
+    rows = [[str(run), *(f"{v:.4f}" for v in row)] for run, *row in scores.itertuples()]
+    return ["run", *map(str, scores.columns)], rows
 
 
 def _pair_cells(ranks: RankComparison) -> tuple[list[str], list[list[str]]]:
@@ -258,18 +207,9 @@ def _csv(runs: pd.DataFrame, ranks: RankComparison | None) -> str:
 
 
 def _json(runs: pd.DataFrame, ranks: RankComparison | None) -> str:
-    summary = _summary(runs)
+    groups = _summary(runs).to_dict("records")
     found: dict[str, Any] = {
-        "groups": [
-            {
-                "group": name,
-                "runs": int(row["runs"]),
-                "hypervolume": float(row["mean"]),
-                "sd": float(row["sd"]) if row["runs"] > 1 else None,
-                "mean_rank": float(row["rank"]),
-            }
-            for name, row in summary.to_dict("index").items()
-        ],
+        "groups": [{**row, "sd": row["sd"] if row["runs"] > 1 else None} for row in groups],
         "runs": runs.to_dict("records"),
         "friedman": None,
         "nemenyi": None,
@@ -291,23 +231,19 @@ def _page(
     groups: dict[str, dict[str, Study]],
     runs: pd.DataFrame,
     ranks: RankComparison | None,
-    arguments: argparse.Namespace,
+    reference: Any,
 ) -> str:
-    from optuna_mofs.visualization import plot_critical_difference, plot_hypervolume
-
     by_name = {name: list(members.values()) for name, members in groups.items()}
-    figures = [plot_hypervolume(by_name, reference=arguments.reference)]
+    figures = [plot_hypervolume(by_name, reference=reference)]
     if ranks is not None:
         figures.append(plot_critical_difference(ranks))
-    best = _summary(runs).index[0]
+    tiles = {
+        "groups": str(len(groups)),
+        "runs per group": str(runs["run"].nunique()),
+        "best mean rank": str(_summary(runs)["group"].iloc[0]),
+    }
     parts = [
-        out.html_tiles(
-            {
-                "groups": str(len(groups)),
-                "runs per group": str(runs["run"].nunique()),
-                "best mean rank": str(best),
-            }
-        ),
+        out.html_tiles(tiles),
         out.html_section(
             "Groups", out.html_table(*_group_cells(runs), text=[0]), note=_test_summary(ranks)
         ),
@@ -321,66 +257,38 @@ def _page(
     return out.html_page("Comparison of studies", lead, parts, has_figures=True)
 
 
-@dataclass(frozen=True)
-class Pattern:
-    """A group of studies, given by a pattern of their names.
+def parse_pattern(written: str) -> tuple[str, str]:
+    """Return group and pattern of ``PATTERN`` or ``GROUP=PATTERN``.
 
-    Attributes:
-        group: Name of the group.
-        text: Name of a study; ``*`` stands for the part that differs between runs.
+    Example:
+        >>> parse_pattern("svm-*"), parse_pattern("ours=svm-*")
+        (('svm', 'svm-*'), ('ours', 'svm-*'))
     """
+    group, _, pattern = written.partition("=")
+    if group and pattern:
+        return group, pattern
+    return written.replace("*", "").strip(" -_.:/") or written, written
 
-    group: str
-    text: str
 
-    @classmethod
-    def parse(cls, written: str) -> Pattern:
-        """Read ``PATTERN`` or ``GROUP=PATTERN``.
-
-        Example:
-            >>> Pattern.parse("svm-*"), Pattern.parse("ours=svm-*").group
-            (Pattern(group='svm', text='svm-*'), 'ours')
-        """
-        group, given, text = written.partition("=")
-        if given and group and text:
-            return cls(group, text)
-        return cls(written.replace("*", "").strip(" -_.:/") or written, written)
-
-    def run_name(self, study_name: str) -> str | None:
-        """Return the part of a study name that matches ``*``, or None if nothing matches."""
-        parts = map(re.escape, self.text.split("*"))
-        found = re.fullmatch("(.*)".join(parts), study_name, flags=re.DOTALL)
-        return None if found is None else " ".join(found.groups())
+def run_name(pattern: str, study_name: str) -> str | None:
+    """Return the part of a study name that matches ``*``, or None if the name does not match."""
+    parts = map(re.escape, pattern.split("*"))
+    found = re.fullmatch("(.*)".join(parts), study_name, flags=re.DOTALL)
+    return None if found is None else " ".join(found.groups())
 
 
 def group_studies(
     patterns: Sequence[str], studies: Mapping[str, Study]
 ) -> tuple[dict[str, dict[str, Study]], list[str]]:
-    """Group studies by group and run, with the runs that all groups have.
-
-    Args:
-        patterns: Patterns as written by the user.
-        studies: All studies by name.
-
-    Returns:
-        The groups, and the names of the studies that are excluded because a group lacks the run.
-
-    Raises:
-        CommandError: If a pattern matches nothing, or no run is in all groups.
-    """
+    """Return studies by group and run, and the names of those whose run a group lacks."""
     groups: dict[str, dict[str, Study]] = {}
-    for pattern in map(Pattern.parse, patterns):
-        if pattern.group in groups:
-            raise CommandError(
-                f"Two groups are called {pattern.group!r}. Name them: NAME={pattern.text}."
-            )
-        runs = {pattern.run_name(name): study for name, study in studies.items()}
-        members = {run: study for run, study in runs.items() if run is not None}
-        if not members:
-            raise CommandError(
-                f"No study is called {pattern.text!r}.{name_hint(pattern.text, studies)}"
-            )
-        groups[pattern.group] = members
+    for name, pattern in map(parse_pattern, patterns):
+        if name in groups:
+            raise CommandError(f"Two groups are called {name!r}. Rename one: NAME={pattern}.")
+        runs = {run_name(pattern, study): studies[study] for study in studies}
+        groups[name] = {run: study for run, study in runs.items() if run is not None}
+        if not groups[name]:
+            raise CommandError(f"No study is called {pattern!r}.{name_hint(pattern, studies)}")
     common = [run for run in next(iter(groups.values())) if all(run in g for g in groups.values())]
     if not common:
         listed = "; ".join(f"{name}: {', '.join(map(repr, g))}" for name, g in groups.items())

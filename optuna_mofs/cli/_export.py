@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import joblib
+from optuna.study import Study
+from optuna.trial import FrozenTrial
+from sklearn.pipeline import Pipeline
+
+from optuna_mofs import FeatureSelectionObjective
 from optuna_mofs._format import format_number
 from optuna_mofs.cli._errors import CommandError
 from optuna_mofs.cli._front import Pick, add_pick_options, pick_trial, read_front
 from optuna_mofs.cli._options import (
-    add_command,
     add_data_options,
     add_search_options,
     add_study_options,
     read_feature_costs,
 )
-from optuna_mofs.cli._output import format_list, write_file
-from optuna_mofs.cli._settings import Settings
+from optuna_mofs.cli._output import format_model, print_status, write_file
+from optuna_mofs.cli._settings import Settings, load_table, make_objective
+from optuna_mofs.cli._storage import existing_study
+from optuna_mofs.cli._table import Table
+from optuna_mofs.columns import NamedColumns
+from optuna_mofs.study._description import StudyDescription
 
-if TYPE_CHECKING:
-    from optuna.study import Study
-    from sklearn.pipeline import Pipeline
-
-    from optuna_mofs import FeatureSelectionObjective
-    from optuna_mofs.cli._table import Table
-
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Fit the model of a trial on all rows and write it to a file. Data, learner and scoring are stored
 in the study by 'optuna-mofs run'. Give --data if the file has moved, or to fit the model on other
 rows with the same columns. (For a study that was created in Python, give the options of 'run'.)
@@ -50,15 +51,8 @@ examples:
 """
 
 
-def add_to(subparsers: Any) -> None:
-    """Add the subcommand to the parser."""
-    parser = add_command(
-        subparsers,
-        "export",
-        run,
-        help="fit the model of a trial on all rows and write it to a file",
-        description=_DESCRIPTION,
-    )
+def add_options(parser: Any) -> None:
+    """Add the options of the command."""
     add_study_options(parser)
     parser.add_argument(
         "--output", metavar="FILE.joblib", required=True, help="file for the model"
@@ -71,11 +65,6 @@ def add_to(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Fit a model and write it."""
-    import joblib
-
-    from optuna_mofs.cli._settings import load_table, make_objective
-    from optuna_mofs.cli._storage import existing_study
-
     read_feature_costs(arguments)
     with existing_study(arguments.storage, arguments.study) as study:
         stored = Settings.read(study)
@@ -85,28 +74,28 @@ def run(arguments: argparse.Namespace) -> None:
         table = load_table(settings)
         objective = make_objective(settings, table)
         _check_columns(study, objective)
-    model = fit_model(objective, table, pick.trial)
+    model = _fit(objective, table, pick.trial)
     write_file(arguments.output, lambda file: joblib.dump(model, file, compress=3))
     if not arguments.quiet:
         _print_summary(arguments.output, pick, objective, settings)
 
 
-def fit_model(objective: FeatureSelectionObjective, table: Table, trial: Any) -> Pipeline:
-    """Fit the model of a trial on all rows; it selects its columns by name.
-
-    Raises:
-        CommandError: If the trial belongs to another search, or the learner fails on all rows.
-    """
-    from sklearn.pipeline import Pipeline
-
+def _fit(objective: FeatureSelectionObjective, table: Table, trial: FrozenTrial) -> Pipeline:
+    """Fit the model of a trial on all rows; it selects its columns by name."""
     try:
         estimator = objective.refit(trial).named_steps["estimator"]
-        columns = [table.names[j] for j in objective.table.columns_of(objective.mask_for(trial))]
+        names = [table.names[j] for j in objective.table.columns_of(objective.mask_for(trial))]
     except ValueError as error:
         raise CommandError(
             f"The model of trial {trial.number} cannot be fitted: {error}"
         ) from error
-    return Pipeline([("columns", table.column_selector(columns)), ("model", estimator)])
+    columns = NamedColumns(
+        names,
+        text_columns=[name for name in table.text_columns if name in names],
+        all_columns=list(table.names),
+        as_frame=bool(table.text_columns),
+    )
+    return Pipeline([("columns", columns), ("model", estimator)])
 
 
 def _check_data(settings: Settings, study: Study) -> None:
@@ -126,8 +115,6 @@ def _check_data(settings: Settings, study: Study) -> None:
 
 def _check_columns(study: Study, objective: FeatureSelectionObjective) -> None:
     """Raise if the columns differ from those of the study; print a note if only rows differ."""
-    from optuna_mofs.study._description import StudyDescription
-
     description = StudyDescription.read(study)
     try:
         objective.attach(study)
@@ -135,21 +122,18 @@ def _check_columns(study: Study, objective: FeatureSelectionObjective) -> None:
         features = None if description is None else description.features
         if features is None or features.names != objective.table.names:
             raise CommandError(str(error)) from error
-        print(f"optuna-mofs: note: the data differs from the study's. {error}", file=sys.stderr)
+        print_status(f"optuna-mofs: note: the data differs from the study's. {error}")
 
 
 def _print_summary(
     output: str, pick: Pick, objective: FeatureSelectionObjective, settings: Settings
 ) -> None:
     trial = pick.trial
-    names = objective.features_for(trial)
     values = ", ".join(
         f"{n} {format_number(v)}" for n, v in zip(objective.metric_names, trial.values)
     )
     n, p = objective.data.shape
+    count = len(objective.features_for(trial))
     print(f"{output}: {settings.learner} of trial {trial.number}, {pick.description}")
-    print(f"  {values}; {len(names)} of {p} features, fitted on {n} rows")
-    if names:
-        print(format_list(names))
-    for name, value in objective.params_for(trial).items():
-        print(f"  {name} = {format_number(value) if isinstance(value, float) else value}")
+    print(f"  {values}; {count} of {p} features, fitted on {n} rows")
+    print(format_model(objective, trial))

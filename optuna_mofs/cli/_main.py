@@ -11,8 +11,15 @@ from optuna_mofs import __version__
 from optuna_mofs.cli import _compare, _export, _front, _quickstart, _report, _run
 from optuna_mofs.cli._errors import CommandError, Terminated
 
-#: Each has ``add_to(subparsers)``, which sets ``run`` to a function of the arguments.
-_SUBCOMMANDS = (_quickstart, _run, _front, _report, _export, _compare)
+#: Each module has ``DESCRIPTION``, ``add_options(parser)`` and ``run(arguments)``.
+_COMMANDS = {
+    "quickstart": (_quickstart, "run a first study on scikit-learn's breast cancer data"),
+    "run": (_run, "select features and tune hyperparameters on your own table"),
+    "front": (_front, "print the front of a study"),
+    "report": (_report, "write a study as one HTML page"),
+    "export": (_export, "fit the model of a trial on all rows and write it to a file"),
+    "compare": (_compare, "compare several studies: hypervolume, ranks, tests"),
+}
 _INTERRUPTED = 130  # 128 + SIGINT
 _TERMINATED = 143  # 128 + SIGTERM
 _BROKEN_PIPE = 141  # 128 + SIGPIPE
@@ -32,7 +39,7 @@ Run 'optuna-mofs COMMAND --help' for details and examples.
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Return the parser with all subcommands."""
+    """Return the parser with all commands."""
     parser = argparse.ArgumentParser(
         prog="optuna-mofs",
         description="Select features and tune hyperparameters in one Optuna study.",
@@ -41,8 +48,15 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for subcommand in _SUBCOMMANDS:
-        subcommand.add_to(subparsers)
+    for name, (module, summary) in _COMMANDS.items():
+        command = subparsers.add_parser(
+            name,
+            help=summary,
+            description=module.DESCRIPTION,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_options(command)
+        command.set_defaults(run=module.run)
     return parser
 
 
@@ -63,7 +77,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"optuna-mofs: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt as stopped:
-        # The text, if there is any, is about the work that is kept.
         print(f"\noptuna-mofs: stopped. {stopped}".rstrip(), file=sys.stderr)
         return _TERMINATED if isinstance(stopped, Terminated) else _INTERRUPTED
     except BrokenPipeError:

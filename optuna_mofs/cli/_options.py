@@ -11,35 +11,36 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+from sklearn.metrics import get_scorer_names
+
 from optuna_mofs.cli._errors import CommandError, name_hint
 from optuna_mofs.cli._settings import Settings
+from optuna_mofs.filters import filter_names
+from optuna_mofs.measures import measure_names
+from optuna_mofs.spaces import learner_names
 
 STORAGE = "sqlite:///optuna_mofs.db"
-_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_DEFAULTS = Settings()
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-def positive_int(text: str) -> int:
-    """Return an integer of at least 1.
+def _integer(text: str, low: int) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = low - 1
+    if value < low:
+        raise ArgumentTypeError(f"expected an integer of at least {low}, got {text!r}")
+    return value
 
-    Example:
-        >>> positive_int("80")
-        80
-    """
-    return _integer(text, low=1)
 
-
-def nonnegative_int(text: str) -> int:
-    """Return an integer of at least 0."""
-    return _integer(text, low=0)
+positive_int = partial(_integer, low=1)
+nonnegative_int = partial(_integer, low=0)
 
 
 def storage_url(text: str) -> str:
-    """Return a database URL. For a file name, a common mistake, the error shows its URL.
-
-    Example:
-        >>> storage_url("sqlite:///study.db")
-        'sqlite:///study.db'
-    """
+    """Return a database URL. For a file name, a common mistake, the error shows its URL."""
     if "://" not in text:
         raise ArgumentTypeError(
             f"expected a database URL, got {text!r}. For a file write "
@@ -56,37 +57,32 @@ def duration(text: str) -> float:
         (90.0, 5400.0)
     """
     found = re.fullmatch(r"(\d+\.?\d*|\.\d+)([smhd]?)", text.strip())
-    seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
+    seconds = float(found[1]) * _SECONDS[found[2]] if found else 0.0
     if seconds <= 0:
         raise ArgumentTypeError(f"expected a time such as 90, 90s, 15m, 2h or 1d, got {text!r}")
     return seconds
 
 
-def scorer_name(text: str) -> str:
-    """Return the name of a scikit-learn scorer."""
-    from sklearn.metrics import get_scorer_names
-
-    return _one_of(text, get_scorer_names(), "a scorer of scikit-learn")
-
-
-def filter_name(text: str) -> str:
-    """Return the name of a filter."""
-    from optuna_mofs.filters import filter_names
-
-    return _one_of(text, filter_names(), "a filter")
-
-
-def measure_name(text: str) -> str:
-    """Return the name of a measure."""
-    from optuna_mofs.measures import measure_names
-
-    return _one_of(text, measure_names(), "a measure")
-
-
-def _one_of(text: str, known: list[str], what: str) -> str:
-    if text not in known:
-        raise ArgumentTypeError(f"expected {what}, got {text!r}.{name_hint(text, known)}")
+def _known_name(text: str, what: str, names: Callable[[], list[str]]) -> str:
+    if text not in names():
+        raise ArgumentTypeError(f"expected {what}, got {text!r}.{name_hint(text, names())}")
     return text
+
+
+scorer_name = partial(_known_name, what="a scorer of scikit-learn", names=get_scorer_names)
+filter_name = partial(_known_name, what="a filter", names=filter_names)
+measure_name = partial(_known_name, what="a measure", names=measure_names)
+
+
+def number(text: str) -> float:
+    """Return a finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ArgumentTypeError(f"expected a finite number, got {text!r}")
+    return value
 
 
 def number_or_percentage(text: str) -> float | str:
@@ -95,119 +91,72 @@ def number_or_percentage(text: str) -> float | str:
     return text if text.endswith("%") else value
 
 
-def number(text: str) -> float:
-    """Return a finite number."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not math.isfinite(value):
-        raise ArgumentTypeError(f"expected a finite number, got {text!r}")
-    return value
+class _CollectPairs(argparse.Action):
+    """Collects the pairs of repeated options in one dictionary."""
+
+    def __call__(
+        self, parser: Any, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        collected = getattr(namespace, self.dest, None) or {}
+        setattr(namespace, self.dest, {**collected, **dict(values)})
 
 
-def assignments(value_type: Callable[[str], Any]) -> type[argparse.Action]:
-    """Return an action that collects ``NAME=VALUE`` in a dictionary.
+def assignments(metavar: str, value_type: Callable[[str], Any]) -> dict[str, Any]:
+    """Return the arguments of an option that collects ``NAME=VALUE`` in a dictionary."""
 
-    Args:
-        value_type: Type of the values.
-    """
+    def pair(text: str) -> tuple[str, Any]:
+        # A name may contain '=', a value does not.
+        name, _, value = text.rpartition("=")
+        if not name:
+            raise ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
+        return name, value_type(value)
 
-    class Assign(argparse.Action):
-        def __call__(
-            self,
-            parser: argparse.ArgumentParser,
-            namespace: argparse.Namespace,
-            values: Any,
-            option_string: str | None = None,
-        ) -> None:
-            collected = dict(getattr(namespace, self.dest, None) or {})
-            for text in values:
-                # A name may contain '=', a value does not.
-                name, _, value = text.rpartition("=")
-                try:
-                    if not name:
-                        raise ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
-                    collected[name] = value_type(value)
-                except ArgumentTypeError as error:
-                    raise argparse.ArgumentError(self, str(error)) from error
-            setattr(namespace, self.dest, collected)
-
-    return Assign
+    return {"nargs": "+", "type": pair, "action": _CollectPairs, "metavar": metavar}
 
 
-def add_command(
-    subparsers: Any, name: str, run: Callable[..., None], *, help: str, description: str
-) -> argparse.ArgumentParser:
-    """Add a subcommand that calls ``run`` with the arguments."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        name,
-        help=help,
-        description=description,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.set_defaults(run=run)
-    return parser
-
-
-def add_study_options(parser: Any, *, several: bool = False) -> None:
-    """Add ``--storage`` and ``--study``."""
+def add_storage_option(parser: Any, *, default: str = STORAGE, repeatable: bool = False) -> None:
+    """Add ``--storage``; if it is repeatable, its value is a list, or None for the default."""
     parser.add_argument(
         "--storage",
         type=storage_url,
         metavar="URL",
-        default=None if several else STORAGE,
-        action="append" if several else "store",
+        default=None if repeatable else default,
+        action="append" if repeatable else "store",
         help="database of the study: sqlite:///FILE, postgresql://..., mysql+pymysql://... "
-        f"(default: {STORAGE})" + ("; may be repeated" if several else ""),
+        f"(default: {default})" + ("; may be repeated" if repeatable else ""),
     )
-    if not several:
-        parser.add_argument(
-            "--study", metavar="NAME", help="name of the study (default: the only study)"
-        )
+
+
+def add_study_options(parser: Any) -> None:
+    """Add ``--storage`` and ``--study``."""
+    add_storage_option(parser)
+    parser.add_argument(
+        "--study", metavar="NAME", help="name of the study (default: the only study)"
+    )
 
 
 def add_preference_options(parser: Any, *, purpose: str, default: Any = None) -> None:
     """Add ``--priority``, ``--tolerance`` and ``--goal``."""
-    parser.add_argument(
+    add = partial(parser.add_argument, default=default)
+    add(
         "--priority",
         dest="priorities",
         nargs="+",
         metavar="METRIC",
-        default=default,
         help=f"{purpose}: metrics, the most important first",
     )
-    parser.add_argument(
+    add(
         "--tolerance",
         dest="tolerances",
-        nargs="+",
-        action=assignments(number_or_percentage),
-        metavar="METRIC=VALUE",
-        default=default,
         help=f"{purpose}: allowed loss in a metric, 0.01 or 5%%",
+        **assignments("METRIC=VALUE", number_or_percentage),
     )
-    parser.add_argument(
+    add(
         "--goal",
         dest="goals",
-        nargs="+",
-        action=assignments(number),
-        metavar="METRIC=VALUE",
-        default=default,
         help=f"{purpose}: values that are good enough",
+        **assignments("METRIC=VALUE", number),
     )
-
-
-def _integer(text: str, *, low: int) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = low - 1
-    if number < low:
-        raise ArgumentTypeError(f"expected an integer of at least {low}, got {text!r}")
-    return number
-
-
-_DEFAULTS = Settings()
 
 
 def add_data_options(parser: Any) -> None:
@@ -225,7 +174,7 @@ def add_data_options(parser: Any) -> None:
     add(
         "--separator",
         metavar="CHARACTER",
-        help="column separator of a text file (default: a comma; a tab in .tsv)",
+        help="column separator of a text file (default: a comma, in .tsv a tab)",
     )
     add(
         "--drop",
@@ -250,8 +199,6 @@ def add_data_options(parser: Any) -> None:
 
 def add_search_options(parser: Any) -> None:
     """Add the options for learner, evaluation and features."""
-    from optuna_mofs.spaces import learner_names
-
     group = parser.add_argument_group("learner and evaluation")
     add = partial(group.add_argument, default=argparse.SUPPRESS)
     add(
@@ -320,26 +267,21 @@ def add_search_options(parser: Any) -> None:
     add(
         "--feature-cost",
         dest="feature_costs",
-        nargs="+",
-        action=assignments(number),
-        metavar="FEATURE=COST",
         help="costs of features (default: 1)",
+        **assignments("FEATURE=COST", number),
     )
     group.add_argument(
-        "--feature-costs",
-        dest="feature_costs_file",
+        "--feature-cost-file",
         metavar="FILE.csv",
         help="table of costs, with the columns 'feature' and 'cost'",
     )
 
 
 def read_feature_costs(arguments: argparse.Namespace) -> None:
-    """Add the costs in ``--feature-costs`` to those of ``--feature-cost``, which take priority."""
-    if arguments.feature_costs_file is None:
+    """Add the costs of ``--feature-cost-file``; those of ``--feature-cost`` take precedence."""
+    path = arguments.feature_cost_file
+    if path is None:
         return
-    import pandas as pd
-
-    path = arguments.feature_costs_file
     try:
         frame = pd.read_csv(path)
         costs = dict(zip(frame["feature"].astype(str), frame["cost"].astype(float)))

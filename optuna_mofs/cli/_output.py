@@ -14,7 +14,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from optuna_mofs import __version__
+from optuna.trial import FrozenTrial
+
+from optuna_mofs import FeatureSelectionObjective, __version__
+from optuna_mofs._format import format_number
 from optuna_mofs.cli._errors import CommandError
 
 
@@ -45,29 +48,21 @@ def write_text(text: str, path: str | None) -> None:
 
 
 def write_file(path: str, write: Callable[[Path], object]) -> None:
-    """Write a file in one step: a command that fails keeps an existing file as it was.
-
-    Args:
-        path: The file.
-        write: Writes to a temporary path, which is then renamed.
-
-    Raises:
-        CommandError: If the file cannot be written.
-    """
+    """Let ``write`` write a temporary file, then rename it: a failure changes no existing file."""
     file = Path(path)
     try:
         handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
         os.close(handle)
-        made = Path(name)
+        temporary = Path(name)
         try:
-            write(made)
+            write(temporary)
             # A temporary file is readable only for its owner; this one is like any new file.
             mask = os.umask(0)
             os.umask(mask)
-            made.chmod(0o666 & ~mask)
-            made.replace(file)
+            temporary.chmod(0o666 & ~mask)
+            temporary.replace(file)
         except BaseException:
-            made.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise
     except OSError as error:
         raise CommandError(f"{path} cannot be written: {error.strerror or error}") from error
@@ -88,6 +83,24 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[str]], indent: s
         indent + "  ".join(cell.rjust(width) for cell, width in zip(line, widths))
         for line in lines
     )
+
+
+def print_status(text: str) -> None:
+    """Print to stderr; only results go to stdout."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def format_value(value: Any) -> str:
+    """Return the value of a parameter as text."""
+    return format_number(value) if isinstance(value, float) else str(value)
+
+
+def format_model(objective: FeatureSelectionObjective, trial: FrozenTrial) -> str:
+    """Return the features and hyperparameters of a trial as indented lines."""
+    names = objective.features_for(trial)
+    lines = [format_list(names) if names else "  no features: all predictions are the same"]
+    lines += [f"  {name} = {format_value(v)}" for name, v in objective.params_for(trial).items()]
+    return "\n".join(lines)
 
 
 def format_count(count: int, noun: str) -> str:
@@ -127,8 +140,6 @@ def short_param_names(names: Sequence[str]) -> list[str]:
     Example:
         >>> short_param_names(["model__tree__max_depth", "model__tree__alpha", "fraction"])
         ['max_depth', 'alpha', 'fraction']
-        >>> short_param_names(["svm__C", "ridge__C"])
-        ['svm__C', 'ridge__C']
     """
     short = [name.rpartition("__")[2] for name in names]
     return short if len(set(short)) == len(short) and all(short) else list(names)
@@ -178,17 +189,19 @@ _MAX_NAMES = 12  # further names of a list are folded
 
 
 def html_page(title: str, lead: str, parts: Iterable[str], *, has_figures: bool) -> str:
-    """Return a whole page. All functions of this module escape texts.
+    """Return a whole page of parts in HTML, with plotly.js if it has figures.
 
-    Args:
-        title: Title.
-        lead: One line below the title.
-        parts: Sections, as HTML.
-        has_figures: Whether to include plotly.js.
+    The functions below return these parts, with all texts escaped.
     """
     now = datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
     body = "\n".join(parts)
-    library = f"<script>{_plotly_js()}</script>" if has_figures else ""
+    library = ""
+    if has_figures:
+        from plotly.offline import get_plotlyjs
+
+        # The library must not contain the tag that ends the script.
+        script = get_plotlyjs().replace("</script", "<\\/script")
+        library = f"<script>{script}</script>"
     return (
         "<!DOCTYPE html>\n"
         f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
@@ -200,12 +213,12 @@ def html_page(title: str, lead: str, parts: Iterable[str], *, has_figures: bool)
 
 
 def html_tiles(values: Mapping[str, str]) -> str:
-    """Return the key figures, value by label."""
-    made = (
+    """Return key figures, value by label."""
+    tiles = (
         f'<div class="tile"><b>{escape(value)}</b><span>{escape(name)}</span></div>'
         for name, value in values.items()
     )
-    return f'<div class="tiles">{"".join(made)}</div>'
+    return f'<div class="tiles">{"".join(tiles)}</div>'
 
 
 def html_section(title: str, *parts: str, note: str | None = None) -> str:
@@ -221,13 +234,10 @@ def html_columns(*parts: str) -> str:
 
 def html_chips(names: Sequence[str]) -> str:
     """Return names as labels; the end of a long list is folded."""
-    shown = "".join(f"<li>{escape(name)}</li>" for name in names[: 3 * _MAX_NAMES])
-    rest = "".join(f"<li>{escape(name)}</li>" for name in names[3 * _MAX_NAMES :])
-    made = f'<ul class="chips">{shown}</ul>'
-    if rest:
-        count = len(names) - 3 * _MAX_NAMES
-        made += f'<details><summary>{count} more</summary><ul class="chips">{rest}</ul></details>'
-    return made
+    labels = [f"<li>{escape(name)}</li>" for name in names]
+    shown, rest = labels[: 3 * _MAX_NAMES], labels[3 * _MAX_NAMES :]
+    more = f'<ul class="chips">{"".join(rest)}</ul>'
+    return f'<ul class="chips">{"".join(shown)}</ul>' + _folded(more, len(rest))
 
 
 def html_table(
@@ -237,30 +247,24 @@ def html_table(
     text: Sequence[int] = (),
     chosen: int | None = None,
 ) -> str:
-    """Return a table of texts and lists of names.
+    """Return a table. A cell is a text or a list of names, whose end is folded.
 
     Args:
         header: Names of the columns.
-        rows: Cells per row; a list is shown as a list of names.
+        rows: Cells per row.
         text: Positions of the columns that are aligned to the left.
         chosen: Position of the highlighted row.
     """
-    left = set(text)
-    heads = "".join(_cell("th", name, j in left) for j, name in enumerate(header))
+    heads = "".join(_cell("th", name, j in text) for j, name in enumerate(header))
     lines = []
     for i, row in enumerate(rows):
         mark = ' class="chosen"' if i == chosen else ""
-        cells = "".join(_cell("td", cell, j in left) for j, cell in enumerate(row))
+        cells = "".join(_cell("td", cell, j in text) for j, cell in enumerate(row))
         lines.append(f"<tr{mark}>{cells}</tr>")
     return (
         f'<div class="scroll"><table><thead><tr>{heads}</tr></thead>'
         f"<tbody>{''.join(lines)}</tbody></table></div>"
     )
-
-
-def html_command(text: str) -> str:
-    """Return a command to type."""
-    return f"<pre>{escape(text)}</pre>"
 
 
 def html_figure(figure: Any) -> str:
@@ -272,22 +276,12 @@ def html_figure(figure: Any) -> str:
 
 def _cell(tag: str, value: Any, left: bool) -> str:
     if isinstance(value, list):
-        return f'<{tag} class="text names">{_folded_names(value)}</{tag}>'
+        shown, rest = (escape(", ".join(v)) for v in (value[:_MAX_NAMES], value[_MAX_NAMES:]))
+        folded = _folded(rest, len(value) - _MAX_NAMES)
+        return f'<{tag} class="text names">{shown or "–"}{folded}</{tag}>'
     kind = ' class="text"' if left else ""
     return f"<{tag}{kind}>{escape(str(value))}</{tag}>"
 
 
-def _folded_names(names: list[str]) -> str:
-    if len(names) <= _MAX_NAMES:
-        return escape(", ".join(names)) or "–"
-    shown = escape(", ".join(names[:_MAX_NAMES]))
-    rest = escape(", ".join(names[_MAX_NAMES:]))
-    count = len(names) - _MAX_NAMES
-    return f"{shown}<details><summary>{count} more</summary>{rest}</details>"
-
-
-def _plotly_js() -> str:
-    from plotly.offline import get_plotlyjs
-
-    # The library must not contain the tag that ends the script.
-    return str(get_plotlyjs()).replace("</script", "<\\/script")
+def _folded(content: str, count: int) -> str:
+    return f"<details><summary>{count} more</summary>{content}</details>" if count > 0 else ""

@@ -5,24 +5,32 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from optuna_mofs._format import format_number
+import optuna
+from optuna.trial import TrialState
+from sklearn.datasets import load_breast_cancer
+
+from optuna_mofs import (
+    FeatureSelectionObjective,
+    FilterEnsembleNSGA2Sampler,
+    Front,
+    pareto_front,
+    retry_interrupted,
+)
+from optuna_mofs._optuna import trials_of
 from optuna_mofs.cli._errors import CommandError
-from optuna_mofs.cli._options import add_command, nonnegative_int, positive_int, storage_url
-from optuna_mofs.cli._output import format_count, format_list, format_table, script_path
-
-if TYPE_CHECKING:
-    from optuna.study import Study
-
-    from optuna_mofs import FeatureSelectionObjective, Front
+from optuna_mofs.cli._options import add_storage_option, nonnegative_int, positive_int
+from optuna_mofs.cli._output import format_count, format_model, format_table, script_path
+from optuna_mofs.cli._storage import display_url, open_storage, storage_errors
+from optuna_mofs.spaces import get_learner
 
 _STUDY = "quickstart"
 _STORAGE = "sqlite:///optuna_mofs_quickstart.db"
 _N_TRIALS = 80
 _MAX_TRIAL_TIME = 120.0  # seconds after which a running trial counts as interrupted
 
-_DESCRIPTION = f"""\
+DESCRIPTION = f"""\
 Select features and tune a support vector machine at once, on the breast cancer data of
 scikit-learn (569 rows, 30 features), and print the trade-off between error and number of
 features. No download is needed; it takes well under a minute.
@@ -52,15 +60,8 @@ model = objective.refit(pareto_front(study).knee())
 print(model.predict(X.head()))  # selects its own columns"""
 
 
-def add_to(subparsers: Any) -> None:
-    """Add the subcommand to the parser."""
-    parser = add_command(
-        subparsers,
-        "quickstart",
-        run,
-        help="run a first study on scikit-learn's breast cancer data",
-        description=_DESCRIPTION,
-    )
+def add_options(parser: Any) -> None:
+    """Add the options of the command."""
     parser.add_argument(
         "--trials",
         type=positive_int,
@@ -68,13 +69,7 @@ def add_to(subparsers: Any) -> None:
         metavar="N",
         help="number of trials of this run (default: %(default)s)",
     )
-    parser.add_argument(
-        "--storage",
-        type=storage_url,
-        default=_STORAGE,
-        metavar="URL",
-        help="database of the study (default: %(default)s)",
-    )
+    add_storage_option(parser, default=_STORAGE)
     parser.add_argument(
         "--seed",
         type=nonnegative_int,
@@ -86,11 +81,6 @@ def add_to(subparsers: Any) -> None:
 
 def make_objective() -> FeatureSelectionObjective:
     """Return the objective of the study: error and fraction of features of an SVM."""
-    from sklearn.datasets import load_breast_cancer
-
-    from optuna_mofs import FeatureSelectionObjective
-    from optuna_mofs.spaces import get_learner
-
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     estimator, space = get_learner("svm")
     return FeatureSelectionObjective(estimator, X, y, space=space)
@@ -98,23 +88,25 @@ def make_objective() -> FeatureSelectionObjective:
 
 def run(arguments: argparse.Namespace) -> None:
     """Search, then print the front, its knee and the next steps."""
-    import optuna
-    from optuna.trial import TrialState
-
-    from optuna_mofs import pareto_front, retry_interrupted
-    from optuna_mofs.cli._storage import display_url, storage_errors
-
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     url = arguments.storage
     objective = make_objective()
     with storage_errors(url):
-        study = _open(objective, url, arguments.seed)
+        try:
+            study = objective.create_study(
+                study_name=_STUDY,
+                storage=open_storage(url),
+                sampler=FilterEnsembleNSGA2Sampler(seed=arguments.seed),
+                load_if_exists=True,
+            )
+        except ValueError as error:  # an unrelated study of this name
+            raise CommandError(str(error)) from error
         # A trial takes seconds. One that has run for minutes was interrupted and is repeated.
         retry_interrupted(study, older_than=_MAX_TRIAL_TIME)
-        n_existing = len(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
-        if n_existing:
-            trials = format_count(n_existing, "trial")
-            print(f"Continuing study {_STUDY!r} in {display_url(url)}: {trials} so far.")
+        n_completed = len(trials_of(study, (TrialState.COMPLETE,)))
+        if n_completed:
+            trials = format_count(n_completed, "completed trial")
+            print(f"Continuing study {_STUDY!r} in {display_url(url)} after {trials}.")
         else:
             print(f"New study {_STUDY!r} in {display_url(url)}.")
         n, p = objective.data.shape
@@ -134,22 +126,6 @@ def run(arguments: argparse.Namespace) -> None:
     _print_next_steps(display_url(url))
 
 
-def _open(objective: FeatureSelectionObjective, url: str, seed: int) -> Study:
-    from optuna_mofs import FilterEnsembleNSGA2Sampler
-    from optuna_mofs.cli._storage import open_storage
-
-    try:
-        return objective.create_study(
-            study_name=_STUDY,
-            storage=open_storage(url),
-            sampler=FilterEnsembleNSGA2Sampler(seed=seed),
-            load_if_exists=True,
-        )
-    except ValueError as error:
-        # Something else has created a study of this name.
-        raise CommandError(str(error)) from error
-
-
 def _print_front(front: Front) -> None:
     rows = [
         [f"{trial.values[0]:.4f}", str(trial.user_attrs["n_features"]), str(trial.number)]
@@ -162,14 +138,9 @@ def _print_front(front: Front) -> None:
 
 def _print_knee(front: Front, objective: FeatureSelectionObjective) -> None:
     knee = front.knee()
-    names = objective.features_for(knee)
-    print(
-        f"\nKnee of the front: trial {knee.number}, "
-        f"error {knee.values[0]:.4f} with {len(names)} of {objective.data.shape[1]} features"
-    )
-    print(format_list(names) if names else "  none: it always predicts the more frequent class")
-    for name, value in objective.params_for(knee).items():
-        print(f"  {name} = {format_number(value)}")
+    count = f"{len(objective.features_for(knee))} of {objective.data.shape[1]} features"
+    print(f"\nKnee of the front: trial {knee.number}, error {knee.values[0]:.4f} with {count}")
+    print(format_model(objective, knee))
 
 
 def _print_next_steps(url: str) -> None:

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from dataclasses import asdict
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from optuna.trial import FrozenTrial
+
+from optuna_mofs import Front, selected_features
 from optuna_mofs._format import format_number
 from optuna_mofs.cli import _output as out
 from optuna_mofs.cli._front import Pick, add_pick_options, pick_trial, read_front
-from optuna_mofs.cli._options import STORAGE, add_command, add_study_options
-from optuna_mofs.cli._output import format_count, short_param_names, write_text
-from optuna_mofs.cli._settings import Settings
+from optuna_mofs.cli._options import add_study_options
+from optuna_mofs.cli._settings import Settings, make_preference
+from optuna_mofs.cli._storage import existing_study, study_options
+from optuna_mofs.study._description import StudyDescription
+from optuna_mofs.visualization import plot_all
 
-if TYPE_CHECKING:
-    from optuna.trial import FrozenTrial
-
-    from optuna_mofs import Front, LexicographicPreference
-
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Write a study as one HTML page: the front, the chosen model, figures, and the settings of the
 search. The page is self-contained, so it can be sent by mail and opened without a network.
 Works on any Optuna study; the data is not needed.
@@ -32,11 +32,8 @@ examples:
 """
 
 
-def add_to(subparsers: Any) -> None:
-    """Add the subcommand to the parser."""
-    parser = add_command(
-        subparsers, "report", run, help="write a study as one HTML page", description=_DESCRIPTION
-    )
+def add_options(parser: Any) -> None:
+    """Add the options of the command."""
     add_study_options(parser)
     parser.add_argument(
         "--output", metavar="FILE.html", required=True, help="file for the page; - for stdout"
@@ -47,43 +44,32 @@ def add_to(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Write the page."""
-    from optuna_mofs.cli._storage import existing_study
-
     with existing_study(arguments.storage, arguments.study) as study:
         front = read_front(study)
         settings = Settings.read(study)
         pick = pick_trial(front, arguments, settings)
-        page = report_page(front, pick, settings, storage=arguments.storage)
-    write_text(page, arguments.output)
+        page = _page(front, pick, settings, arguments.storage)
+    out.write_text(page, arguments.output)
     if arguments.output != "-" and not arguments.quiet:
         size = Path(arguments.output).stat().st_size / 1e6
-        print(
-            f"{arguments.output}: {size:.1f} MB, front of {format_count(len(front), 'trial')}, "
-            f"chosen: trial {pick.trial.number}, {pick.description}"
-        )
+        trials = out.format_count(len(front), "trial")
+        chosen = f"trial {pick.trial.number}, {pick.description}"
+        print(f"{arguments.output}: {size:.1f} MB, front of {trials}, chosen: {chosen}")
 
 
-def report_page(front: Front, pick: Pick, settings: Settings | None, *, storage: str) -> str:
-    """Return the page as HTML.
-
-    Args:
-        front: Front of the study.
-        pick: Trial of the chosen model.
-        settings: Settings in the study, if it was created by ``run``.
-        storage: URL of the storage.
-    """
+def _page(front: Front, pick: Pick, settings: Settings | None, url: str) -> str:
+    """Return the page as HTML; there are no settings if the study was not created by ``run``."""
     figures = _figures(front, pick, settings)
     parts = [
         _tiles(front, pick),
-        _chosen_model(front, pick, settings, storage),
+        _chosen_model(front, pick, settings, url),
         *map(out.html_figure, figures[:1]),
         _front_table(front, pick),
         *map(out.html_figure, figures[1:]),
         *_settings_table(settings),
     ]
-    return out.html_page(
-        front.study.study_name, _lead(front, settings), parts, has_figures=bool(figures)
-    )
+    lead = _lead(front, settings)
+    return out.html_page(front.study.study_name, lead, parts, has_figures=bool(figures))
 
 
 def _lead(front: Front, settings: Settings | None) -> str:
@@ -103,37 +89,42 @@ def _tiles(front: Front, pick: Pick) -> str:
     # A trial that was picked by number may not be on the front.
     for name, value in zip(front.metric_names, pick.trial.values):
         values[f"{name} of the chosen model"] = format_number(value)
-    names = _features(front, pick.trial)
+    names = selected_features(front.study, pick.trial)
     if names is not None:
-        total = _n_features(front)
-        values["features of the chosen model"] = f"{len(names)}" + (f" / {total}" if total else "")
+        description = StudyDescription.read(front.study)
+        features = None if description is None else description.features
+        total = "" if features is None else f" / {len(features)}"
+        values["features of the chosen model"] = f"{len(names)}{total}"
     return out.html_tiles(values)
 
 
-def _chosen_model(front: Front, pick: Pick, settings: Settings | None, storage: str) -> str:
+def _chosen_model(front: Front, pick: Pick, settings: Settings | None, url: str) -> str:
     trial = pick.trial
-    names = _features(front, trial)
     rows = [
         [name, format_number(value), _spread(trial, name)]
         for name, value in zip(front.metric_names, trial.values)
     ]
-    has_spread = any(row[2] for row in rows)
-    header = ["metric", "value", "over folds"][: 2 + has_spread]
-    values = out.html_table(header, [row[: 2 + has_spread] for row in rows], text=[0])
-    params = _hyperparameters(front, trial)
-    tables = [values]
+    n_columns = 3 if any(row[2] for row in rows) else 2
+    header = ["metric", "value", "over folds"][:n_columns]
+    tables = [out.html_table(header, [row[:n_columns] for row in rows], text=[0])]
+    description = StudyDescription.read(front.study)
+    mask = () if description is None else description.mask_parameters
+    params = {name: value for name, value in trial.params.items() if name not in mask}
     if params:
-        tables.append(out.html_table(["hyperparameter", "value"], params, text=[0]))
-    parts = [] if names is None else [out.html_chips(names) if names else _NO_FEATURES]
+        named = zip(out.short_param_names(list(params)), map(out.format_value, params.values()))
+        tables.append(out.html_table(["hyperparameter", "value"], named, text=[0]))
+    parts = []
+    names = selected_features(front.study, trial)
+    if names is not None:
+        parts.append(out.html_chips(names) if names else '<p class="note">No features.</p>')
     parts.append(out.html_columns(*tables))
     if settings is not None:
-        parts.append("<br>" + out.html_command(_export_command(front, pick, storage)))
+        options = f"{study_options(front.study, url)} --trial {trial.number}"
+        command = f"optuna-mofs export {options} --output model.joblib"
+        parts.append(f"<br><pre>{escape(command)}</pre>")
     return out.html_section(
         f"Chosen model: trial {trial.number}", *parts, note=f"Chosen: {pick.description}."
     )
-
-
-_NO_FEATURES = '<p class="note">It uses no features.</p>'
 
 
 def _spread(trial: FrozenTrial, name: str) -> str:
@@ -148,20 +139,20 @@ def _front_table(front: Front, pick: Pick) -> str:
     has_counts = "n_features" in frame
     has_names = "features" in frame
     header = ["trial", *front.metric_names]
-    header += ["features"] * has_counts + ["which"] * has_names + short_param_names(extra)
+    header += ["features"] * has_counts + ["which"] * has_names + out.short_param_names(extra)
     rows: list[list[Any]] = []
     for i, (trial, values) in enumerate(zip(front, front.values)):
         row: list[Any] = [trial.number, *map(format_number, values)]
         row += [frame["n_features"].iloc[i]] if has_counts else []
-        row += [_features(front, trial) or []] if has_names else []
-        rows.append([*row, *(_format_value(frame[name].iloc[i]) for name in extra)])
+        row += [selected_features(front.study, trial) or []] if has_names else []
+        rows.append([*row, *(out.format_value(frame[name].iloc[i]) for name in extra)])
     numbers = [trial.number for trial in front]
     chosen = numbers.index(pick.trial.number) if pick.trial.number in numbers else None
-    text = [len(header) - len(extra) - 1] if has_names else []
-    note = f"{format_count(len(front), 'trial')}; no other completed trial dominates them."
-    return out.html_section(
-        "The front", out.html_table(header, rows, text=text, chosen=chosen), note=note
+    table = out.html_table(
+        header, rows, text=[header.index("which")] if has_names else [], chosen=chosen
     )
+    note = f"{out.format_count(len(front), 'trial')}; no other completed trial dominates them."
+    return out.html_section("The front", table, note=note)
 
 
 def _settings_table(settings: Settings | None) -> list[str]:
@@ -172,63 +163,16 @@ def _settings_table(settings: Settings | None) -> list[str]:
         for name, v in asdict(settings).items()
         if v not in (None, [], {})
     ]
-    return [
-        out.html_section(
-            "Settings of the search", out.html_table(["setting", "value"], rows, text=[0, 1])
-        )
-    ]
+    table = out.html_table(["setting", "value"], rows, text=[0, 1])
+    return [out.html_section("Settings of the search", table)]
 
 
 def _figures(front: Front, pick: Pick, settings: Settings | None) -> list[Any]:
-    from optuna_mofs.visualization import plot_all
-
-    figures = plot_all(front.study, preference=_preference(settings))
+    preference = None if settings is None else make_preference(settings)
+    figures = plot_all(front.study, preference=preference)
     drawn = figures.get("front")
     if drawn is not None and len(front.metric_names) == 2 and pick.trial != front.knee():
         x, y = pick.trial.values
         marker = {"symbol": "star", "size": 15, "color": "#b5446e"}
         drawn.add_scatter(x=[x], y=[y], mode="markers", marker=marker, name="chosen")
     return list(figures.values())
-
-
-def _preference(settings: Settings | None) -> LexicographicPreference | None:
-    from optuna_mofs.cli._settings import make_preference
-
-    if settings is None or not (settings.priorities or settings.tolerances or settings.goals):
-        return None
-    return make_preference(settings)
-
-
-def _features(front: Front, trial: FrozenTrial) -> list[str] | None:
-    from optuna_mofs import selected_features
-
-    return selected_features(front.study, trial)
-
-
-def _n_features(front: Front) -> int | None:
-    from optuna_mofs.study._description import StudyDescription
-
-    description = StudyDescription.read(front.study)
-    features = None if description is None else description.features
-    return None if features is None else len(features)
-
-
-def _hyperparameters(front: Front, trial: FrozenTrial) -> list[list[str]]:
-    from optuna_mofs.study._description import StudyDescription
-
-    description = StudyDescription.read(front.study)
-    mask = () if description is None else description.mask_parameters
-    params = {n: _format_value(value) for n, value in trial.params.items() if n not in mask}
-    return [list(row) for row in zip(short_param_names(list(params)), params.values())]
-
-
-def _format_value(value: Any) -> str:
-    return format_number(value) if isinstance(value, float) else str(value)
-
-
-def _export_command(front: Front, pick: Pick, storage: str) -> str:
-    from optuna_mofs.cli._storage import display_url
-
-    where = "" if storage == STORAGE else f" --storage {shlex.quote(display_url(storage))}"
-    which = f"--study {shlex.quote(front.study.study_name)} --trial {pick.trial.number}"
-    return f"optuna-mofs export{where} {which} --output model.joblib"

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import argparse
-import shlex
-import sys
 import time
-import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import optuna
+from optuna.study import Study
+from optuna.trial import TrialState
+
+from optuna_mofs import (
+    DashboardFigures,
+    FeatureSelectionObjective,
+    pareto_front,
+    retry_interrupted,
+)
+from optuna_mofs._optuna import trials_of
 from optuna_mofs.cli._errors import CommandError
+from optuna_mofs.cli._front import front_text
 from optuna_mofs.cli._options import (
-    STORAGE,
-    add_command,
     add_data_options,
     add_preference_options,
     add_search_options,
@@ -24,18 +32,24 @@ from optuna_mofs.cli._options import (
     positive_int,
     read_feature_costs,
 )
-from optuna_mofs.cli._output import format_count, script_path
-from optuna_mofs.cli._settings import Settings
-
-if TYPE_CHECKING:
-    from optuna.study import Study
-
-    from optuna_mofs import FeatureSelectionObjective
-    from optuna_mofs.cli._table import Table
+from optuna_mofs.cli._output import format_count, print_status, script_path
+from optuna_mofs.cli._settings import (
+    Settings,
+    load_table,
+    make_objective,
+    make_preference,
+    make_sampler,
+    sampler_names,
+)
+from optuna_mofs.cli._storage import is_missing_file, open_storage, storage_errors, study_options
+from optuna_mofs.cli._table import Table
+from optuna_mofs.cli._worker import Job, Progress, is_before, run_trials, search_in_workers
+from optuna_mofs.dashboard import save_figures, save_note
+from optuna_mofs.study._completed_trials import Metrics
 
 _N_TRIALS = 100
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Select features and tune a learner at once, on your own table. Every trial is stored in a
 database. Run the command again to continue: the settings are stored in the study, so --study and
 --trials are enough. If the table, learner or scoring differs from the study's, the command fails
@@ -64,17 +78,8 @@ then:
 """
 
 
-def add_to(subparsers: Any) -> None:
-    """Add the subcommand to the parser."""
-    from optuna_mofs.cli._settings import sampler_names
-
-    parser = add_command(
-        subparsers,
-        "run",
-        run,
-        help="select features and tune hyperparameters on your own table",
-        description=_DESCRIPTION,
-    )
+def add_options(parser: Any) -> None:
+    """Add the options of the command."""
     add_data_options(parser)
     add_search_options(parser)
     group = parser.add_argument_group("search")
@@ -131,19 +136,14 @@ def add_to(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Search, then print the front."""
-    import optuna
-
-    from optuna_mofs import pareto_front, retry_interrupted
-    from optuna_mofs.cli._front import front_text
-    from optuna_mofs.cli._settings import load_table, make_objective, make_sampler
-    from optuna_mofs.cli._storage import is_missing_file, open_storage, storage_errors
-    from optuna_mofs.cli._worker import last_failure
-
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     url = arguments.storage
     read_feature_costs(arguments)
     if arguments.dashboard:
-        _check_dashboard()
+        try:
+            DashboardFigures()  # raises if optuna-dashboard is not installed
+        except ImportError as error:
+            raise CommandError(str(error)) from error
     with storage_errors(url):
         # A new file is created only after everything else has been checked.
         storage = None if is_missing_file(url) else open_storage(url, heartbeat=True)
@@ -151,27 +151,35 @@ def run(arguments: argparse.Namespace) -> None:
         settings = _settings(arguments, existing, name)
         table = load_table(settings)
         objective = make_objective(settings, table)
-        n_existing = 0 if existing is None else len(existing.get_trials(deepcopy=False))
+        n_existing = 0 if existing is None else len(trials_of(existing))
         sampler = make_sampler(settings, n_existing=n_existing)
         _check_preference(settings, objective)
         if not arguments.quiet:
             _print_task(settings, table, objective)
-            _print_study(settings, name, existing)
         if storage is None:
             storage = open_storage(url, heartbeat=True)
         study = _open_study(objective, storage, name, existing, sampler)
         settings.write(study)
+        if not arguments.quiet:
+            begin = f"New study {name!r}"
+            if existing is not None:
+                n_completed = len(trials_of(study, (TrialState.COMPLETE,)))
+                trials = format_count(n_completed, "completed trial")
+                begin = f"Continuing study {name!r} after {trials}"
+            print_status(f"{begin}: {settings.learner}, sampler {settings.sampler}.")
         if arguments.retry_running:
             retried = format_count(len(retry_interrupted(study)), "running trial")
             if not arguments.quiet:
-                _print(f"{retried} enqueued again.")
+                print_status(f"{retried} enqueued again.")
         _search(arguments, settings, study, objective, n_existing)
         if arguments.dashboard:
-            _save_for_dashboard(settings, study)
+            save_note(study)
+            save_figures(study, preference=make_preference(settings))
         front = pareto_front(study, duplicates=False)
         if not len(front):
-            reason = last_failure(study.get_trials(deepcopy=False))
-            raise CommandError(f"No trial has completed with values. {reason}")
+            reasons = [trial.user_attrs.get("failure_reason") for trial in trials_of(study)]
+            last = next((f" The last error was: {r}" for r in reversed(reasons) if r), "")
+            raise CommandError(f"No trial has completed with values.{last}")
         if not arguments.quiet:
             print(front_text(front))
             _print_next_steps(study, url)
@@ -179,8 +187,6 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _find_study(storage: Any, arguments: argparse.Namespace) -> tuple[str, Study | None]:
     """Return the name of the study, and the study if it exists."""
-    import optuna
-
     names = [] if storage is None else optuna.get_all_study_names(storage)
     name = arguments.study
     if name is None and hasattr(arguments, "data"):
@@ -200,15 +206,12 @@ def _settings(arguments: argparse.Namespace, existing: Study | None, name: str) 
         if not getattr(settings, option):
             reason = "is new" if existing is None else "was not created by 'optuna-mofs run'"
             raise CommandError(f"Study {name!r} {reason}, so --{option} is required.")
-    if stored is None:
-        settings = replace(settings, n_trials=_n_trials(arguments))
-    return settings
+    return settings if stored is not None else replace(settings, n_trials=_n_trials(arguments))
 
 
 def _n_trials(arguments: argparse.Namespace) -> int | None:
-    if arguments.trials is None and arguments.timeout is None:
-        return _N_TRIALS
-    return None if arguments.trials is None else int(arguments.trials)
+    has_default = arguments.trials is None and arguments.timeout is None
+    return _N_TRIALS if has_default else arguments.trials
 
 
 def _open_study(
@@ -233,16 +236,11 @@ def _open_study(
 
 def _check_preference(settings: Settings, objective: FeatureSelectionObjective) -> None:
     """Raise if the preference contains metrics that the study will not have."""
-    import optuna
-
-    from optuna_mofs.cli._settings import make_preference
-
-    study = optuna.create_study(directions=objective.directions)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        study.set_metric_names(objective.metric_names)
+    preference, names = make_preference(settings), tuple(objective.metric_names)
     try:
-        make_preference(settings).order(study)
+        # Only the names are checked, so the directions do not matter.
+        if preference is not None:
+            preference.order(Metrics(names, np.ones(len(names))))
     except ValueError as error:
         raise CommandError(str(error)) from error
 
@@ -254,21 +252,21 @@ def _search(
     objective: FeatureSelectionObjective,
     n_existing: int,
 ) -> None:
-    from optuna_mofs.cli._worker import Job, Progress, search_in_this_process, search_in_workers
-
     n_trials = _n_trials(arguments)
     deadline = None if arguments.timeout is None else time.time() + arguments.timeout
     progress = Progress(study, n_trials, quiet=arguments.quiet)
+
+    def may_start() -> bool:
+        return (n_trials is None or progress.n_trials < n_trials) and is_before(deadline)
+
     try:
         if arguments.workers == 1:
-            search_in_this_process(
-                study, objective, progress, n_trials=n_trials, deadline=deadline
-            )
+            run_trials(study, objective, may_start=may_start, on_end=progress.update)
         else:
             job = Job(settings, arguments.storage, study.study_name, n_existing, deadline)
             search_in_workers(job, progress, n_trials=n_trials, n_workers=arguments.workers)
     except KeyboardInterrupt as stopped:
-        command = f"{script_path('optuna-mofs')} run {_study_options(study, arguments.storage)}"
+        command = f"{script_path('optuna-mofs')} run {study_options(study, arguments.storage)}"
         raise type(stopped)(
             f"{format_count(progress.n_trials, 'trial')} of this run kept; continue by: {command}"
         ) from None
@@ -278,64 +276,21 @@ def _search(
 
 def _print_task(settings: Settings, table: Table, objective: FeatureSelectionObjective) -> None:
     n, p = objective.data.shape
-    columns = format_count(len(table.text_columns), "text column")
-    texts = f" ({columns})" if table.text_columns else ""
+    n_texts = len(table.text_columns)
+    texts = f" ({format_count(n_texts, 'text column')})" if n_texts else ""
     task = "classification" if objective.data.classification else "regression"
     features = format_count(p, "feature")
-    _print(f"{settings.data}: {n} rows, {features}{texts}, {task} of {settings.target!r}")
-    indices = [column for column in table.names if column.startswith("Unnamed: ")]
-    if indices:
-        _print(f"note: {indices[0]!r} looks like row numbers; ignore it by --drop {indices[0]!r}")
-
-
-def _print_study(settings: Settings, name: str, existing: Study | None) -> None:
-    from optuna_mofs.cli._storage import completed_trials
-
-    if existing is None:
-        _print(f"New study {name!r}: {settings.learner}, sampler {settings.sampler}.")
-    else:
-        trials = format_count(len(completed_trials(existing)), "completed trial")
-        learner = f"{settings.learner}, sampler {settings.sampler}"
-        _print(f"Continuing study {name!r} after {trials}: {learner}.")
+    print_status(f"{settings.data}: {n} rows, {features}{texts}, {task} of {settings.target!r}")
+    for column in table.names:
+        if column.startswith("Unnamed: "):
+            print_status(
+                f"note: {column!r} looks like row numbers; ignore it by --drop {column!r}"
+            )
 
 
 def _print_next_steps(study: Study, url: str) -> None:
-    _print("\nnext:")
+    print_status("\nnext:")
+    name = "".join(c if c.isalnum() or c in "-_." else "_" for c in study.study_name)
     for command, suffix in (("report", "html"), ("export", "joblib")):
-        file = f"{_file_name(study.study_name)}.{suffix}"
-        options = f"{_study_options(study, url)} --output {file}"
-        _print(f"  {script_path('optuna-mofs')} {command} {options}")
-
-
-def _check_dashboard() -> None:
-    from optuna_mofs import DashboardFigures
-
-    try:
-        DashboardFigures()
-    except ImportError as error:
-        raise CommandError(str(error)) from error
-
-
-def _save_for_dashboard(settings: Settings, study: Study) -> None:
-    from optuna_mofs.cli._settings import make_preference
-    from optuna_mofs.dashboard import save_figures, save_note
-
-    preference = make_preference(settings)
-    save_note(study)
-    save_figures(study, preference=preference if preference != type(preference)() else None)
-
-
-def _study_options(study: Study, url: str) -> str:
-    from optuna_mofs.cli._storage import display_url
-
-    storage = "" if url == STORAGE else f"--storage {shlex.quote(display_url(url))} "
-    return f"{storage}--study {shlex.quote(study.study_name)}"
-
-
-def _file_name(study: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_." else "_" for c in study)
-
-
-def _print(text: str) -> None:
-    # To stderr: only results go to stdout.
-    print(text, file=sys.stderr, flush=True)
+        options = f"{study_options(study, url)} --output {name}.{suffix}"
+        print_status(f"  {script_path('optuna-mofs')} {command} {options}")

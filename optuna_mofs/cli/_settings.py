@@ -9,51 +9,41 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
+from optuna.samplers import BaseSampler, NSGAIISampler, RandomSampler, TPESampler
 from optuna.study import Study
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import optuna_mofs
 from optuna_mofs import FeatureSelectionObjective, LexicographicPreference
 from optuna_mofs._optuna import read_study_attr, write_study_attr
 from optuna_mofs.cli._errors import CommandError, name_hint
 from optuna_mofs.cli._table import Table, read_table
+from optuna_mofs.filters import DEFAULT_FILTERS, detect_task
+from optuna_mofs.spaces import get_learner
 
-#: Key of the study attribute that holds the settings.
-_RUN = "run"
-#: Largest number of categories of a text column; rarer categories share one.
+_RUN = "run"  # key of the study attribute
+#: Maximum number of categories per text column; rarer categories share one.
 _MAX_CATEGORIES = 20
+#: The samplers of this package by name: ``ParEGOSampler`` is called ``parego``.
+_OWN_SAMPLERS = {
+    name.removeprefix("FilterEnsemble").removesuffix("Sampler").lower(): getattr(optuna_mofs, name)
+    for name in optuna_mofs.__all__
+    if name.endswith("Sampler")
+}
+_OPTUNA_SAMPLERS: dict[str, type[BaseSampler]] = {
+    "optuna_nsga2": NSGAIISampler,
+    "tpe": TPESampler,
+    "random": RandomSampler,
+}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that defines a search, as JSON values.
+    """Everything that defines a search, as JSON values; None means the default."""
 
-    Attributes:
-        data: Absolute path of the file.
-        target: Column to predict.
-        separator: Column separator of a text file.
-        drop: Columns to ignore.
-        group_column: Column with the group of each row.
-        weight_column: Column with the weight of each row.
-        task: ``"auto"``, ``"classification"`` or ``"regression"``.
-        learner: Name of a learner.
-        early_stopping: Whether boosting stops early.
-        scoring: Name of a scorer.
-        cv: Number of cross-validation folds.
-        fold_seed: Seed of folds, filters and estimator.
-        representation: How a feature set is suggested; ``"all"`` for no selection.
-        filters: Names of filters; None for the default.
-        measures: Names of measures; None for the default.
-        fixed_features: Features that every set contains.
-        feature_costs: Cost by feature.
-        sampler: Name of a sampler.
-        seed: Seed of the sampler.
-        n_trials: Number of trials planned, if known.
-        priorities: Metrics, the most important first.
-        tolerances: Tolerance by metric.
-        goals: Goal by metric.
-    """
-
-    data: str = ""
+    data: str = ""  # absolute path of the file
     target: str = ""
     separator: str | None = None
     drop: list[str] = field(default_factory=list)
@@ -64,15 +54,15 @@ class Settings:
     early_stopping: bool = False
     scoring: str | None = None
     cv: int = 5
-    fold_seed: int = 0
-    representation: str = "mask"
+    fold_seed: int = 0  # also of filters and estimator
+    representation: str = "mask"  # "all" for no selection
     filters: list[str] | None = None
     measures: list[str] | None = None
     fixed_features: list[str] = field(default_factory=list)
     feature_costs: dict[str, float] = field(default_factory=dict)
     sampler: str = "nsga2"
-    seed: int = 0
-    n_trials: int | None = None
+    seed: int = 0  # of the sampler
+    n_trials: int | None = None  # as planned for the first run; None if unknown
     priorities: list[str] | None = None
     tolerances: dict[str, float | str] | None = None
     goals: dict[str, float] | None = None
@@ -83,7 +73,7 @@ class Settings:
         found: Mapping[str, Any] | None = read_study_attr(study, _RUN)
         if found is None:
             return None
-        # A later version may have written more.
+        # A later version may have written further settings.
         known = {entry.name for entry in fields(cls)}
         return cls(**{name: value for name, value in found.items() if name in known})
 
@@ -112,14 +102,7 @@ def load_table(settings: Settings) -> Table:
 
 
 def make_objective(settings: Settings, table: Table) -> FeatureSelectionObjective:
-    """Return the objective of a search.
-
-    Raises:
-        CommandError: If learner, columns or measures do not fit together.
-    """
-    from optuna_mofs.filters import DEFAULT_FILTERS, detect_task
-    from optuna_mofs.spaces import get_learner
-
+    """Return the objective of a search, or raise if learner, columns or measures do not fit."""
     for option, names in (
         ("--fixed-features", settings.fixed_features),
         ("--feature-cost", settings.feature_costs),
@@ -157,13 +140,8 @@ def make_objective(settings: Settings, table: Table) -> FeatureSelectionObjectiv
 
 
 def sampler_names() -> list[str]:
-    """Return the names for :func:`make_sampler`, the default first.
-
-    Example:
-        >>> sampler_names()[0], "tpe" in sampler_names()
-        ('nsga2', True)
-    """
-    return [*_own_samplers(), "optuna_nsga2", "tpe", "random"]
+    """Return the names for :func:`make_sampler`, the default first."""
+    return [*_OWN_SAMPLERS, *_OPTUNA_SAMPLERS]
 
 
 def make_sampler(settings: Settings, *, n_existing: int, worker: int = 0) -> Any:
@@ -174,56 +152,33 @@ def make_sampler(settings: Settings, *, n_existing: int, worker: int = 0) -> Any
         n_existing: Number of trials that the study already has.
         worker: Number of the process.
     """
-    import optuna
-
-    own = _own_samplers().get(settings.sampler)
-    if own is None:
-        # Optuna's samplers start their random stream anew when a study is reopened and in every
+    if settings.sampler in _OPTUNA_SAMPLERS:
+        # Optuna's samplers restart their random stream when a study is reopened and in every
         # worker. With the same seed they would propose the same trials again.
         entropy = [settings.seed, n_existing, worker]
         seed = int(np.random.SeedSequence(entropy).generate_state(1)[0])
-        kinds = {
-            "optuna_nsga2": optuna.samplers.NSGAIISampler,
-            "tpe": optuna.samplers.TPESampler,
-            "random": optuna.samplers.RandomSampler,
-        }
-        return kinds[settings.sampler](seed=seed)
+        return _OPTUNA_SAMPLERS[settings.sampler](seed=seed)  # type: ignore[call-arg]
+    sampler = _OWN_SAMPLERS[settings.sampler]
     options: dict[str, Any] = {"seed": settings.seed}
-    parameters = inspect.signature(own).parameters
+    parameters = inspect.signature(sampler).parameters
     if "n_trials" in parameters:
         options["n_trials"] = settings.n_trials
     if "preference" in parameters:
         options["preference"] = make_preference(settings)
-    return own(**options)
+    return sampler(**options)
 
 
-def make_preference(settings: Settings) -> LexicographicPreference:
-    """Return the preference of a search."""
-    names = ("priorities", "tolerances", "goals")
-    given: dict[str, Any] = {name: getattr(settings, name) or None for name in names}
+def make_preference(settings: Settings) -> LexicographicPreference | None:
+    """Return the preference of a search, or None if it has none."""
+    given: Any = (settings.priorities, settings.tolerances, settings.goals)
     try:
-        return LexicographicPreference(**given)
+        return LexicographicPreference(*given) if any(given) else None
     except ValueError as error:
         raise CommandError(str(error)) from error
 
 
-def _own_samplers() -> dict[str, type]:
-    """Return the samplers of this package by name: ``ParEGOSampler`` is called ``parego``."""
-    found = [name for name in optuna_mofs.__all__ if name.endswith("Sampler")]
-    return {
-        name.removeprefix("FilterEnsemble").removesuffix("Sampler").lower(): getattr(
-            optuna_mofs, name
-        )
-        for name in found
-    }
-
-
 def _with_encoder(estimator: Any, space: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return a learner that one-hot encodes the text columns among those that are selected."""
-    from sklearn.compose import ColumnTransformer, make_column_selector
-    from sklearn.pipeline import Pipeline
-    from sklearn.preprocessing import OneHotEncoder
-
+    """Return a learner that one-hot encodes those text columns that are selected."""
     encoder = OneHotEncoder(
         handle_unknown="infrequent_if_exist", max_categories=_MAX_CATEGORIES, sparse_output=False
     )
@@ -234,5 +189,5 @@ def _with_encoder(estimator: Any, space: dict[str, Any]) -> tuple[Any, dict[str,
     )
     if isinstance(estimator, Pipeline):
         return Pipeline([("categories", encode), *estimator.steps]), space
-    piped = Pipeline([("categories", encode), ("model", estimator)])
-    return piped, {f"model__{name}": values for name, values in space.items()}
+    pipeline = Pipeline([("categories", encode), ("model", estimator)])
+    return pipeline, {f"model__{name}": values for name, values in space.items()}

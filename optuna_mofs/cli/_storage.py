@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 import warnings
 from collections.abc import Iterator
@@ -16,9 +17,10 @@ from sqlalchemy import event, exc
 from sqlalchemy.engine import make_url
 
 from optuna_mofs.cli._errors import CommandError, name_hint
+from optuna_mofs.cli._options import STORAGE
 
 _MAX_ATTEMPTS = 6
-#: Parts of the messages that the slower of two processes gets when both create the tables.
+#: Parts of the error messages in the slower of two processes that both create the tables.
 _RACE_MESSAGES = ("already exists", "is locked", "UNIQUE constraint", "duplicate key")
 _HEARTBEAT_INTERVAL = 10  # seconds
 _GRACE_PERIOD = 60  # seconds without a heartbeat after which a trial counts as interrupted
@@ -26,11 +28,7 @@ _LOCK_TIMEOUT = 60  # seconds to wait for other writers of an SQLite file
 
 
 def is_missing_file(url: str) -> bool:
-    """Return whether the storage is an SQLite file that does not exist.
-
-    Raises:
-        CommandError: If the URL cannot be read.
-    """
+    """Return whether the storage is an SQLite file that does not exist."""
     with storage_errors(url):
         parsed = make_url(url)
         is_sqlite = parsed.get_backend_name() == "sqlite"
@@ -38,16 +36,13 @@ def is_missing_file(url: str) -> bool:
 
 
 def open_storage(url: str, *, create: bool = True, heartbeat: bool = False) -> RDBStorage:
-    """Open a database.
+    """Open a database, or raise a :exc:`CommandError`.
 
     Args:
         url: For example ``sqlite:///study.db``.
         create: Whether to create an SQLite file that does not exist.
         heartbeat: Whether running trials record heartbeats, and trials without a recent heartbeat
             are enqueued again.
-
-    Raises:
-        CommandError: If the database cannot be opened.
     """
     with storage_errors(url):
         parsed = make_url(url)
@@ -60,13 +55,15 @@ def open_storage(url: str, *, create: bool = True, heartbeat: bool = False) -> R
         if parsed.get_backend_name() == "sqlite":
             options["engine_kwargs"] = {"connect_args": {"timeout": _LOCK_TIMEOUT}}
         if heartbeat:
-            options |= {
-                "heartbeat_interval": _HEARTBEAT_INTERVAL,
-                "grace_period": _GRACE_PERIOD,
-                "heartbeat_stale_trial_callback": _retry_callback(),
-            }
+            options |= {"heartbeat_interval": _HEARTBEAT_INTERVAL, "grace_period": _GRACE_PERIOD}
         try:
-            storage = _open_with_retries(url, options)
+            with warnings.catch_warnings():
+                # Heartbeats are experimental in Optuna. A user of the command cannot act on that.
+                warnings.simplefilter("ignore", ExperimentalWarning)
+                if heartbeat:
+                    retry = RetryHeartbeatStaleTrialCallback(max_retry=3)
+                    options["heartbeat_stale_trial_callback"] = retry
+                storage = _open_with_retries(url, options)
         except (ImportError, RuntimeError) as error:  # no driver, or created by another version
             raise CommandError(f"Storage {display_url(url)} failed: {error}") from error
         if storage.engine.dialect.name == "sqlite":
@@ -76,23 +73,14 @@ def open_storage(url: str, *, create: bool = True, heartbeat: bool = False) -> R
 
 @contextmanager
 def existing_study(url: str, name: str | None) -> Iterator[optuna.Study]:
-    """Open a study to read it, with clear errors and without logs of Optuna."""
+    """Open a study to read it, with clear errors and without Optuna's logs."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     with storage_errors(url):
         yield open_study(open_storage(url, create=False), url, name)
 
 
 def open_study(storage: RDBStorage, url: str, name: str | None) -> optuna.Study:
-    """Return a study.
-
-    Args:
-        storage: A storage from :func:`open_storage`.
-        url: URL of the storage, for messages.
-        name: Name of the study, or None if the storage has only one.
-
-    Raises:
-        CommandError: If there is no such study. The message lists those that there are.
-    """
+    """Return a study; without a name, the only one. An error lists the studies that exist."""
     with storage_errors(url):
         names = sorted(optuna.get_all_study_names(storage))
         if name is None and len(names) == 1:
@@ -110,11 +98,6 @@ def open_study(storage: RDBStorage, url: str, name: str | None) -> optuna.Study:
         return optuna.load_study(study_name=name, storage=storage)
 
 
-def completed_trials(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
-    """Return the completed trials, not copied."""
-    return study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))
-
-
 def display_url(url: str) -> str:
     """Return a URL without its password.
 
@@ -123,6 +106,12 @@ def display_url(url: str) -> str:
         'postgresql://me:***@host/db'
     """
     return make_url(url).render_as_string(hide_password=True)
+
+
+def study_options(study: optuna.Study, url: str) -> str:
+    """Return the options that name a study, as typed in a shell."""
+    storage = "" if url == STORAGE else f"--storage {shlex.quote(display_url(url))} "
+    return f"{storage}--study {shlex.quote(study.study_name)}"
 
 
 @contextmanager
@@ -151,12 +140,6 @@ def _open_with_retries(url: str, options: dict[str, Any]) -> RDBStorage:
                 raise
             time.sleep(0.1 * attempt)
     return RDBStorage(url, **options)
-
-
-def _retry_callback() -> RetryHeartbeatStaleTrialCallback:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ExperimentalWarning)
-        return RetryHeartbeatStaleTrialCallback(max_retry=3)
 
 
 def _use_write_ahead_log(storage: RDBStorage) -> None:

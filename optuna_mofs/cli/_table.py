@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from optuna_mofs.cli._errors import CommandError, name_hint
-from optuna_mofs.columns import NamedColumns, typed_columns
+from optuna_mofs.columns import typed_columns
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
 _TEXT_FILES = {".csv": ",", ".tsv": "\t", ".txt": ","}
@@ -25,30 +25,15 @@ _MAX_DISTINCT_TEXTS = 50
 class Table:
     """The contents of a file, ready for an objective.
 
-    Attributes:
-        X: An array of numbers, or a DataFrame if there are text columns.
-        y: The target.
-        names: Names of the columns of X.
-        text_columns: Names of the columns that contain text.
-        groups: Group of each row, or None.
-        weights: Weight of each row, or None.
+    ``X`` is an array of numbers, or a DataFrame if there are text columns.
     """
 
     X: Any
     y: Any
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # of the columns of X
     text_columns: tuple[str, ...] = ()
     groups: Any = None
     weights: Any = None
-
-    def column_selector(self, columns: Sequence[str]) -> NamedColumns:
-        """Return the transformer that selects columns by name from any table."""
-        return NamedColumns(
-            list(columns),
-            text_columns=[name for name in self.text_columns if name in columns],
-            all_columns=list(self.names),
-            as_frame=bool(self.text_columns),
-        )
 
 
 def read_table(
@@ -60,15 +45,7 @@ def read_table(
     group_column: str | None = None,
     weight_column: str | None = None,
 ) -> Table:
-    """Read a file and separate its target from its features.
-
-    Args:
-        path: The file; its suffix determines its format.
-        target: Name of the column to predict; in an npz file the name of an array.
-        separator: Column separator of a text file; by default a comma, in .tsv a tab.
-        drop: Columns to ignore.
-        group_column: Column with the group of each row.
-        weight_column: Column with the weight of each row.
+    """Read a file and separate target, groups and weights from the features.
 
     Raises:
         CommandError: If the file or a column of it cannot be used.

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Self, TextIO
 
 import optuna
@@ -40,21 +39,13 @@ _LINE_INTERVAL = 60.0  # seconds between two lines if it is not
 
 @dataclass(frozen=True)
 class Job:
-    """The task of a worker process.
-
-    Attributes:
-        settings: Settings of the search.
-        url: URL of the storage.
-        study: Name of the study.
-        n_existing: Number of trials that the study had at the beginning.
-        deadline: Time at which to stop, as :func:`time.time`, or None.
-    """
+    """The task of a worker process."""
 
     settings: Settings
     url: str
     study: str
-    n_existing: int
-    deadline: float | None
+    n_existing: int  # number of trials before the run
+    deadline: float | None  # as time.time()
 
 
 def run_trials(
@@ -64,14 +55,7 @@ def run_trials(
     may_start: Callable[[], bool],
     on_end: Callable[[TrialState], None],
 ) -> None:
-    """Run trials one by one; enqueue an interrupted trial again.
-
-    Args:
-        study: The study.
-        objective: Its objective.
-        may_start: Whether one more trial may start.
-        on_end: Called with the state of each trial.
-    """
+    """Run trials one by one while ``may_start()``; enqueue an interrupted trial again."""
     current: list[int] = []
     with DeferredSignals() as signals:
 
@@ -99,29 +83,12 @@ def run_trials(
             raise CommandError(str(error)) from error
 
 
-def search_in_this_process(
-    study: Study,
-    objective: FeatureSelectionObjective,
-    progress: Progress,
-    *,
-    n_trials: int | None,
-    deadline: float | None,
-) -> None:
-    """Search in this process."""
-
-    def may_start() -> bool:
-        return (n_trials is None or progress.n_trials < n_trials) and _is_before(deadline)
-
-    run_trials(study, objective, may_start=may_start, on_end=progress.update)
-
-
 def search_in_workers(
     job: Job, progress: Progress, *, n_trials: int | None, n_workers: int
 ) -> None:
     """Search in several processes; this one only shows the progress.
 
-    Raises:
-        CommandError: If a worker failed, after the others have used up the budget.
+    If a worker fails, the others use up the budget before the error is raised.
     """
     context = multiprocessing.get_context("spawn")
     remaining = context.Value("q", -1 if n_trials is None else n_trials)
@@ -166,7 +133,7 @@ def _worker(job: Job, number: int, remaining: Any, messages: Any, parent: int) -
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def may_start() -> bool:
-        if not _is_before(job.deadline) or os.getppid() != parent:
+        if not is_before(job.deadline) or os.getppid() != parent:
             return False
         with remaining.get_lock():
             if remaining.value == 0:
@@ -209,14 +176,8 @@ def _stop(workers: list[Any]) -> None:
             worker.join()
 
 
-def last_failure(trials: list[FrozenTrial]) -> str:
-    """Return a sentence with the reason of the last failed trial."""
-    reasons = [trial.user_attrs.get("failure_reason") for trial in trials]
-    known = [str(reason) for reason in reasons if reason]
-    return f"The last error was: {known[-1]}" if known else "No trial has a reason for it."
-
-
-def _is_before(deadline: float | None) -> bool:
+def is_before(deadline: float | None) -> bool:
+    """Return whether there is time left."""
     return deadline is None or time.time() < deadline
 
 
@@ -247,7 +208,7 @@ def _environment(**values: str) -> Iterator[None]:
 
 
 class DeferredSignals:
-    """Defers SIGINT (Ctrl-C) and SIGTERM (``kill``, cluster managers) while Optuna is at work.
+    """Defers SIGINT (Ctrl-C) and SIGTERM (``kill``, cluster managers) while Optuna runs.
 
     A trial that is interrupted before its number is known could not be enqueued again. A second
     signal is not deferred.
@@ -265,12 +226,7 @@ class DeferredSignals:
                 self._handlers[number] = signal.signal(number, self._handle)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
 
@@ -302,11 +258,7 @@ class DeferredSignals:
 class Progress:
     """Counts trials and shows the quality of the front, as a bar or as lines of a log.
 
-    Args:
-        study: The study.
-        total: Number of trials of this run, or None if it is unknown.
-        quiet: Whether to show nothing.
-        stream: Output stream; by default stderr.
+    ``total`` is the number of trials of this run, or None if it is unknown.
     """
 
     def __init__(

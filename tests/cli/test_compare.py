@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from optuna_mofs.cli import main
-from optuna_mofs.cli._compare import Pattern, group_studies
+from optuna_mofs.cli._compare import group_studies, parse_pattern, run_name
 from optuna_mofs.cli._errors import CommandError
 from optuna_mofs.statistics import compare_ranks
 
@@ -136,9 +136,9 @@ STUDIES = {
     ],
 )
 def test_patterns(written: str, group: str, name: str, run: str | None) -> None:
-    pattern = Pattern.parse(written)
-    assert pattern.group == group
-    assert pattern.run_name(name) == run
+    found, pattern = parse_pattern(written)
+    assert found == group
+    assert run_name(pattern, name) == run
 
 
 def test_groups_have_the_same_runs_in_natural_order() -> None:

@@ -42,6 +42,7 @@ def _states() -> Counter[str]:
 def test_from_a_table_to_a_report_and_a_model(folder: Path) -> None:
     searched = _run("run", *DATA, *QUICK, "--trials", "10", "--workers", "2")
     assert "10/10 trials, hypervolume 0." in searched.stderr
+    assert "Warning" not in searched.stderr
     assert "Front of 10 completed trials" in searched.stdout
     assert _states() == {"COMPLETE": 10}
 

@@ -52,7 +52,7 @@ def test_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     X, y = load_wine(return_X_y=True, as_frame=True)
     X.assign(quality=y).to_csv("wine.csv", index=False)
-    section = README.partition("## In a terminal\n")[2].partition("\n## ")[0]
+    section = README.partition("## Command line\n")[2].partition("\n## ")[0]
     blocks = [block for kind, block in _blocks(section) if kind == "sh"]
     assert blocks
     for block in blocks:

@@ -138,7 +138,7 @@ def test_picks(picks_study: optuna.Study, argv: list[str], number: int) -> None:
 def test_the_preference_of_the_search_is_the_default(picks_study: optuna.Study) -> None:
     settings = Settings(tolerances={"error": 0.012})
     assert _pick(picks_study, settings=settings)[0] == 1
-    assert "error 0.012" in _pick(picks_study, settings=settings)[1]
+    assert "tolerances: error=0.012" in _pick(picks_study, settings=settings)[1]
     assert _pick(picks_study, "--pick", "knee", settings=settings)[0] == 2
     assert _pick(picks_study, "--tolerance", "error=0.05", settings=settings)[0] == 2
 
@@ -149,7 +149,7 @@ def test_the_preference_of_the_search_is_the_default(picks_study: optuna.Study) 
         (["--trial", "7"], "no completed trial 7. The trials on the front are 0, 1, 2, 3"),
         (
             ["--trial", "1", "--max-features", "2"],
-            "--trial and --max-features exclude each other",
+            "--trial and --max-features are mutually exclusive",
         ),
         (["--pick", "knee", "--goal", "error=1"], "--pick and --priority"),
         (["--tolerance", "eror=1"], "No metric 'eror'"),

@@ -16,12 +16,8 @@ from optuna_mofs.cli._errors import CommandError, Terminated
 
 
 def _with_run(monkeypatch: pytest.MonkeyPatch, run: Callable[..., None]) -> None:
-    """Replace the subcommands by one that calls a function."""
-
-    def add_to(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-        subparsers.add_parser("do").set_defaults(run=run)
-
-    monkeypatch.setattr(quickstart, "add_to", add_to)
+    """Let ``quickstart`` call a function."""
+    monkeypatch.setattr(quickstart, "run", run)
 
 
 def _raise(error: BaseException) -> Callable[..., None]:
@@ -33,14 +29,14 @@ def _raise(error: BaseException) -> Callable[..., None]:
 
 def test_success_is_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     _with_run(monkeypatch, lambda arguments: None)
-    assert main(["do"]) == 0
+    assert main(["quickstart"]) == 0
 
 
 def test_expected_failure_is_one_line_and_code_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _with_run(monkeypatch, _raise(CommandError("The disk\n  is full.\n")))
-    assert main(["do"]) == 1
+    assert main(["quickstart"]) == 1
     captured = capsys.readouterr()
     assert captured.err == "optuna-mofs: The disk is full.\n"
     assert captured.out == ""
@@ -50,14 +46,14 @@ def test_ctrl_c_is_130_with_its_message(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _with_run(monkeypatch, _raise(KeyboardInterrupt("Five trials are kept.")))
-    assert main(["do"]) == 130
+    assert main(["quickstart"]) == 130
     assert capsys.readouterr().err == "\noptuna-mofs: stopped. Five trials are kept.\n"
 
 
 def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     _with_run(monkeypatch, _raise(ZeroDivisionError()))
     with pytest.raises(ZeroDivisionError):
-        main(["do"])
+        main(["quickstart"])
 
 
 @pytest.mark.parametrize("argv", [[], ["nonsense"], ["--nonsense"], ["quickstart", "more"]])
@@ -68,25 +64,20 @@ def test_wrong_usage_is_2(argv: list[str], capsys: pytest.CaptureFixture[str]) -
     assert "usage: optuna-mofs" in capsys.readouterr().err
 
 
-def test_help_names_every_subcommand_and_the_exit_codes(
+def test_help_names_every_command_and_the_exit_codes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["--help"])
     assert stopped.value.code == 0
     text = capsys.readouterr().out
-    for subcommand in command._SUBCOMMANDS:
-        name = subcommand.__name__.rpartition("._")[2]
+    for name in command._COMMANDS:
         assert re.search(rf"^ +{name}\b", text, flags=re.MULTILINE)
     assert "130" in text
 
 
-@pytest.mark.parametrize(
-    "name", [module.__name__.rpartition("._")[2] for module in command._SUBCOMMANDS]
-)
-def test_help_of_every_subcommand_has_examples(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize("name", list(command._COMMANDS))
+def test_help_of_every_command_has_examples(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main([name, "--help"])
     assert stopped.value.code == 0
@@ -96,18 +87,15 @@ def test_help_of_every_subcommand_has_examples(
 
 def test_sigterm_is_143(monkeypatch: pytest.MonkeyPatch) -> None:
     _with_run(monkeypatch, _raise(Terminated()))
-    assert main(["do"]) == 143
+    assert main(["quickstart"]) == 143
 
 
 def test_a_closed_pipe_is_no_error() -> None:
     code = (
         "import sys\n"
         "from optuna_mofs.cli import _quickstart, main\n"
-        "def add_to(subparsers):\n"
-        "    many = lambda arguments: [print('line') for _ in range(100_000)]\n"
-        "    subparsers.add_parser('do').set_defaults(run=many)\n"
-        "_quickstart.add_to = add_to\n"
-        "sys.exit(main(['do']))\n"
+        "_quickstart.run = lambda arguments: [print('line') for _ in range(100_000)]\n"
+        "sys.exit(main(['quickstart']))\n"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -74,7 +74,7 @@ def test_unknown_names_get_a_hint() -> None:
 
 def test_assignments_are_collected() -> None:
     parser = argparse.ArgumentParser(exit_on_error=False)
-    parser.add_argument("--feature-cost", nargs="+", action=assignments(number))
+    parser.add_argument("--feature-cost", **assignments("FEATURE=COST", number))
     found = parser.parse_args(["--feature-cost", "a=1", "x=y=2", "--feature-cost", "a=3"])
     assert found.feature_cost == {"a": 3.0, "x=y": 2.0}
     for wrong in ("a", "=1", "a=b"):

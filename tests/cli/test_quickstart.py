@@ -47,8 +47,7 @@ def test_first_run_then_continue(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert main(["quickstart", "--trials", "2"]) == 0
     second = capsys.readouterr()
-    assert "Continuing study 'quickstart'" in second.out
-    assert "6 trials so far" in second.out
+    assert f"Continuing study 'quickstart' in sqlite:///{FILE} after 6 completed" in second.out
     assert len(_study().trials) == 8
 
     _check_front(second.out)
@@ -117,7 +116,7 @@ def test_an_interrupted_trial_is_repeated(
     assert main(["quickstart", "--trials", "1"]) == 0
     interrupted = _study().ask({"svm__C": objective.space["svm__C"]})  # type: ignore[index]
     assert main(["quickstart", "--trials", "1"]) == 0
-    assert "1 trial so far" in capsys.readouterr().out
+    assert "after 1 completed trial." in capsys.readouterr().out
     states = [t.state.name for t in _study().trials]
     assert states == ["COMPLETE", "RUNNING", "COMPLETE"], "it may belong to another terminal"
     monkeypatch.setattr(quickstart, "_MAX_TRIAL_TIME", 0.0)

@@ -28,9 +28,9 @@ def test_load_names_what_is_missing(tmp_path: Path) -> None:
     np.savez(tmp_path / "half.npz", X=np.eye(3))
     with pytest.raises(SystemExit, match="--data DIR"):
         common.load(None, "sonar")
-    with pytest.raises(SystemExit, match="The folder holds: half"):
+    with pytest.raises(SystemExit, match="The folder contains: half"):
         common.load(tmp_path, "sonar")
-    with pytest.raises(SystemExit, match=r"lacks \['y'\]"):
+    with pytest.raises(SystemExit, match=r"must contain X and y, got \['X'\]"):
         common.load(tmp_path, "half")
 
 

@@ -183,11 +183,6 @@ def write_trial_attr(study: Study, trial: Trial | FrozenTrial, key: str, value: 
     study._storage.set_trial_system_attr(trial._trial_id, PREFIX + key, value)
 
 
-def read_trial_attr(study: Study, trial: Trial | FrozenTrial, key: str) -> Any:
-    """Return a value of a trial as it is in the storage now, or None."""
-    return study._storage.get_trial_system_attrs(trial._trial_id).get(PREFIX + key)
-
-
 def frozen_attr(trial: FrozenTrial, key: str) -> Any:
     """Return a value of a trial that has been read already, or None."""
     return trial.system_attrs.get(PREFIX + key)
@@ -196,8 +191,8 @@ def frozen_attr(trial: FrozenTrial, key: str) -> Any:
 def write_user_attr(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
     """Store a user attribute on a trial while its result is being reported.
 
-    SQLite refuses a write at once if another process wrote after this one had read. Optuna takes
-    an error inside ``tell`` for a bug of its own, and the worker would end.
+    SQLite refuses a write at once if another process wrote after this one had read, and an error
+    inside ``tell`` would end the worker.
     """
     for attempt in range(_ATTEMPTS):
         try:
@@ -215,9 +210,9 @@ def write_user_attr(study: Study, trial: FrozenTrial, key: str, value: Any) -> N
 def write_study_attr(study: Study, key: str, value: Any) -> None:
     """Store a JSON value of any length on a study.
 
-    A long value goes into pieces that are named after their content, and the head that names them
-    is written last: whoever finds the head finds all its pieces, even while another worker writes
-    a different value under the same key.
+    A long value is written in pieces that are named after their content, and the head that lists
+    them is written last: a reader that finds the head finds all its pieces, even while another
+    worker writes a different value under the same key.
     """
     text = json.dumps(value, separators=(",", ":"))
     head: dict[str, Any] = {"value": value}
@@ -225,9 +220,8 @@ def write_study_attr(study: Study, key: str, value: Any) -> None:
         digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
         pieces = [text[i : i + _PIECE] for i in range(0, len(text), _PIECE)]
         for i, piece in enumerate(pieces):
-            study._storage.set_study_system_attr(
-                study._study_id, _piece_key(key, digest, i), piece
-            )
+            name = f"{PREFIX}{key}:{digest}:{i}"
+            study._storage.set_study_system_attr(study._study_id, name, piece)
         head = {"pieces": len(pieces), "digest": digest}
     study._storage.set_study_system_attr(study._study_id, PREFIX + key, head)
 
@@ -240,9 +234,5 @@ def read_study_attr(study: Study, key: str) -> Any:
         return None
     if "value" in head:
         return head["value"]
-    names = [_piece_key(key, head["digest"], i) for i in range(head["pieces"])]
+    names = [f"{PREFIX}{key}:{head['digest']}:{i}" for i in range(head["pieces"])]
     return json.loads("".join(attrs[name] for name in names))
-
-
-def _piece_key(key: str, digest: str, i: int) -> str:
-    return f"{PREFIX}{key}:{digest}:{i}"

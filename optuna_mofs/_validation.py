@@ -40,12 +40,7 @@ def check_float(
 ) -> float:
     """Return ``value`` as a float, or raise if it is no number in ``[low, high]``.
 
-    Args:
-        name: Name of the argument.
-        value: Its value.
-        low: Smallest allowed value.
-        high: Largest allowed value.
-        low_is_open: Whether ``low`` itself is not allowed.
+    If ``low_is_open``, ``low`` itself is not allowed.
 
     Example:
         >>> check_float("kappa", 1, 0)

@@ -11,9 +11,9 @@ from optuna_mofs import _optuna
 from optuna_mofs._optuna import (
     PREFIX,
     close_connections,
+    frozen,
     frozen_attr,
     read_study_attr,
-    read_trial_attr,
     storage_of,
     trials_of,
     write_study_attr,
@@ -43,9 +43,9 @@ def test_study_values_come_back_whatever_their_length(value, piece):
         _optuna._PIECE = before
 
 
-def test_an_attribute_that_nobody_wrote_is_none():
+def test_an_attribute_that_was_not_written_is_none():
     assert read_study_attr(STUDY, "nothing") is None
-    assert read_trial_attr(STUDY, STUDY.ask(), "nothing") is None
+    assert frozen_attr(frozen(STUDY.ask()), "nothing") is None
 
 
 def test_pieces_fit_a_mysql_text_column_even_when_quoted_again(tmp_path):
@@ -87,11 +87,11 @@ def test_trial_attributes_carry_the_prefix_and_are_seen_at_once():
     study = optuna.create_study()
     trial = study.ask()
     write_trial_attr(study, trial, "mask", [1, "a"])
-    assert read_trial_attr(study, trial, "mask") == [1, "a"]
+    assert frozen_attr(frozen(trial), "mask") == [1, "a"]
     study.tell(trial, 0.0)
-    frozen = study.trials[0]
-    assert frozen_attr(frozen, "mask") == [1, "a"]
-    assert all(key.startswith(PREFIX) for key in frozen.system_attrs)
+    completed = study.trials[0]
+    assert frozen_attr(completed, "mask") == [1, "a"]
+    assert all(key.startswith(PREFIX) for key in completed.system_attrs)
 
 
 def test_trials_are_not_copied_and_can_be_chosen_by_state():
@@ -105,23 +105,21 @@ def test_trials_are_not_copied_and_can_be_chosen_by_state():
 
 
 @pytest.mark.parametrize("bad", [object(), {1, 2}])
-def test_what_is_no_json_is_refused_before_anything_is_written(bad):
+def test_a_value_that_is_not_json_raises_before_anything_is_written(bad):
     study = optuna.create_study()
     with pytest.raises(TypeError):
         write_study_attr(study, "bad", bad)
     assert read_study_attr(study, "bad") is None
 
 
-@pytest.mark.parametrize(("refused", "written"), [(0, True), (3, True), (100, False)])
-def test_a_write_that_another_process_is_in_the_way_of_is_tried_again(
-    refused, written, monkeypatch
-):
+@pytest.mark.parametrize(("n_failures", "written"), [(0, True), (3, True), (100, False)])
+def test_a_write_that_conflicts_with_another_process_is_retried(n_failures, written, monkeypatch):
     class Busy(InMemoryStorage):
         calls = 0
 
         def set_trial_user_attr(self, trial_id, key, value):
             self.calls += 1
-            if self.calls <= refused:
+            if self.calls <= n_failures:
                 raise StorageInternalError("database is locked")
             super().set_trial_user_attr(trial_id, key, value)
 

@@ -20,8 +20,7 @@ class SeenConfigurations:
         self._completed: dict[frozenset[str], set[tuple[float, ...]]] = {}
         self._failed: dict[frozenset[str], set[tuple[float, ...]]] = {}
         self._unfinished: list[Mapping[str, float]] = []
-        #: Fingerprints of the configurations that running trials will suggest.
-        self._reserved: set[str | None] = set()
+        self._reserved: set[str] = set()
 
     @property
     def n_completed(self) -> int:
@@ -34,18 +33,18 @@ class SeenConfigurations:
             seen = self._completed if complete else self._failed
             seen.setdefault(frozenset(values), set()).add(_ordered(values, values))
 
-    def add_unfinished(self, values: Mapping[str, float]) -> None:
-        """Add the parameters that a running or waiting trial has so far."""
-        self._unfinished.append(values)
+    def add_unfinished(self, values: Mapping[str, float], reserved: str | None = None) -> None:
+        """Add the parameters that a running or waiting trial has so far.
 
-    def reserve(self, fingerprint: str | None) -> None:
-        """Add the configuration that a running trial will suggest."""
-        self._reserved.add(fingerprint)
+        ``reserved`` is the fingerprint of the configuration that it will suggest, if known.
+        """
+        self._unfinished.append(values)
+        if reserved is not None:
+            self._reserved.add(reserved)
 
     def clear_unfinished(self) -> None:
         """Forget all unfinished trials."""
-        self._unfinished = []
-        self._reserved = set()
+        self._unfinished, self._reserved = [], set()
 
     def contains(self, values: Mapping[str, float]) -> bool:
         """Return whether a trial has these parameters."""

@@ -116,11 +116,10 @@ class History:
         return [kind.from_json(data) for data in self._running]
 
     def per_trial(self, known: dict[int, T], make: Callable[[list[int]], Iterable[T]]) -> list[T]:
-        """Return something for each trial, computed once per trial.
+        """Return one result per trial, each computed once.
 
-        Args:
-            known: Earlier results by trial number; new ones are added.
-            make: Function of positions of trials that returns one result per position.
+        ``known`` has the earlier results by trial number, to which those of ``make``, a function
+        of the positions of new trials, are added.
         """
         numbers = self.numbers.tolist()
         new = [i for i, number in enumerate(numbers) if number not in known]
@@ -141,9 +140,9 @@ class History:
         return {} if self.described is None else self.described.active_if
 
     def reference(self) -> Array:
-        """Return the worst sensible value of each objective, minimized.
+        """Return the reference point, minimized.
 
-        It is taken from the description, else a little worse than the worst finite value.
+        It is the worst value by the description, else a little worse than the worst finite one.
         """
         values = self.values
         finite = np.abs(values) < LARGEST
@@ -207,11 +206,9 @@ class History:
         # Trials are numbered by position. Only new trials and those that were unfinished are
         # read: a trial that a dead process left running does not slow down the others.
         pending = [*self._unfinished, *range(self._n_read, len(trials))]
-        self._unfinished = []
         self._n_read = len(trials)
         self._seen.clear_unfinished()
-        self._running = []
-        self.running_numbers = []
+        self._unfinished, self._running, self.running_numbers = [], [], []
         for number in pending:
             trial = trials[number]
             if trial.state.is_finished():
@@ -249,15 +246,16 @@ class History:
         self.sizes = self._sizes.view().ravel()
 
     def _add_unfinished(self, trial: FrozenTrial) -> None:
+        reserved = None
         if trial.state == TrialState.RUNNING:
             note = frozen_attr(trial, NOTE) or {}
             self._running.append(note)
             self.running_numbers.append(trial.number)
             # A reserved configuration counts before all of it is suggested.
-            self._seen.reserve(note.get(RESERVED))
+            reserved = note.get(RESERVED)
         params = {**enqueued_params(trial), **trial.params}
         distributions = {**self.distributions, **trial.distributions}
-        self._seen.add_unfinished(_internal(params, distributions))
+        self._seen.add_unfinished(_internal(params, distributions), reserved)
 
     def _add_finished(self, trial: FrozenTrial) -> None:
         complete = trial.state == TrialState.COMPLETE
@@ -297,9 +295,9 @@ class HistoryFollower(ABC):
         """Process all trials of the history that are new or follow a late one."""
         both = min(len(self._followed), len(history.numbers))
         changed = np.flatnonzero(self._followed[:both] != history.numbers[:both])
-        kept = int(changed[0]) if len(changed) else both
-        if kept < len(self._followed):
-            self.rewind(kept)
+        n_unchanged = int(changed[0]) if len(changed) else both
+        if n_unchanged < len(self._followed):
+            self.rewind(n_unchanged)
         self._followed = history.numbers.copy()
         self.advance(history)
 

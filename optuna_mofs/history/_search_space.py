@@ -41,14 +41,15 @@ class SearchSpace:
         self.distributions = {n: d for n, d in distributions.items() if not d.single()}
         self.names = list(self.distributions)
         self._axes = [_axis(d) for d in self.distributions.values()]
-        self.categorical = np.array([a.choices is not None for a in self._axes], dtype=bool)
+        self.categorical = np.array([isinstance(a, _Choice) for a in self._axes], dtype=bool)
         #: Number of distinct values of each parameter, infinite for a continuous one.
         self.cells = np.array([a.cells for a in self._axes], dtype=float)
         #: Parameters with tuples or lists among their choices.
         self.sequence_parameters = {
             name
             for name, axis in zip(self.names, self._axes)
-            if any(isinstance(choice, list | tuple) for choice in axis.choices or ())
+            if isinstance(axis, _Choice)
+            and any(isinstance(choice, list | tuple) for choice in axis.choices)
         }
 
     def __len__(self) -> int:
@@ -101,29 +102,15 @@ class SearchSpace:
         row = np.empty(len(self))
         for i, axis in enumerate(self._axes):
             n, cell = divmod(n, int(axis.cells))
-            row[i] = axis.middle(cell)
+            row[i] = axis.middle(cell) if isinstance(axis, _Grid) else cell
         return row
 
 
-class _Axis:
-    """One parameter."""
+class _Continuous:
+    """A parameter with infinitely many values."""
 
-    choices: tuple[Any, ...] | None = None
-    #: Number of distinct values.
-    cells: float = math.inf
+    cells = math.inf
 
-    def encode(self, value: Any) -> float:
-        raise NotImplementedError
-
-    def decode(self, value: float) -> Any:
-        raise NotImplementedError
-
-    def middle(self, cell: int) -> float:
-        """Return the number that encodes the value of a cell."""
-        raise NotImplementedError
-
-
-class _Continuous(_Axis):
     def __init__(self, d: FloatDistribution) -> None:
         self.low, self.high, self.log = d.low, d.high, d.log
         self.start = math.log(d.low) if d.log else d.low
@@ -138,7 +125,7 @@ class _Continuous(_Axis):
         return min(self.high, max(self.low, math.exp(position) if self.log else position))
 
 
-class _Grid(_Axis):
+class _Grid:
     """Integers and stepped floats: one cell per value."""
 
     def __init__(self, d: IntDistribution | FloatDistribution) -> None:
@@ -157,6 +144,7 @@ class _Grid(_Axis):
         return self.middle(min(self.last, max(0, (value - self.low) / self.step)))
 
     def middle(self, cell: float) -> float:
+        """Return the number that encodes the value of a cell."""
         return (self._scale(cell) - self.start) / self.width
 
     def decode(self, value: float) -> Any:
@@ -175,7 +163,9 @@ class _Grid(_Axis):
         return snapped
 
 
-class _Choice(_Axis):
+class _Choice:
+    """A category, encoded by its position."""
+
     def __init__(self, d: CategoricalDistribution) -> None:
         self.choices = d.choices
         self.cells = len(d.choices)
@@ -185,11 +175,7 @@ class _Choice(_Axis):
         return to_internal(self._distribution, value)
 
     def decode(self, value: float) -> Any:
-        assert self.choices is not None
         return self.choices[min(len(self.choices) - 1, max(0, int(value)))]
-
-    def middle(self, cell: int) -> float:
-        return float(cell)
 
 
 def to_internal(distribution: BaseDistribution, value: Any) -> float:
@@ -211,7 +197,7 @@ def _to_lists(choice: Any) -> Any:
     return [_to_lists(c) for c in choice] if isinstance(choice, list | tuple) else choice
 
 
-def _axis(distribution: BaseDistribution) -> _Axis:
+def _axis(distribution: BaseDistribution) -> _Continuous | _Grid | _Choice:
     if isinstance(distribution, CategoricalDistribution):
         return _Choice(distribution)
     if isinstance(distribution, IntDistribution):
@@ -236,22 +222,17 @@ def merge_distributions(old: BaseDistribution, new: BaseDistribution) -> BaseDis
         # The coarsest grid that has all values of both; a single value has no step.
         steps = [0 if d.single() else d.step for d in (old, new)]
         step = 1 if new.log else math.gcd(*steps, old.low - new.low) or 1
-        return IntDistribution(*_cover(old, new), log=new.log, step=step)
+        low, high = min(old.low, new.low), max(old.high, new.high)
+        return IntDistribution(low, high, log=new.log, step=step)
     if isinstance(old, FloatDistribution) and isinstance(new, FloatDistribution) and same_log:
-        grid = old.step if _same_grid(old, new) else None
-        return FloatDistribution(*_cover(old, new), log=new.log, step=grid)
+        grid = old.step if old.step == new.step else None
+        shift = 0.0 if grid is None else (new.low - old.low) / grid
+        if abs(shift - round(shift)) >= 1e-8:  # the steps are equal but the grids are not
+            grid = None
+        return FloatDistribution(
+            min(old.low, new.low), max(old.high, new.high), log=new.log, step=grid
+        )
     return max(old, new, key=repr)
-
-
-def _cover(old: Any, new: Any) -> tuple[Any, Any]:
-    return min(old.low, new.low), max(old.high, new.high)
-
-
-def _same_grid(old: FloatDistribution, new: FloatDistribution) -> bool:
-    if old.step is None or old.step != new.step:
-        return False
-    steps = (new.low - old.low) / old.step
-    return abs(steps - round(steps)) < 1e-8
 
 
 #: A grid of at most this many values can be the parent of a condition, as a category can.
@@ -279,8 +260,8 @@ class ConditionalParameters:
     Args:
         space: The parameters.
         rows: Rows of completed trials, NaN where a parameter was inactive.
-        described: Parent of each conditional parameter, and its choices at which the parameter
-            is active.
+        described: Parent of each conditional parameter, and choices of the parent at which the
+            parameter is active.
 
     Example:
         >>> from optuna.distributions import CategoricalDistribution, FloatDistribution

@@ -8,8 +8,7 @@ import threading
 import zlib
 from abc import abstractmethod
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -56,8 +55,8 @@ class HistorySampler(BaseSampler):
     """A sampler whose proposals depend only on seed, trial number and completed trials.
 
     A study that is stopped at any moment and reopened, in another process and with a new sampler
-    object, therefore continues exactly as if nothing had happened. What a subclass needs to keep
-    about a trial goes into :attr:`Proposal.note`; everything else is a cache.
+    object, therefore continues exactly as if it had not been interrupted. Everything that later
+    proposals need to know about a trial goes into :attr:`Proposal.note`; all else is a cache.
 
     Subclasses implement :meth:`propose` and keep their arguments as attributes of the same name.
 
@@ -79,10 +78,8 @@ class HistorySampler(BaseSampler):
 
     def __repr__(self) -> str:
         parameters = inspect.signature(type(self)).parameters.values()
-        given = {p.name: getattr(self, p.name) for p in parameters}
-        shown = [
-            f"{p.name}={given[p.name]!r}" for p in parameters if given[p.name] is not p.default
-        ]
+        given = [(p, getattr(self, p.name)) for p in parameters]
+        shown = [f"{p.name}={value!r}" for p, value in given if value is not p.default]
         return f"{type(self).__name__}({', '.join(shown)})"
 
     # ---- Optuna's hooks -----------------------------------------------------------------------
@@ -107,8 +104,10 @@ class HistorySampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """Propose a configuration, note how it was made, and return its parameters."""
-        with self._cache.lock, _one_blas_thread():
+        """Propose a configuration, write its note on the trial, and return its parameters."""
+        # The matrices of a proposal are small. While the cores are busy with models, several
+        # threads that wait for each other take twenty times as long as one thread.
+        with self._cache.lock, _blas_libraries().limit(limits=1, user_api="blas"):
             history = self._history(study, trial, read_for=None)
             sequences = history.space.sequence_parameters
             if not search_space and not sequences:
@@ -124,13 +123,10 @@ class HistorySampler(BaseSampler):
                 # No trial has any of the requested parameters.
                 write_trial_attr(study, trial, NOTE, TrialNote().to_json())
                 params = {}
-        found = {}
         for name, distribution in search_space.items():
-            if name in params:
-                found[name] = params[name]
-            else:
-                found[name] = self.sample_independent(study, trial, name, distribution)
-        return found
+            if name not in params:
+                params[name] = self.sample_independent(study, trial, name, distribution)
+        return {name: params[name] for name in search_space}
 
     def sample_independent(
         self,
@@ -171,7 +167,7 @@ class HistorySampler(BaseSampler):
     def _history(self, study: Study, trial: FrozenTrial, *, read_for: int | None) -> History:
         """Return the history, read again unless it was just read for this trial.
 
-        Optuna asks for the search space and then at once for values: one reading serves both.
+        Optuna infers the search space and then at once samples: one reading serves both.
         """
         cache = self._cache.of(study)
         is_current, cache.read_for = cache.read_for == trial.number, read_for
@@ -181,7 +177,7 @@ class HistorySampler(BaseSampler):
             described = StudyDescription.read(study)
             if described is not None:
                 cache.history = History(described)
-                cache.kept = {}
+                cache.study_cache = {}
         cache.history.update(study, exclude=trial.number)
         return cache.history
 
@@ -215,13 +211,13 @@ class HistorySampler(BaseSampler):
         """
         decided = {**enqueued_params(trial), **trial.params}
         number, seed = original_number(trial), self._study_seed(study)
-        metrics, kept = partial(read_metrics, study), self._cache.of(study).kept
+        metrics, study_cache = partial(read_metrics, study), self._cache.of(study).study_cache
         for n_conflicts in range(_MAX_CONFLICTS):
-            trial_cache: dict[str, Any] = {}
+            caches: tuple[dict[str, Any], dict[str, Any]] = (study_cache, {})
             for attempt in range(_MAX_ATTEMPTS):
                 rng = np.random.default_rng([seed, number, n_conflicts * _MAX_ATTEMPTS + attempt])
                 ctx = ProposalContext(
-                    history, rng, number, attempt, n_conflicts, seed, metrics, kept, trial_cache
+                    history, rng, number, attempt, n_conflicts, seed, metrics, *caches
                 )
                 made = _EncodedProposal(history, self.propose(ctx), decided)
                 if not history.contains_internal(made.internal):
@@ -255,14 +251,14 @@ class _StudyCache:
     """Cache of one study; can be rebuilt from the storage at any time."""
 
     def __init__(self, storage: BaseStorage) -> None:
-        self.storage = storage  # kept alive, so that its id stays its own
+        self.storage = storage  # a reference, so that its id is not used again
         self.seed: int | None = None
         self.history = History()
         #: Number of the trial for which the history was just read.
         self.read_for: int | None = None
         #: By trial number: positions of the proposed choices that are tuples or lists.
         self.sequence_choices: dict[int, dict[str, int]] = {}
-        self.kept: dict[str, Any] = {}
+        self.study_cache: dict[str, Any] = {}
 
 
 class _SamplerCache:
@@ -285,10 +281,7 @@ class _SamplerCache:
 class _EncodedProposal:
     """A proposal as parameters of the trial, and as the attribute that holds its mask.
 
-    Args:
-        history: The completed trials.
-        proposal: The proposal.
-        decided: Parameters of the trial that are already set or enqueued.
+    ``decided`` are the parameters of the trial that are already set or enqueued.
     """
 
     def __init__(self, history: History, proposal: Proposal, decided: Mapping[str, Any]) -> None:
@@ -330,17 +323,6 @@ def _unseen(
         if not history.contains_internal(made.internal):
             return made
     return None
-
-
-@contextmanager
-def _one_blas_thread() -> Iterator[None]:
-    """Use one core for linear algebra.
-
-    The matrices of a proposal are small. While the cores are busy with models, several threads
-    that wait for each other take twenty times as long as one thread.
-    """
-    with _blas_libraries().limit(limits=1, user_api="blas"):
-        yield
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What a sampler is given and what it returns: all that a new sampler needs."""
+"""Input and output of ``propose``: all that a new sampler needs."""
 
 from __future__ import annotations
 

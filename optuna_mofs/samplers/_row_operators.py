@@ -134,14 +134,9 @@ def vary_row(
     *,
     must_change: bool,
 ) -> tuple[Array, N]:
-    """Return the row and the note of a child: a Gaussian step, crossover, or neither.
+    """Return row and note of a child: a Gaussian step, crossover, or those of the first parent.
 
-    Args:
-        rng: Generator.
-        space: The parameters.
-        rows: Rows of the parents.
-        note: Note of the first parent.
-        must_change: Whether the row of the first parent cannot be kept.
+    ``must_change`` excludes the last.
     """
     row = rows[0]
     if not len(space):
@@ -200,20 +195,11 @@ def differential_rows(
 ) -> Array:
     """Return a row, or rows, moved along the difference of two others (equation 8).
 
-    Where the two disagree in a category, it becomes that of ``first`` with probability ``scale``.
-    A parameter that a row lacks, because it is on another branch of a conditional space, comes
-    from one that has it; it stays NaN if none has.
-
-    Args:
-        rng: Generator.
-        space: The parameters.
-        base: The row that is moved, or rows × parameters.
-        first: The row that the difference points to.
-        second: The row that it points from.
-        scale: Length of the step in differences (F).
-        crossover_prob: Probability that a parameter takes part (CR); one always does.
-        round_categories: Whether positions of categories are numbers that are rounded, as in the
-            paper.
+    To ``base``, ``scale`` (F) times ``first - second`` is added. A parameter takes part with
+    probability ``crossover_prob`` (CR); one always does. Where the two disagree in a category, it
+    becomes that of ``first`` with probability ``scale``; or positions of categories are numbers
+    that are rounded, as in the paper. A parameter that a row lacks, because it is on another
+    branch of a conditional space, comes from one that has it; it stays NaN if none has.
 
     Example:
         >>> from optuna.distributions import FloatDistribution

@@ -27,7 +27,7 @@ def test_running_trials_count_by_their_parameters_or_by_what_they_reserved() -> 
     seen = SeenConfigurations()
     seen.add_finished({"x": 0.0}, complete=True)
     seen.add_unfinished({"x": 1.0})
-    seen.reserve(fingerprint({"x": 2.0}))
+    seen.add_unfinished({}, reserved=fingerprint({"x": 2.0}))
     assert [x for x in (1.0, 2.0, 3.0) if seen.contains({"x": x})] == [1.0, 2.0]
     seen.clear_unfinished()
     assert not seen.contains({"x": 1.0})

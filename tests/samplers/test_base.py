@@ -439,7 +439,7 @@ def test_a_new_description_clears_the_study_cache() -> None:
 
     toy._propose = None
     study.optimize(objective, n_trials=1)
-    assert toy._cache.of(study).kept == {}
+    assert toy._cache.of(study).study_cache == {}
     assert toy._cache.of(study).history.table is not None
 
 
@@ -503,14 +503,7 @@ def blas_threads() -> set[int]:
     return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
 
 
-def test_one_blas_thread_and_back() -> None:
-    with threadpool_limits(2, user_api="blas"):
-        with base._one_blas_thread():
-            assert blas_threads() == {1}
-        assert blas_threads() == {2}
-
-
-def test_samplers_propose_with_one_blas_thread() -> None:
+def test_samplers_propose_with_one_blas_thread_and_restore_the_others() -> None:
     found: list[set[int]] = []
 
     class Counting(HistorySampler):

@@ -8,6 +8,7 @@ survives a kill.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -102,9 +103,9 @@ class Chain:
         trial that completes late can only take the chain deeper, never back.
 
         Args:
-            improves: Whether a trial improves on its master, both given by number.
-            best_step: Returns the trial to continue from if all steps of a trial are known, None
-                to stay.
+            improves: Function of the numbers of a trial and its master.
+            best_step: Function of a trial that returns the trial to continue from if all its steps
+                are known, None to stay.
         """
         depth = {self.start: 0}
         while True:
@@ -185,9 +186,9 @@ class ChainLog:
 
     def __init__(self) -> None:
         self._chains: dict[int, list[tuple[int, GHGANote]]] = {}
-        self._n_children: dict[int, int] = {}
-        self._n_children_in_all = 0
-        self._n_chains_from: dict[int, int] = {}
+        self._n_children: Counter[int] = Counter()
+        #: Number of chains that started from each trial, t(c).
+        self.n_chains_from: Counter[int] = Counter()
         #: Trials from which restarts began an elimination.
         self.restarts: set[int] = set()
         #: Probes: the trial they started from, and the probed features.
@@ -196,8 +197,7 @@ class ChainLog:
     def add(self, number: int, note: GHGANote) -> None:
         """Add a completed trial."""
         if note.after_chain is not None:
-            self._n_children[note.after_chain] = self._n_children.get(note.after_chain, 0) + 1
-            self._n_children_in_all += 1
+            self._n_children[note.after_chain] += 1
         if note.chain is None:
             return
         self._chains.setdefault(note.chain, []).append((number, note))
@@ -208,16 +208,12 @@ class ChainLog:
         elif note.is_restart:
             self.restarts.add(note.chain_start)
         if note.chain == number:
-            self._n_chains_from[note.chain_start] = self.n_chains_from(note.chain_start) + 1
-
-    def n_chains_from(self, trial: int) -> int:
-        """Return how many chains started from a trial, t(c)."""
-        return self._n_chains_from.get(trial, 0)
+            self.n_chains_from[note.chain_start] += 1
 
     def progress(self, running: Sequence[GHGANote]) -> Progress:
         """Return the progress of the search, given the notes on the running trials."""
         latest = max(self._chains, default=NO_CHAIN)
-        n_children = self._n_children_in_all
+        n_children = self._n_children.total()
         for note in running:
             latest = max(latest, NO_CHAIN if note.chain is None else note.chain)
             n_children += note.after_chain is not None
@@ -227,7 +223,7 @@ class ChainLog:
         chain = _chain(
             self._chains.get(latest, ()), [note for note in running if note.chain == latest]
         )
-        return Progress(latest, chain, self._n_children.get(latest, 0) + n_running, n_children)
+        return Progress(latest, chain, self._n_children[latest] + n_running, n_children)
 
 
 def _chain(completed: Sequence[tuple[int, GHGANote]], running: Sequence[GHGANote]) -> Chain | None:
@@ -236,13 +232,16 @@ def _chain(completed: Sequence[tuple[int, GHGANote]], running: Sequence[GHGANote
     if not completed and not started:
         return None
     number, note = [*completed, *started][0]
-    start = number if note.chain_start is None else note.chain_start
-    chain = Chain(start, note.budget, {}, [], note.probed_features, note.is_restart)
-    for n, done in (*completed, *started):
-        if done.master is not None:
-            step = EliminationStep(done.master, done.removed_features)
-            if n == NO_CHAIN:
-                chain.running.append(step)
-            else:
-                chain.steps[n] = step
-    return chain
+    steps = [
+        (n, EliminationStep(done.master, done.removed_features))
+        for n, done in (*completed, *started)
+        if done.master is not None
+    ]
+    return Chain(
+        number if note.chain_start is None else note.chain_start,
+        note.budget,
+        {n: step for n, step in steps if n != NO_CHAIN},
+        [step for n, step in steps if n == NO_CHAIN],
+        note.probed_features,
+        note.is_restart,
+    )

@@ -89,7 +89,7 @@ class Elimination:
         if settings.demote_suspects:
             suspicion = chain.suspicion(mask, improves)
             order = order[np.argsort(suspicion[order], kind="stable")]
-            # As many as are more likely all dispensable than not.
+            # The largest block that more likely contains only dispensable features than not.
             n_likely = np.count_nonzero(np.cumsum(suspicion[order]) < _MAX_SUSPICION)
             block_size = min(block_size, int(n_likely))
         candidates = removal_candidates(order, block_size, chain.n_steps_from(master))
@@ -122,16 +122,14 @@ class Elimination:
         ctx, state = self.ctx, self.state
         position = state.position(master)
         mask = state.archive.masks(position)
-        n_skipped = int(ctx.rng.integers(2**ctx.n_conflicts))
-        proposal = None
+        n_skipped, proposal = int(ctx.rng.integers(2**ctx.n_conflicts)), None
         row, inherited = self._inherited(position)
         for removed in candidates:
             smaller = mask.copy()
             smaller[removed] = False
             step = EliminationStep(master, tuple(removed.tolist()))
-            if state.archive.position(smaller) is not None or step in chain.running:
-                continue
-            if ctx.history.contains(row, smaller):
+            is_tried = state.archive.position(smaller) is not None or step in chain.running
+            if is_tried or ctx.history.contains(row, smaller):
                 continue
             proposal = Proposal(row, smaller, chain.note(name, step, inherited))
             if not n_skipped:
@@ -206,7 +204,7 @@ class Elimination:
         """Return a new chain that starts from a set in the archive."""
         start = int(self.state.archive.numbers[position])
         size = int(self.state.archive.sizes[position])
-        return Chain(start, self._budget(size, self.state.chains.n_chains_from(start) + 1))
+        return Chain(start, self._budget(size, self.state.chains.n_chains_from[start] + 1))
 
     def _budget(self, size: int, n_chosen: int) -> int:
         budget = self.settings.budget

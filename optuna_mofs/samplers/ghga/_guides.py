@@ -1,9 +1,6 @@
 """Guides: which feature to remove first (Jung and Zscheischler 2013, section 2.5).
 
-A guide is a function of (masks, losses, generator) that is fitted to the trials so far and returns
-a prediction: a function of (candidates, generator) that returns one score per candidate, higher
-for those to be tried earlier. The sampler accepts any such function. Trials that violate a
-constraint have a loss above that of all others.
+A guide is fitted to the trials so far; those that violate a constraint have the largest losses.
 """
 
 from __future__ import annotations
@@ -29,8 +26,8 @@ _TIE_BREAK = 1e-9
 class ForestGuide:
     """A random forest that predicts the loss, on top of a ridge regression.
 
-    The forest is the paper's. Three things are added. The target is logarithmic (the distance to
-    the best loss), so that differences among good sets count as much as those among bad ones. The
+    The forest is the paper's, with three additions. The target is logarithmic (the distance to the
+    best loss), so that differences among good sets count as much as those among bad ones. The
     forest is fitted to the residuals of a ridge regression on the bits: a forest alone cannot
     distinguish features that none of its trees splits on. And the forest is weighted by its
     out-of-bag predictions: the residuals are mostly noise at first, and a forest that was fitted
@@ -40,7 +37,7 @@ class ForestGuide:
         n_trees: Number of trees.
         max_samples: Number of trials that each tree is fitted to, drawn for each tree.
         max_features: Part of the features that a split considers.
-        tolerance: Distances to the best loss below this are all good.
+        tolerance: Distances to the best loss far below this hardly differ.
         ridge_penalty: Ridge penalty; None for the forest alone.
         log_target: Whether the target is logarithmic, instead of the loss itself.
         weight_by_oob: Whether the forest is weighted by its out-of-bag predictions.
@@ -133,13 +130,7 @@ def random_guide(masks: Array, losses: Array, rng: np.random.Generator) -> Predi
 
 
 def get_guide(guide: str | Guide, tolerance: float) -> Guide | None:
-    """Return a guide by name, None for ``"none"``, or the user's own function as it is.
-
-    Args:
-        guide: ``"forest"``, ``"frequency"``, ``"random"``, ``"none"``, the paper's own
-            ``"plain_forest"`` and ``"plain_frequency"``, or a function.
-        tolerance: Tolerance of :class:`ForestGuide`.
-    """
+    """Return a guide by name, None for ``"none"``, or the user's own function as it is."""
     if callable(guide):
         return guide
     forest = ForestGuide(tolerance=tolerance)
@@ -163,7 +154,7 @@ def _weighted_sum(weights: Array) -> Prediction:
 
 
 def _no_score(truth: Array, predicted: Array) -> float:
-    """Return no score: only the predictions are used, and R² of a constant target would warn."""
+    """Return 0: only the predictions are used, and R² of a constant target would warn."""
     return 0.0
 
 

@@ -224,14 +224,10 @@ def dynamic_cost(sizes: Array, losses: Array, tolerance: float) -> Array:
 def reproductive_population(
     order: Array, crowding: Array, distance: Distance, *, radius: float, max_similar: int
 ) -> Array:
-    """Return the reproductive population R (Algorithm 2).
+    """Return the reproductive population R from the eligible sets, best first (Algorithm 2).
 
-    Args:
-        order: Positions of the eligible sets, best first.
-        crowding: Crowding index of all sets.
-        distance: Dissimilarity of sets.
-        radius: Sets closer than this are similar (δ).
-        max_similar: A set with this many similar ones in R stays out (ρ).
+    Each is less crowded than those before it. Sets closer than ``radius`` (δ) are similar; a set
+    with ``max_similar`` (ρ) similar ones in R stays out.
     """
     chosen = [int(order[0])]
     least = crowding[chosen[0]]

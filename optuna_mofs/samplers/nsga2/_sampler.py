@@ -162,11 +162,9 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
             eliminate_duplicates=False,
             allow_repeated_masks=True,
         )
-        if n_startup_trials is None:
-            n_startup_trials = population_size
         return cls(
             population_size=population_size,
-            n_startup_trials=n_startup_trials,
+            n_startup_trials=population_size if n_startup_trials is None else n_startup_trials,
             settings=settings,
             seed=seed,
         )

@@ -108,9 +108,9 @@ def test_the_log_finds_the_latest_chain_in_any_order() -> None:
         results.append(
             (latest, chain.start, chain.budget, chain.n_evaluations, n_since, n_children)
         )
-        assert log.n_chains_from(3) == 1
-        assert log.n_chains_from(6) == 1
-        assert log.n_chains_from(4) == 0
+        assert log.n_chains_from[3] == 1
+        assert log.n_chains_from[6] == 1
+        assert log.n_chains_from[4] == 0
     assert results == [(8, 6, 7, 2, 1, 3)] * 2
 
 

@@ -1,8 +1,15 @@
 """Samplers for feature selection and tuning, their settings, and the parts of these."""
 
+from optuna_mofs.samplers._acquisition import (
+    GaussianProcessSurrogates,
+    augmented_tchebycheff,
+    expected_improvement,
+    log_expected_improvement,
+)
 from optuna_mofs.samplers._base import HistorySampler
+from optuna_mofs.samplers._candidates import Candidates, best_new_candidate, random_candidates
 from optuna_mofs.samplers._context import Proposal, ProposalContext
-from optuna_mofs.samplers._initial_design import RandomDesign
+from optuna_mofs.samplers._initial_design import RandomDesign, design_row, latin_hypercube
 from optuna_mofs.samplers._mask_operators import (
     AddDrop,
     BitFlip,
@@ -38,6 +45,7 @@ from optuna_mofs.samplers.nsga2 import (
 __all__ = [
     "AddDrop",
     "BitFlip",
+    "Candidates",
     "DifferentialVariation",
     "FilterEnsembleMutation",
     "FilterEnsembleNSGA2Sampler",
@@ -45,6 +53,7 @@ __all__ = [
     "GHGANote",
     "GHGASampler",
     "GHGASettings",
+    "GaussianProcessSurrogates",
     "HammingPreserving",
     "HistorySampler",
     "HypervolumeSelection",
@@ -68,4 +77,11 @@ __all__ = [
     "RandomDesign",
     "SMSEGOSampler",
     "TournamentSelection",
+    "augmented_tchebycheff",
+    "best_new_candidate",
+    "design_row",
+    "expected_improvement",
+    "latin_hypercube",
+    "log_expected_improvement",
+    "random_candidates",
 ]

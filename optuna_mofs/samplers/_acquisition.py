@@ -68,8 +68,8 @@ class GaussianProcessSurrogates:
 
     def predict(
         self, candidates: Candidates, columns: Sequence[int] | None = None
-    ) -> list[tuple[Array, Array]]:
-        """Return mean and standard deviation of the normal scores, for each of the losses.
+    ) -> tuple[Array, Array]:
+        """Return means and standard deviations of the normal scores: losses × candidates.
 
         Args:
             candidates: The candidates.
@@ -80,7 +80,8 @@ class GaussianProcessSurrogates:
         points = Points(rows, space.categorical, candidates.masks_of(slice(None)))
         squares = points.squared_distances(self._points)
         columns = range(len(self.losses)) if columns is None else columns
-        return [self._process(column).predict(squares) for column in columns]
+        means, sds = zip(*[self._process(column).predict(squares) for column in columns])
+        return np.array(means), np.array(sds)
 
     def _process(self, column: int) -> GaussianProcess:
         if column not in self._processes:

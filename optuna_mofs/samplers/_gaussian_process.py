@@ -27,8 +27,7 @@ _PRIOR_SD = 1.5
 def matern32(r: Array) -> tuple[Array, Array]:
     """Return the Matérn 3/2 kernel ``(1 + r) exp(-r)``, and ``exp(-r)`` for its derivative.
 
-    Args:
-        r: Distances times the square root of 3; overwritten by the kernel.
+    ``r`` are distances times the square root of 3; the kernel overwrites them.
 
     Example:
         >>> matern32(np.array([0.0, 1.0]))[0].round(3).tolist()
@@ -42,14 +41,10 @@ def matern32(r: Array) -> tuple[Array, Array]:
 
 
 def _solve_constant_mean(factor: Array, z: Array) -> tuple[float, float, Array, Array]:
-    """Return the maximum likelihood mean and variance of a process, and two solved systems.
+    """Return mean and variance of maximum likelihood, and two solved systems.
 
-    Args:
-        factor: Lower Cholesky factor of the correlation matrix.
-        z: Values.
-
-    Returns:
-        Mean, variance, and the matrix solved for the values less the mean and for ones.
+    ``factor`` is the lower Cholesky factor of the correlation matrix, which is solved for the
+    values less the mean and for ones.
     """
     # LAPACK directly: SciPy's wrappers take longer than the computation.
     solved = dpotrs(factor, np.column_stack([z, np.ones(len(z))]), lower=1)[0]
@@ -133,8 +128,7 @@ class GaussianProcess:
     Args:
         squares: Squared distances between the points, by part.
         z: Values at the points.
-        scales: Logarithms of the length scale of each part and of the nugget, see
-            :func:`fit_length_scales`.
+        scales: Result of :func:`fit_length_scales`.
     """
 
     def __init__(self, squares: Array, z: Array, scales: Array) -> None:
@@ -146,11 +140,7 @@ class GaussianProcess:
         self._variance = max(variance, 1e-6)
 
     def predict(self, squares: Array) -> tuple[Array, Array]:
-        """Return mean and standard deviation at other points.
-
-        Args:
-            squares: Their squared distances to the points of the process, by part.
-        """
+        """Return mean and standard deviation at other points, given their squared distances."""
         k = self._kernel(squares)
         half = dtrtrs(self._factor, k.T, lower=1)[0]
         left = np.maximum(1.0 - np.einsum("ij,ij->j", half, half), 1e-6)
@@ -175,10 +165,6 @@ class Points:
     rows: Array
     categorical: Array
     masks: Array | None = None
-
-    def __getitem__(self, chosen: Array) -> Points:
-        masks = None if self.masks is None else self.masks[chosen]
-        return Points(self.rows[chosen], self.categorical, masks)
 
     def squared_distances(self, others: Points) -> Array:
         """Return squared distances by part: parts × these points × the others."""
@@ -297,7 +283,7 @@ def fit_column_scales(X: Array, y: Array, *, n_shared_columns: int = 0, n_max: i
         X: Rows, the best first.
         y: Targets.
         n_shared_columns: The last so many columns share one length scale.
-        n_max: Maximum number of rows used, see :func:`representative_subset`.
+        n_max: Maximum number of rows used.
     """
     chosen = representative_subset(np.arange(len(y)), n_max, n_max // 2)
     X, z = np.nan_to_num(X[chosen], nan=_CENTER), y[chosen]
@@ -342,13 +328,10 @@ def normal_scores(values: Array) -> Array:
 
 
 def representative_subset(ranking: Array, n_max: int, n_best: int) -> Array:
-    """Return at most ``n_max`` positions: the best ones, and an even spread of the others.
+    """Return at most ``n_max`` positions: the first ``n_best``, and an even spread of the others.
 
-    Args:
-        ranking: Positions, the best first.
-        n_max: Maximum number of positions.
-        n_best: Number of first positions that are all kept; an even spread of them if they are
-            more than ``n_max``.
+    ``ranking`` has the best position first. If ``n_best`` exceeds ``n_max``, the best ones are
+    spread too.
 
     Example:
         >>> representative_subset(np.arange(10), 5, 2).tolist()
@@ -394,11 +377,10 @@ class RefitSchedule:
         """Return the last fit, or a new one if it is due.
 
         Args:
-            name: Name of what is fitted.
+            name: Name of the fit.
             numbers: Trial numbers. A trial that completes late can be among the first.
             fit: Function of the number of first trials to fit to.
-            depends_on: Whatever else the fit depends on, such as the ranges of the parameters,
-                which can grow.
+            depends_on: Other inputs of the fit, such as the ranges of the parameters.
         """
         n_steps = np.log(max(1.0, len(numbers) / self._n_always)) / np.log(self._growth)
         last_refit = self._n_always * self._growth ** np.floor(n_steps + 1e-9)

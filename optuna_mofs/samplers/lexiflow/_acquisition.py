@@ -117,7 +117,7 @@ def log_constrained_ei(
     limits = [(target.column, target.best), *target.constraints]
     predictions = surrogates.predict(candidates, [column for column, _ in limits])
     total = np.zeros(len(candidates))
-    for (column, limit), (mean, sd) in zip(limits, predictions):
+    for (column, limit), mean, sd in zip(limits, *predictions):
         values, scores = surrogates.losses[column], surrogates.scores[column]
         order = np.argsort(values, kind="stable")
         z = float(np.interp(limit, values[order], scores[order]))

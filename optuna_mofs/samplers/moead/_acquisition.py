@@ -140,13 +140,11 @@ class ExpectedGain:
     def __call__(self, rng: np.random.Generator, candidates: Candidates) -> Array:
         """Return minus the expected gain of each candidate."""
         rows = self._conditional.apply(self._history.space.snapped(candidates.rows))
-        predictions = self._surrogates.predict(replace(candidates, rows=rows))
-        drawn = np.empty((len(rows), _N_DRAWS, len(predictions)))
-        normals = rng.standard_normal((len(predictions), _N_DRAWS))
-        for j, (mean, sd) in enumerate(predictions):
-            scores = mean[:, None] + _SD_FACTOR * sd[:, None] * normals[j]
-            known = self._surrogates.scores[j], self._surrogates.losses[j]
-            drawn[:, :, j] = values_from_scores(scores, *known)
+        means, sds = self._surrogates.predict(replace(candidates, rows=rows))
+        normals = rng.standard_normal((len(means), 1, _N_DRAWS))
+        scores = means[:, :, None] + _SD_FACTOR * sds[:, :, None] * normals
+        known = self._surrogates.scores, self._surrogates.losses
+        drawn = np.stack(list(map(values_from_scores, scores, *known)), axis=-1)
         drawn = (drawn - self._origin) / self._span
         return -expected_gain(drawn, self._losses, self._weights, self._decomposition)
 

@@ -12,7 +12,14 @@ import pytest
 from sklearn.datasets import load_wine
 
 import optuna_mofs
-from optuna_mofs import FeatureSelectionObjective, FilterEnsembleNSGA2Sampler, spaces
+from optuna_mofs import (
+    FeatureSelectionObjective,
+    FilterEnsembleNSGA2Sampler,
+    filters,
+    measures,
+    spaces,
+    visualization,
+)
 
 DOCS = Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
@@ -41,8 +48,20 @@ def initial_names() -> dict[str, Any]:
     }
 
 
+@pytest.fixture
+def restored_registries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove what a page registers after the test."""
+    for module, name in (
+        (spaces, "_LEARNERS"),
+        (filters._registry, "_FILTERS"),
+        (measures._registry, "_MEASURES"),
+        (visualization._registry, "_FIGURES"),
+    ):
+        monkeypatch.setattr(module, name, dict(getattr(module, name)))
+
+
 @pytest.mark.unseeded
-@pytest.mark.usefixtures("few_trials")
+@pytest.mark.usefixtures("few_trials", "restored_registries")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
 def test_the_code_of_a_page_runs(page: Path) -> None:
     if "optuna_mofs.dashboard" in page.read_text(encoding="utf-8"):

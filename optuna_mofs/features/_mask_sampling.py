@@ -176,14 +176,7 @@ def get_mask_sampler(sampler: str | MaskSampler) -> MaskSampler:
 
 
 def mask_from_seed(table: FeatureTable, seed: int) -> Array:
-    """Return the mask of an integer parameter that no sampler of this package has set.
-
-    Example:
-        >>> from optuna_mofs import FeatureTable
-        >>> table = FeatureTable(names=tuple("abcdef"))
-        >>> bool((mask_from_seed(table, 7) == mask_from_seed(table, 7)).all())
-        True
-    """
+    """Return the mask of an integer parameter that no sampler of this package has set."""
     rng = np.random.default_rng(seed)
     if table.ranks is None:
         return sample_geometric_mask(rng, table, np.zeros(0))

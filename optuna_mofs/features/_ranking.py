@@ -77,14 +77,9 @@ class Ranking:
     def of_rows(self, rows: Array) -> FeatureTable:
         """Return the features with ranks and similarity computed on some rows only."""
         key = rows.tobytes()
-        table = self._by_rows.get(key)
-        if table is None:
-            table = self._rank(take_rows(self.data.X, rows), self.data.y[rows])
-            if len(self._by_rows) < _MAX_CACHED:
-                self._by_rows[key] = table
-        return table
-
-    def _rank(self, X: Any, y: Array) -> FeatureTable:
+        if key in self._by_rows:
+            return self._by_rows[key]
+        X, y = take_rows(self.data.X, rows), self.data.y[rows]
         columns = self.unranked.columns
         ensemble = FilterEnsemble(
             self.filters,
@@ -96,7 +91,10 @@ class Ranking:
         similar = None
         if self.similar:
             similar = Similarity(*nearest_features(FilterData(X, y), columns))
-        return replace(self.unranked, ranks=ranks, similar=similar)
+        table = replace(self.unranked, ranks=ranks, similar=similar)
+        if len(self._by_rows) < _MAX_CACHED:
+            self._by_rows[key] = table
+        return table
 
 
 def feature_table(

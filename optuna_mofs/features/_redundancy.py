@@ -37,13 +37,6 @@ def nearest_features(
 
     Returns:
         Positions and shares, features × neighbors, the nearest first. Shares below 0.04 are 0.
-
-    Example:
-        >>> X = np.random.default_rng(0).normal(size=(90, 2))
-        >>> data = FilterData(np.column_stack([X, -2 * X[:, 0]]), X[:, 1] > 0)
-        >>> others, shares = nearest_features(data)
-        >>> int(others[0, 0]), round(float(shares[0, 0]), 6)
-        (2, 1.0)
     """
     columns, owner = _grouped_columns(data, groups)
     starts = np.flatnonzero(np.diff(owner, prepend=-1))
@@ -74,11 +67,6 @@ def median_redundancy(data: FilterData, groups: Sequence[Sequence[int]] | None =
     """Return the median, over features, of the largest squared correlation with another feature.
 
     Of more than 200 features, 200 evenly spaced ones are compared with all others.
-
-    Example:
-        >>> X = np.random.default_rng(0).normal(size=(90, 2))
-        >>> median_redundancy(FilterData(np.hstack([X, X]), X[:, 0] > 0))
-        1.0
     """
     columns, owner = _grouped_columns(data, groups)
     shares = []

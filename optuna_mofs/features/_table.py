@@ -320,10 +320,6 @@ def feature_layout(
     """Return the features of a data set, without filter ranks.
 
     With ``all_fixed`` every feature is always selected: there is no feature selection.
-
-    Example:
-        >>> feature_layout(["age", "pay"], costs={"pay": 5}).costs.tolist()
-        [1.0, 5.0]
     """
     names, columns = group_columns(column_names, groups)
     table = FeatureTable(names, columns)

@@ -24,12 +24,6 @@ def validation_split(
 
     ``fraction`` is the share of the validation rows, at least one row; there is none if no row can
     be spared. With class ``codes`` the split is stratified, and each class has a training row.
-
-    Example:
-        >>> import numpy as np
-        >>> train, validation = validation_split(10, 0.2, 0, np.array([0] * 5 + [1] * 5))
-        >>> len(train), (validation < 5).sum().item(), (validation >= 5).sum().item()
-        (8, 1, 1)
     """
     order = np.random.default_rng(seed).permutation(n_rows)
     if codes is None:
@@ -108,7 +102,11 @@ class _EarlyStopping(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             keywords |= self._stopping(booster, X[validation], y[validation], weights)
         self.booster_ = booster.fit(X[train], y[train], **keywords)
         self.validation_rows_ = validation
-        self.n_rounds_ = self._rounds() if len(validation) else own.get("n_estimators")
+        self.n_rounds_ = own.get("n_estimators")
+        if len(validation):
+            is_xgboost = _library(booster) == "xgboost"  # which counts from 0
+            best = booster.best_iteration + 1 if is_xgboost else booster.best_iteration_
+            self.n_rounds_ = int(best)
 
     def _stopping(self, booster: Any, X: Any, y: Any, weights: Any) -> dict[str, Any]:
         """Return the arguments of ``fit`` that stop early by the loss on these rows."""
@@ -122,11 +120,6 @@ class _EarlyStopping(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if "eval_X" in signature(booster.fit).parameters:  # renamed in LightGBM 4.7
             return {"eval_X": X, "eval_y": y, **keywords}
         return {"eval_set": [(X, y)], **keywords}
-
-    def _rounds(self) -> int:
-        if _library(self.booster_) == "xgboost":
-            return int(self.booster_.best_iteration) + 1
-        return int(self.booster_.best_iteration_)
 
     @property
     def feature_importances_(self) -> npt.NDArray[np.float64]:

@@ -196,14 +196,7 @@ _BY_RANK = frozenset({"optimal", "rank"})
 
 
 def paired_distances(a: Floats, b: Floats, p: float) -> Floats:
-    """Return the distance of each row of ``a`` to the same row of ``b``, stable for large ``p``.
-
-    Example:
-        >>> import numpy as np
-        >>> a = np.array([[1e-5, 1e-5]])
-        >>> print(round(paired_distances(a, 0 * a, 100.0)[0] / 1e-5, 6))
-        1.006956
-    """
+    """Return the distances of the rows of ``a`` to those of ``b``, stable for large ``p``."""
     difference = np.abs(a - b)
     largest: Floats = difference.max(axis=1)
     if math.isinf(p):
@@ -318,14 +311,6 @@ def neighbor_weights(
     At most ``k = len(train) - 1`` neighbors are used, because the next one determines the width of
     the window (a single training row is always used). ``p`` is the Minkowski exponent, which can
     be infinite; ``n_columns`` is the number of features for the ``optimal`` kernel.
-
-    Example:
-        >>> import numpy as np
-        >>> train = np.array([[0.0], [1.0], [4.0]])
-        >>> weights = neighbor_weights(
-        ...     train, np.array([[0.0]]), k=2, p=2, kernel="triangular", n_columns=1)
-        >>> weights.toarray().round(3).tolist()
-        [[0.571, 0.429, 0.0]]
     """
     n = len(train)
     if n == 1:

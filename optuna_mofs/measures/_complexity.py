@@ -45,10 +45,6 @@ def selection_instability(masks: Array) -> float:
     for chance and allows sets of different sizes: the mean variance of the selection of a feature
     divided by the variance expected of random sets of the same mean size. Sets that avoid each
     other exceed 1, by at most 1 / (folds − 1). ``masks`` has one row per fold.
-
-    Example:
-        >>> selection_instability(np.array([[True, False], [True, False]]))
-        0.0
     """
     folds, p = masks.shape
     share = masks.mean() if p else 0.0

@@ -79,12 +79,6 @@ def class_probabilities(model: Any, X: Any, classes: Array) -> Array:
     Without ``predict_proba``, they are a fixed logistic function of ``decision_function``; without
     either, the predicted class has probability 1. ``classes`` are sorted and include those of the
     model.
-
-    Example:
-        >>> from sklearn.svm import SVC
-        >>> machine = SVC().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
-        >>> class_probabilities(machine, [[1.5]], np.array([0, 1])).round(2).tolist()
-        [[0.5, 0.5]]
     """
     if hasattr(model, "predict_proba"):
         known = np.asarray(model.predict_proba(X))
@@ -189,10 +183,6 @@ def group_disparity(predicted: Array, groups: Array, weight: Array | None = None
     """Return the largest difference between groups in the share of positive predictions.
 
     ``groups`` has the group of each row, as integers from 0.
-
-    Example:
-        >>> group_disparity(np.array([1, 1, 0, 1, 0, 0]) == 1, np.array([0, 0, 0, 1, 1, 1]))
-        0.3333333333333333
     """
     total = np.bincount(groups, weight)
     positive = np.bincount(groups, predicted if weight is None else predicted * weight)

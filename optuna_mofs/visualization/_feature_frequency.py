@@ -111,11 +111,6 @@ def plot_feature_frequency(
 
 
 def size_bins(sizes: NDArray[np.int64], max_bins: int) -> list[NDArray[np.intp]]:
-    """Return the positions of trials in bins of similar size, smallest first.
-
-    Example:
-        >>> [part.tolist() for part in size_bins(np.array([1, 2, 2, 5, 9]), 2)]
-        [[0, 1, 2], [3, 4]]
-    """
+    """Return the positions of trials in bins of similar size, smallest first."""
     parts = np.array_split(np.unique(sizes), min(max_bins, len(np.unique(sizes))))
     return [np.flatnonzero(np.isin(sizes, part)) for part in parts]

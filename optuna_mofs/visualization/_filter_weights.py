@@ -103,12 +103,7 @@ def filter_weights(
 
 
 def moving_mean(rows: NDArray[np.float64], window: int) -> NDArray[np.float64]:
-    """Return, per row, the mean of the last ``window`` rows up to it, fewer at the start.
-
-    Example:
-        >>> moving_mean(np.array([[1.0], [3.0], [5.0]]), 2).ravel().tolist()
-        [1.0, 2.0, 4.0]
-    """
+    """Return, per row, the mean of the last ``window`` rows up to it, fewer at the start."""
     sums = np.cumsum(np.vstack([np.zeros(rows.shape[1]), rows]), axis=0)
     last = np.arange(1, len(rows) + 1)
     first = np.maximum(0, last - window)

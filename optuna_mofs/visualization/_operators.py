@@ -94,17 +94,6 @@ def operator_table(study: Study) -> pd.DataFrame:
 
     Returns:
         Columns ``trials``, ``entered`` and ``front``, indexed by operator and sorted by ``front``.
-
-    Example:
-        >>> import optuna
-        >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
-        >>> study = optuna.create_study(directions=["minimize"] * 2)
-        >>> for values, operator in [((2, 2), "random"), ((1, 1), "mutation")]:
-        ...     study.add_trial(
-        ...         optuna.trial.create_trial(values=values, user_attrs={"operator": operator})
-        ...     )
-        >>> operator_table(study).to_dict("index")["random"]
-        {'trials': 1, 'entered': 1, 'front': 0}
     """
     import pandas as pd
 

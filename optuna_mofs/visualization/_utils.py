@@ -66,12 +66,7 @@ def palette_color(i: int) -> str:
 
 
 def with_opacity(hex_color: str, opacity: float) -> str:
-    """Return a color with an opacity.
-
-    Example:
-        >>> with_opacity("#ff8000", 0.25)
-        'rgba(255,128,0,0.25)'
-    """
+    """Return a color with an opacity."""
     red, green, blue = (int(hex_color[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity:g})"
 
@@ -135,16 +130,7 @@ class NothingToPlotError(ValueError):
 
 
 def figure_title(text: str, study: Study) -> str:
-    """Return a title with the name of the study, unless Optuna generated the name.
-
-    Example:
-        >>> import optuna
-        >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
-        >>> figure_title("Front", optuna.create_study(study_name="sonar"))
-        'Front of sonar'
-        >>> figure_title("Front", optuna.create_study())
-        'Front'
-    """
+    """Return a title with the name of the study, unless Optuna generated the name."""
     name = study.study_name
     return text if name.startswith(_GENERATED_NAME) else f"{text} of {_cut(name, _MAX_TITLE)}"
 
@@ -220,20 +206,18 @@ class FrontMasks:
 
 def front_masks(studies: Sequence[Study], *, duplicates: bool = True) -> FrontMasks:
     """Return the feature sets on the fronts of studies of the same features, smallest first."""
-    names: tuple[str, ...] | None = None
+    table = _features(studies[0])
     found: list[tuple[Study, FrozenTrial, NDArray[np.bool_]]] = []
     for study in studies:
-        table = _features(study)
-        if names is not None and names != table.names:
+        if _features(study).names != table.names:
             raise ValueError(
                 f"Studies {studies[0].study_name!r} and {study.study_name!r} have different "
                 "features. Plot them separately."
             )
-        names = table.names
         front = nonempty_front(study, duplicates=duplicates)
         masks = [(trial, selected_mask(study, trial)) for trial in front]
         found += [(study, trial, mask) for trial, mask in masks if mask is not None]
-    if not found or names is None:
+    if not found:
         raise NothingToPlotError(
             f"No trial on the front of study {studies[0].study_name!r} has a feature set. Suggest "
             "features with optuna_mofs.suggest_features or FeatureSelectionObjective."
@@ -241,12 +225,11 @@ def front_masks(studies: Sequence[Study], *, duplicates: bool = True) -> FrontMa
     full = np.array([mask for _, _, mask in found])
     sizes = full.sum(axis=1)
     order = np.argsort(sizes, kind="stable")
-    free = table.free
     return FrontMasks(
-        names=tuple(names[j] for j in free),
-        masks=full[order][:, free],
+        names=tuple(table.names[j] for j in table.free),
+        masks=full[order][:, table.free],
         sizes=sizes[order],
-        total=len(names),
+        total=len(table),
         trials=tuple(found[i][:2] for i in order),
     )
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import optuna
@@ -26,7 +27,6 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from optuna_mofs import FeatureSelectionObjective
 from optuna_mofs.measures import Fold, disparity, get_measure
 from optuna_mofs.measures._prediction import (
-    _from_decision,
     auc_loss,
     brier_loss,
     class_probabilities,
@@ -214,7 +214,9 @@ def test_classes_that_a_model_never_saw_get_nothing():
 @settings(max_examples=30)
 @given(st.lists(st.floats(-50, 50), min_size=2, max_size=6))
 def test_farther_from_the_boundary_is_more_likely(distances):
-    positive = _from_decision(np.sort(distances))[:, 1]
+    classes = np.array([0, 1])
+    model = SimpleNamespace(decision_function=np.sort, classes_=classes)
+    positive = class_probabilities(model, distances, classes)[:, 1]
     assert (np.diff(positive) >= 0).all()
     assert ((positive > 0.5) == (np.sort(distances) > 0)).all() or min(map(abs, distances)) < 1e-12
 
@@ -228,7 +230,7 @@ def test_two_classes_are_scored_as_by_scikit_learn():
     assert brier_loss(fold) == pytest.approx(expected)
     positive = np.clip(model.predict_proba(X[:, :3])[:, 1], 0.01, 0.99)
     expected = scikit_learns_log_loss(y, positive, sample_weight=weight)
-    # A probability beyond 0.99 of the true class is not cut.
+    # Probabilities of the true class above 0.99 are not clipped.
     assert log_loss(fold) == pytest.approx(expected, abs=0.005)
     expected = 1 - roc_auc_score(y, positive, sample_weight=weight)
     assert auc_loss(fold) == pytest.approx(expected, abs=1e-3)

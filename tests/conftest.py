@@ -34,9 +34,9 @@ class UnseededError(AssertionError):
 class Entropy:
     """Replaces the operating system as the source of random bits.
 
-    Generators of NumPy without a seed, Optuna's samplers without a seed (at their first draw) and
-    ours ask for bits here. In a test they are refused unless the test is marked ``unseeded``.
-    The bits that are given depend only on the name of the test.
+    NumPy's generators, Optuna's samplers (at their first draw) and ours get their bits here if
+    they have no seed. In a test this is an error unless the test is marked ``unseeded``; its bits
+    then depend only on its name.
     """
 
     def __init__(self) -> None:
@@ -46,12 +46,12 @@ class Entropy:
         """Begin a test."""
         self._stream = random.Random(name)
         self._allowed = allowed
-        self.was_refused = False
+        self.has_failed = False
 
     def check(self) -> None:
         """Raise if the current test must not draw without a seed."""
         if not self._allowed:
-            self.was_refused = True
+            self.has_failed = True
             raise UnseededError
 
     def checked_bits(self, k: int) -> int:
@@ -60,7 +60,7 @@ class Entropy:
         return self._stream.getrandbits(k)
 
     def bits(self, k: int) -> int:
-        """Return ``k`` bits. NumPy also asks for them where a seed or a state is set later."""
+        """Return ``k`` bits. NumPy also draws them where a seed or a state is set later."""
         return self._stream.getrandbits(k)
 
 
@@ -107,14 +107,14 @@ _UNSEEDED = ("test_a_drawn_seed_is_kept_in_the_study", "test_one_sampler_serves_
 
 
 def _seed_global_generators() -> None:
-    # Estimators of scikit-learn whose random_state is None draw from them.
+    # Estimators of scikit-learn draw from them if their random_state is None.
     random.seed(0)
     np.random.seed(0)  # noqa: NPY002
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Refuse unseeded draws, unless the test is marked."""
+    """Raise on unseeded draws, unless the test is marked."""
     is_marked = item.get_closest_marker("unseeded") is not None
     allowed = is_marked or getattr(item, "originalname", None) in _UNSEEDED
     entropy.begin(item.nodeid, allowed=allowed)
@@ -136,7 +136,7 @@ def pytest_runtest_call() -> Iterator[None]:
     """Make a test independent of those before it; fail it even if it caught the error."""
     _seed_global_generators()
     yield
-    if entropy.was_refused:
+    if entropy.has_failed:
         raise UnseededError
 
 

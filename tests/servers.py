@@ -65,7 +65,7 @@ def _running(command: list[str], url: str) -> Iterator[str]:
 
 @contextmanager
 def postgresql() -> Iterator[str]:
-    """Run a PostgreSQL server. It refuses to run as root, which uses the user ``postgres``."""
+    """Run a PostgreSQL server. It cannot run as root, which uses the user ``postgres``."""
     _driver("psycopg2")
     folders = sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")), reverse=True)
     initdb, postgres = _program("initdb", *folders), _program("postgres", *folders)

@@ -11,7 +11,7 @@ from benchmarks.ghga_problems import LinearModels, problem, ratios, twins
 from benchmarks.peers.selectors import forward, lasso, rfe
 
 
-def test_gram_matrices_give_what_a_regression_gives() -> None:
+def test_gram_matrices_agree_with_regression() -> None:
     X, y, X_valid, y_valid = twins(0)
     mask = np.arange(150) < 30
     left = y_valid - LinearRegression().fit(X[:, mask], y).predict(X_valid[:, mask])

@@ -1,4 +1,4 @@
-"""The benchmark of model-based search: spaces, hypervolume, kept runs, a short run."""
+"""The benchmark of model-based search: spaces, hypervolume, stored runs, a short run."""
 
 from __future__ import annotations
 

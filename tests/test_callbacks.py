@@ -98,7 +98,7 @@ def test_maximized_single_values_and_infeasible_trials() -> None:
     assert len(study.trials) == 11
 
 
-def test_bad_arguments_are_refused() -> None:
+def test_bad_arguments_raise() -> None:
     with pytest.raises(ValueError, match="patience must be an integer of at least 1, got 0"):
         NoNewOptimaCallback(0)
     with pytest.raises(ValueError, match="tolerance must be a number of at least 0, got -1"):
@@ -184,12 +184,12 @@ def test_infeasible_trials_meet_no_goal():
 
 
 @pytest.mark.parametrize("patience", [0, 2.5, "3"])
-def test_bad_patience_is_refused(patience):
+def test_bad_patience_raises(patience):
     with pytest.raises(ValueError, match=f"patience.*{patience}"):
         LexicographicStoppingCallback(LexicographicPreference(), patience=patience)
 
 
-def test_a_callback_that_never_stops_is_refused():
+def test_a_callback_that_never_stops_raises():
     with pytest.raises(ValueError, match="would never stop"):
         LexicographicStoppingCallback(LexicographicPreference())
     with pytest.raises(ValueError, match="would never stop"):

@@ -68,7 +68,7 @@ def test_new_data_must_have_the_same_columns(frame):
         ([[0, 1]], "integers"),
     ],
 )
-def test_bad_positions_are_refused(columns, message):
+def test_bad_positions_raise(columns, message):
     with pytest.raises(ValueError, match=message):
         ColumnSelector(columns=columns).fit(np.zeros((2, 3)))
 
@@ -116,7 +116,7 @@ class TestNamedColumns:
         with pytest.raises(ValueError, match="3 columns of the full table"):
             columns.transform([[1, 2]])
 
-    def test_what_is_wrong_is_named(self, frame):
+    def test_errors_name_the_column(self, frame):
         with pytest.raises(ValueError, match="lacks 1 of the 2 columns of the model: 'gone'"):
             NamedColumns(["age", "gone"]).transform(frame)
         with pytest.raises(ValueError, match="Column 'name' must hold numbers"):

@@ -18,7 +18,7 @@ def test_optional_import_gives_the_module():
     assert optional_import("json", "boosting") is json
 
 
-def test_a_missing_module_says_what_to_install():
+def test_the_error_for_a_missing_module_names_the_package():
     with pytest.raises(ImportError, match=r"pip install 'optuna-mofs\[boosting\]'"):
         optional_import("no_such_module_anywhere", "boosting")
 

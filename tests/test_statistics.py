@@ -103,7 +103,7 @@ def test_cliques_are_the_largest_runs() -> None:
 
 
 def test_the_same_order_everywhere_and_ties_everywhere() -> None:
-    # One of 3! orders four times: the first says which, three follow.
+    # One of 3! orders four times: the first is free, the other three match it.
     assert compare_ranks([[3, 2, 1]] * 4).p_value == pytest.approx(1 / 6**3)
     assert compare_ranks([[2, 1], [3, 1]]).p_value == pytest.approx(1 / 2)
     # Three orders, as two methods tie.

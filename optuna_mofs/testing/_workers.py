@@ -1,7 +1,7 @@
 """Worker processes of the conformance suite.
 
-They are forked from a server that has imported the package once and nothing of the tests: each is
-a new process, without the seconds that the imports would take in each.
+They are forked from a server that has imported the package but none of the tests: new processes
+that do not repeat imports of several seconds.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import signal
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Barrier
 
@@ -29,23 +30,14 @@ _PRELOADED = [__name__, "alembic.command", "sqlalchemy.orm", "sqlalchemy.dialect
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker does with one study.
+    """The task of a worker: ``n_trials`` trials of a study, or until ``n_completed`` are there."""
 
-    Args:
-        storage: URL of a database, or path of a journal file.
-        study: Name of the study.
-        problem: Name of its problem.
-        n_trials: Number of trials to run; None to run until ``n_completed`` is reached.
-        n_completed: Number of completed trials that the study has in the end.
-        kill_at: Number of the trial in the middle of which the process kills itself.
-    """
-
-    storage: str
+    storage: str  # URL of a database, or path of a journal file
     study: str
     problem: str
     n_trials: int | None = None
     n_completed: int = 0
-    kill_at: int | None = None
+    kill_at: int | None = None  # number of the trial in which the process kills itself
 
 
 def skip_fsync(file: object) -> None:
@@ -71,16 +63,10 @@ def open_storage(where: str) -> BaseStorage:
 def run_workers(
     make_sampler: Callable[[], BaseSampler], jobs: Sequence[Job], n_workers: int = 1
 ) -> list[int | None]:
-    """Run jobs in new processes, all jobs in each, and wait for them.
+    """Run all jobs in each of ``n_workers`` new processes, and return their exit codes.
 
-    Args:
-        make_sampler: Makes a sampler. It is called here, once per job and process, and the sampler
-            is pickled.
-        jobs: The jobs. The processes start each of them at the same time.
-        n_workers: Number of processes.
-
-    Returns:
-        The exit codes of the processes.
+    The processes start each job at the same time. Samplers are created here, one per job and
+    process, and pickled.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(_PRELOADED)
@@ -111,14 +97,11 @@ def _work(jobs: Sequence[tuple[BaseSampler, Job]], barrier: Barrier) -> None:
         if n_trials is None:
             completed = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
             n_trials = job.n_completed - len(completed)
-        study.optimize(_objective(job), n_trials=n_trials)
+        study.optimize(partial(_evaluate, job), n_trials=n_trials)
 
 
-def _objective(job: Job) -> Callable[[Trial], tuple[float, ...]]:
-    def objective(trial: Trial) -> tuple[float, ...]:
-        values = PROBLEMS[job.problem](trial)
-        if trial.number == job.kill_at:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return values
-
-    return objective
+def _evaluate(job: Job, trial: Trial) -> tuple[float, ...]:
+    values = PROBLEMS[job.problem](trial)
+    if trial.number == job.kill_at:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return values

@@ -92,7 +92,7 @@ def three(trial: Trial) -> tuple[float, ...]:
 
 
 def rough(trial: Trial) -> tuple[float, ...]:
-    """Return infinite and ever worse values; with constraints, and a range that grows."""
+    """Return infinite and worsening values, with constraints and a range that grows."""
     x = trial.suggest_float("x", -1, 1 + (trial.number + 2) // 20)
     y = trial.suggest_float("y", 0, 1)
     kind = trial.suggest_categorical("kind", ["a", "b"])
@@ -103,14 +103,8 @@ def rough(trial: Trial) -> tuple[float, ...]:
 
 
 PROBLEMS: dict[str, Objective] = {
-    "mixed": mixed,
-    "conditional": conditional,
-    "branches": branches,
-    "bits": bits,
-    "packed": packed,
-    "single": single,
-    "three": three,
-    "rough": rough,
+    problem.__name__: problem
+    for problem in (mixed, conditional, branches, bits, packed, single, three, rough)
 }
 
 #: Number of values of the problems that do not have two.

@@ -25,7 +25,7 @@ def test_sqlite_writes_ahead(tmp_path: Path) -> None:
         assert connection.execute(text("PRAGMA synchronous")).scalar() == 1
 
 
-def test_what_was_written_can_be_opened_by_optuna_alone(tmp_path: Path) -> None:
+def test_optuna_alone_can_open_the_storage(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/a.db"
     sampler = RandomSampler(seed=0)
     study = optuna.create_study(storage=open_storage(url), study_name="a", sampler=sampler)
@@ -101,9 +101,9 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["nodb://me:secret@host/db", "://me:secret@host"])
 def test_the_error_for_a_bad_url_hides_the_password(url: str) -> None:
-    with pytest.raises(CommandError, match="URL cannot be read") as refused:
+    with pytest.raises(CommandError, match="URL cannot be read") as raised:
         open_storage(url)
-    assert "secret" not in str(refused.value)
+    assert "secret" not in str(raised.value)
 
 
 def test_failure_in_the_middle_names_the_storage() -> None:

@@ -1,4 +1,4 @@
-"""The only module that relies on what Optuna does not document.
+"""The only module that relies on undocumented parts of Optuna.
 
 Optuna 5 has no public call for system attributes; its own samplers and the dashboard go through
 ``study._storage`` as this module does. Long values are cut into pieces, because an attribute is a
@@ -227,7 +227,7 @@ def write_study_attr(study: Study, key: str, value: Any) -> None:
 
 
 def read_study_attr(study: Study, key: str) -> Any:
-    """Return what :func:`write_study_attr` stored, or None."""
+    """Return the value that :func:`write_study_attr` stored, or None."""
     attrs = study._storage.get_study_system_attrs(study._study_id)
     head = attrs.get(PREFIX + key)
     if head is None:

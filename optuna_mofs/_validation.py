@@ -1,4 +1,4 @@
-"""Argument checks. Every message names the argument, the value and what is expected."""
+"""Argument checks. Every message names the argument, its value and the allowed values."""
 
 from __future__ import annotations
 

@@ -303,7 +303,7 @@ class HistoryFollower(ABC):
 
     @abstractmethod
     def rewind(self, n_trials: int) -> None:
-        """Forget what was computed from all but the first ``n_trials`` trials."""
+        """Forget everything computed from later trials than the first ``n_trials``."""
 
     @abstractmethod
     def advance(self, history: History) -> None:

@@ -61,7 +61,7 @@ class ProposalContext:
         return self._read_metrics()
 
     def study_cache(self, key: str, make: Callable[[], T]) -> T:
-        """Return an object that is kept for the study; it is made on the first call.
+        """Return an object that is cached for the study; it is made on the first call.
 
         It must be computable from the history: the cache can be dropped at any time.
         """

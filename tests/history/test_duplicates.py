@@ -3,7 +3,7 @@ from __future__ import annotations
 from optuna_mofs.history._duplicates import SeenConfigurations, fingerprint
 
 
-def test_finished_configurations_are_found() -> None:
+def test_configurations_of_completed_trials_are_found() -> None:
     seen = SeenConfigurations()
     seen.add_finished({"x": 1.0, "y": 2.0}, complete=True)
     seen.add_finished({"x": 3.0}, complete=True)
@@ -23,7 +23,7 @@ def test_a_failed_trial_counts_only_if_it_has_all_parameters() -> None:
     assert not seen.contains({"x": 1.0, "y": 2.0})
 
 
-def test_running_trials_count_by_their_parameters_or_by_what_they_reserved() -> None:
+def test_parameters_and_reservations_of_running_trials_are_found() -> None:
     seen = SeenConfigurations()
     seen.add_finished({"x": 0.0}, complete=True)
     seen.add_unfinished({"x": 1.0})

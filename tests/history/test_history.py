@@ -102,7 +102,9 @@ def _objective(trial: Trial, place: int, form: str | None) -> tuple[float, float
 @pytest.mark.parametrize("form", [None, "bits", "packed"])
 @settings(max_examples=25)
 @given(data=st.data())
-def test_incremental_is_from_scratch_in_any_order(form: str | None, data: st.DataObject) -> None:
+def test_incremental_updates_equal_a_new_history_in_any_order(
+    form: str | None, data: st.DataObject
+) -> None:
     count = data.draw(st.integers(1, 9))
     fates = data.draw(st.lists(FATES, min_size=count, max_size=count))
     order = data.draw(st.permutations(range(count)))
@@ -158,7 +160,7 @@ def test_values_are_minimized_and_finite() -> None:
     assert (values[2] < -1e200).all()
 
 
-def test_violations_add_up() -> None:
+def test_violations_are_summed() -> None:
     study = new_study()
     for constraints in ({}, {"a": -1.0, "b": 0.0}, {"a": 2.0, "b": -5.0, "c": 0.5}):
         add(study, {"x": (X, 0.5)}, constraints=constraints)
@@ -176,7 +178,7 @@ def test_only_completed_trials_with_a_mask_are_read() -> None:
 
 
 @pytest.mark.parametrize("form", ["bits", "packed"])
-def test_masks_are_packed(form: str) -> None:
+def test_masks_are_stored_packed(form: str) -> None:
     study = new_study()
     study.optimize(lambda t: (float(suggest_features(t, TABLE, form=form).sum()), 0), 6)
     history = read(study)
@@ -192,7 +194,7 @@ def test_masks_are_packed(form: str) -> None:
         assert history.sizes[i] == free.sum()
 
 
-def test_a_new_parameter_encodes_all_rows_anew() -> None:
+def test_a_new_parameter_re_encodes_all_rows() -> None:
     study = new_study()
     add(study, {"m": (N, 3)})
     history = read(study)
@@ -204,7 +206,7 @@ def test_a_new_parameter_encodes_all_rows_anew() -> None:
     assert [history.space.decode(row).get("m") for row in history.rows] == [3, 5]
 
 
-def test_a_wider_range_encodes_all_rows_anew() -> None:
+def test_a_wider_range_re_encodes_all_rows() -> None:
     study = new_study()
     add(study, {"x": (FloatDistribution(0, 1), 1.0)})
     history = read(study)
@@ -213,7 +215,7 @@ def test_a_wider_range_encodes_all_rows_anew() -> None:
     assert history.rows[:, 0].tolist() == [0.25, 1.0]
 
 
-def test_described_parameters_are_there_before_any_trial() -> None:
+def test_described_parameters_are_in_the_space_before_the_first_trial() -> None:
     history = History(described(space={"x": X, "kind": KIND, "one": IntDistribution(3, 3)}))
     assert history.space.names == ["kind", "x"]
     assert list(history.distributions)[:10] == [f"f{j}" for j in range(11) if j != 2]
@@ -235,21 +237,21 @@ def test_trials_of_another_version_of_the_objective_are_read() -> None:
 # ---- the reference point ------------------------------------------------------------------------
 
 
-def test_reference_is_a_little_worse_than_the_worst() -> None:
+def test_the_reference_is_slightly_worse_than_the_worst_value() -> None:
     study = new_study(["minimize", "maximize"])
     add(study, {"x": (X, 0.5)}, [1.0, 7.0])
     add(study, {"x": (X, 0.5)}, [3.0, 7.0])
     assert read(study).reference().tolist() == pytest.approx([3.2, -6.9])
 
 
-def test_reference_ignores_infinite_values() -> None:
+def test_the_reference_ignores_infinite_values() -> None:
     study = new_study()
     for values in ([1.0, 0.0], [3.0, math.inf], [math.inf, -math.inf], [2.0, 1.0]):
         add(study, {"x": (X, 0.5)}, values)
     assert read(study).reference().tolist() == pytest.approx([3.2, 1.1])
 
 
-def test_the_description_can_define_the_worst_values() -> None:
+def test_the_reference_is_the_worst_value_of_the_description() -> None:
     measures = (
         MeasureDescription("error", worst=1.0),
         MeasureDescription("auc", "maximize", worst=0.5),
@@ -263,7 +265,7 @@ def test_the_description_can_define_the_worst_values() -> None:
 # ---- configurations that were tried -------------------------------------------------------------
 
 
-def test_known_configurations() -> None:
+def test_configurations_of_trials_are_found() -> None:
     study = new_study()
     add(study, {"kind": (KIND, "a"), "x": (X, 0.5)})
     add(study, {"kind": (KIND, "b"), "n": (N, 3)}, state=TrialState.FAIL)
@@ -282,7 +284,7 @@ def test_known_configurations() -> None:
 
 @pytest.mark.parametrize("state", [TrialState.FAIL, TrialState.PRUNED, TrialState.WAITING])
 @pytest.mark.parametrize("whole_first", [True, False])
-def test_a_trial_interrupted_between_suggestions_excludes_nothing(
+def test_an_incomplete_failed_trial_excludes_no_configuration(
     state: TrialState, whole_first: bool
 ) -> None:
     study = new_study()
@@ -297,7 +299,7 @@ def test_a_trial_interrupted_between_suggestions_excludes_nothing(
     assert not history.contains_params({"kind": "b", "x": 0.5})
 
 
-def test_a_branch_without_parameters_does_not_complete_interrupted_trials() -> None:
+def test_a_branch_without_parameters_does_not_make_failed_trials_complete() -> None:
     study = new_study()
     add(study, {"kind": (KIND, "c")})  # complete as it is
     add(study, {"kind": (KIND, "a"), "x": (X, 0.5)})
@@ -307,7 +309,7 @@ def test_a_branch_without_parameters_does_not_complete_interrupted_trials() -> N
     assert not history.contains_params({"kind": "b", "x": 0.5})
 
 
-def test_running_and_enqueued_configurations_are_known() -> None:
+def test_running_and_enqueued_configurations_are_found() -> None:
     study = new_study()
     StudyDescription(space={"kind": KIND, "x": X}).write(study)
     running = study.ask({"kind": KIND, "x": X})
@@ -321,7 +323,7 @@ def test_running_and_enqueued_configurations_are_known() -> None:
     assert not read(study, exclude=running.number).contains_params(running.params)
 
 
-def test_the_excluded_trial_is_forgotten() -> None:
+def test_the_excluded_trial_is_not_found() -> None:
     study = new_study()
     StudyDescription(space={"x": X}).write(study)
     trials = [study.ask({"x": X}) for _ in range(2)]
@@ -335,7 +337,7 @@ def test_the_excluded_trial_is_forgotten() -> None:
         assert not history.contains_params(trials[1].params)
 
 
-def test_enqueued_masks_are_known() -> None:
+def test_enqueued_masks_are_found() -> None:
     study = new_study()
     described("packed", space={"x": X}).write(study)
     enqueue_features(study, ["f1", "f7"], {"x": 0.5})
@@ -346,7 +348,7 @@ def test_enqueued_masks_are_known() -> None:
     assert not history.contains_params({**params, "x": 0.25})
 
 
-def test_single_values_do_not_hide_a_repeat() -> None:
+def test_parameters_with_a_single_value_do_not_hide_a_duplicate() -> None:
     study = new_study()
     add(study, {"x": (X, 0.5), "one": (IntDistribution(3, 3), 3)})
     history = read(study)
@@ -355,7 +357,7 @@ def test_single_values_do_not_hide_a_repeat() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_choices_of_any_type() -> None:
+def test_choices_of_any_type_are_compared() -> None:
     choices = [None, True, "a", math.nan, [1, 2], {"k": 3}]
     distribution = CategoricalDistribution(choices)
     study = new_study()
@@ -366,7 +368,7 @@ def test_choices_of_any_type() -> None:
     assert known == [True, False, False, True, True, False]
 
 
-def test_n_configurations_counts_different_configurations() -> None:
+def test_n_configurations_counts_distinct_configurations() -> None:
     study = new_study()
     assert read(study).n_configurations == 0
     for n in (1, 2, 2, 3):

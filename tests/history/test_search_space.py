@@ -65,7 +65,7 @@ def _values(distribution: BaseDistribution) -> list[Any]:
         }
     )
 )
-def test_round_trip(params: dict[str, Any]) -> None:
+def test_decoding_an_encoded_row_returns_the_parameters(params: dict[str, Any]) -> None:
     back = SPACE.decode(SPACE.encode(params))
     for name in FINITE:
         assert back[name] == params[name], name
@@ -76,7 +76,7 @@ def test_round_trip(params: dict[str, Any]) -> None:
 
 @settings(max_examples=60)
 @given(SEEDS)
-def test_decoded_rows_are_legal(seed: int) -> None:
+def test_decoded_values_are_in_their_distributions(seed: int) -> None:
     # Also rows outside the cube: values beyond a bound are clipped to it.
     rows = SPACE.sample(np.random.default_rng(seed), 3)
     rows[1], rows[2] = rows[1] - 2, rows[2] + 9
@@ -108,7 +108,7 @@ def test_a_uniform_draw_hits_all_values_equally_often(name: str) -> None:
     assert max(counts) - min(counts) <= 6
 
 
-def test_log_scales_divide_the_range_by_factors() -> None:
+def test_a_log_scale_divides_the_range_by_factors() -> None:
     space = SearchSpace({"n": IntDistribution(1, 300, log=True)})
     unit = (np.arange(4000)[:, None] + 0.5) / 4000
     drawn = np.array([space.decode(row)["n"] for row in space.from_unit(unit)])
@@ -122,12 +122,12 @@ def test_missing_and_invalid_values_are_nan() -> None:
     assert SPACE.decode(row) == {"float": pytest.approx(1.0)}
 
 
-def test_values_out_of_range_go_to_the_bound() -> None:
+def test_values_out_of_range_are_encoded_as_the_bound() -> None:
     space = SearchSpace({"x": FloatDistribution(0, 1), "n": IntDistribution(1, 4)})
     assert space.decode(space.encode({"x": 3.0, "n": -7})) == {"x": 1.0, "n": 1}
 
 
-def test_single_values_are_left_out() -> None:
+def test_parameters_with_a_single_value_are_left_out() -> None:
     space = SearchSpace(
         {"x": FloatDistribution(0, 1), "one": IntDistribution(4, 4), "c": FloatDistribution(2, 2)}
     )
@@ -138,7 +138,7 @@ def test_single_values_are_left_out() -> None:
 # ---- the whole space ----------------------------------------------------------------------------
 
 
-def test_size_and_enumeration() -> None:
+def test_a_finite_space_is_enumerated_without_repeats() -> None:
     space = SearchSpace({n: KINDS[n] for n in ("log_int", "stepped", "mixed")})
     assert space.size() == 300 * 8 * 5
     found = [tuple(space.decode(space.nth(i)).values()) for i in range(int(space.size()))]
@@ -147,7 +147,7 @@ def test_size_and_enumeration() -> None:
     assert len(set(found)) == len(found)
 
 
-def test_size_of_extremes() -> None:
+def test_the_size_of_an_empty_and_of_a_huge_space() -> None:
     assert SearchSpace({}).size() == 1
     assert SPACE.size() == math.inf
     many = {f"n{i}": IntDistribution(1, 10**6) for i in range(200)}
@@ -226,7 +226,7 @@ def test_merged_floats_do_not_depend_on_the_order(
     assert wide.high == max(d.high for d in distributions)
 
 
-def test_merging_keeps_kind_and_scale() -> None:
+def test_merging_keeps_type_and_scale() -> None:
     logs = merge_distributions(
         FloatDistribution(1e-3, 1, log=True), FloatDistribution(0.1, 10, log=True)
     )
@@ -281,7 +281,7 @@ def names(row: np.ndarray) -> set[str]:
     return set(LEARNERS.decode(row))
 
 
-def test_nested_conditions() -> None:
+def test_nested_conditions_are_inferred() -> None:
     conditional = ConditionalParameters(LEARNERS, SEEN)
     found = conditional.apply(
         rows(

@@ -68,7 +68,7 @@ def params(study: Study) -> list[dict[str, Any]]:
     return [t.params for t in study.trials]
 
 
-def test_the_operator_is_a_user_attribute() -> None:
+def test_the_operator_is_written_as_a_user_attribute() -> None:
     def objective(trial: optuna.Trial) -> float:
         if trial.number == 2:
             trial.set_user_attr("operator", "mine")
@@ -85,26 +85,26 @@ def test_the_operator_is_a_user_attribute() -> None:
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "1", True])
-def test_bad_seeds_raise(seed: Any) -> None:
+def test_invalid_seeds_raise(seed: Any) -> None:
     with pytest.raises(ValueError, match="seed must be an integer of at least 0, got"):
         Toy(seed=seed)
 
 
-def test_good_seeds() -> None:
+def test_seeds_of_any_integer_type_are_accepted() -> None:
     assert Toy(seed=np.int64(7)).seed == 7
     assert type(Toy(seed=np.int64(7)).seed) is int
     assert Toy(seed=2**70).seed == 2**70
     assert Toy().seed is None
 
 
-def test_a_seed_that_is_given_is_not_written() -> None:
+def test_a_seed_passed_by_the_user_is_not_written_into_the_study() -> None:
     study = optuna.create_study(sampler=Toy(seed=3))
     study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=3)
     assert read_study_attr(study, "seed") is None
 
 
 @pytest.mark.unseeded
-def test_the_seed_of_the_study_wins_a_race() -> None:
+def test_workers_use_the_seed_that_was_written_into_the_study_last() -> None:
     # Another worker, that had found none either, writes after our first trial has read ours.
     study = optuna.create_study(sampler=Toy())
     trial = study.ask()
@@ -195,7 +195,7 @@ def finite(trial: Trial) -> float:
     return float(trial.suggest_int("n", 1, 5, log=True))
 
 
-def test_a_sampler_that_repeats_itself_still_tries_everything() -> None:
+def test_a_sampler_that_repeats_itself_still_tries_every_configuration() -> None:
     study = optuna.create_study(sampler=Toy(same_again, seed=0))
     study.optimize(finite, n_trials=18)
     assert len({tuple(p.values()) for p in params(study)[:15]}) == 15
@@ -205,7 +205,7 @@ def test_a_sampler_that_repeats_itself_still_tries_everything() -> None:
 
 
 @pytest.mark.parametrize("form", ["bits", "packed"])
-def test_masks_are_enumerated_too(form: str) -> None:
+def test_a_small_space_of_masks_is_enumerated(form: str) -> None:
     def objective(trial: Trial) -> float:
         mask = suggest_features(trial, ["a", "b", "c"], form=form)
         return float(mask.sum()) + trial.suggest_int("n", 0, 1)
@@ -225,7 +225,7 @@ def test_an_exhausted_space_is_not_searched_again(monkeypatch: pytest.MonkeyPatc
     study.optimize(finite, n_trials=2)
 
 
-def test_large_spaces_are_drawn_from() -> None:
+def test_a_large_space_is_sampled_for_a_new_configuration() -> None:
     table = FeatureTable(names=tuple(f"f{j}" for j in range(2000)), expected_n_features=5.0)
 
     def objective(trial: Trial) -> float:
@@ -238,7 +238,7 @@ def test_large_spaces_are_drawn_from() -> None:
     assert np.mean(sizes) < 40, "as at the start of a search, not half of all"
 
 
-def test_only_duplicates_cost_attempts() -> None:
+def test_a_new_proposal_takes_one_attempt() -> None:
     toy = Toy(seed=0)
     study = optuna.create_study(sampler=toy)
     study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=10)
@@ -286,7 +286,7 @@ def test_two_workers_do_not_evaluate_the_same_configuration(
     assert len({tuple(p.values()) for p in params(study)}) == 5
 
 
-def test_a_reservation_counts_before_it_is_suggested() -> None:
+def test_a_reserved_configuration_counts_as_tried_before_it_is_suggested() -> None:
     study = optuna.create_study(sampler=Toy(same_again, seed=0))
     study.optimize(finite, n_trials=2)
     running = study.ask()
@@ -301,7 +301,7 @@ def test_a_reservation_counts_before_it_is_suggested() -> None:
     assert not history.contains_params(coming), "it was interrupted and may be tried again"
 
 
-def test_an_enqueued_value_is_part_of_the_configuration() -> None:
+def test_enqueued_values_are_considered_when_duplicates_are_avoided() -> None:
     def objective(trial: Trial) -> float:
         trial.suggest_categorical("kind", ["a", "b"])
         return float(trial.suggest_int("n", 1, 4))
@@ -319,7 +319,7 @@ def test_an_enqueued_value_is_part_of_the_configuration() -> None:
 # ---- what is written ----------------------------------------------------------------------------
 
 
-def test_the_note_is_on_the_trial() -> None:
+def test_the_note_is_written_on_the_trial() -> None:
     def noted(ctx: ProposalContext) -> Proposal:
         row = ctx.history.space.sample(ctx.rng)[0]
         return Proposal(row, note=ToyNote("noted", parents=(0,), step_size=0.25))
@@ -333,7 +333,7 @@ def test_the_note_is_on_the_trial() -> None:
     assert found == note
 
 
-def test_an_enqueued_value_does_not_get_the_note_of_another_proposal() -> None:
+def test_a_trial_with_an_enqueued_value_does_not_get_the_note_of_the_proposal() -> None:
     def noted(ctx: ProposalContext) -> Proposal:
         return Proposal(np.array([0.5, 0.5]), note=ToyNote("noted", step_size=0.25))
 
@@ -353,9 +353,9 @@ def test_an_enqueued_value_does_not_get_the_note_of_another_proposal() -> None:
     assert [trial.params["y"] for trial in study.trials[1:]] == [0.5, 0.5]
 
 
-def test_an_enqueued_mask_keeps_its_meaning() -> None:
+def test_an_enqueued_mask_selects_the_enqueued_features() -> None:
     def objective(trial: Trial) -> float:
-        trial.suggest_float("before", 0, 1)  # asks the sampler before the mask is suggested
+        trial.suggest_float("before", 0, 1)  # samples before the mask is suggested
         return float(suggest_features(trial, 40).sum())
 
     study = optuna.create_study(sampler=Toy(seed=0))
@@ -376,7 +376,7 @@ def by_heartbeat(study: Study) -> None:
 
 
 @pytest.mark.parametrize("retry", [retry_interrupted, by_heartbeat])
-def test_a_mask_suggested_before_the_crash_keeps_its_meaning(
+def test_a_retried_trial_selects_the_features_suggested_before_the_crash(
     retry: Callable[[Study], Any],
 ) -> None:
     def objective(trial: Trial) -> float:
@@ -409,7 +409,7 @@ def counting() -> tuple[Toy, list[int]]:
     return toy, made
 
 
-def test_the_study_cache_belongs_to_one_study() -> None:
+def test_each_study_has_its_own_cache() -> None:
     toy, made = counting()
     studies = [optuna.create_study(sampler=toy) for _ in range(2)]
     for _ in range(3):
@@ -469,7 +469,7 @@ def test_the_history_is_read_before_and_after_the_reservation(
     assert read == [0, 1, 1, 2, 2, 3, 3]
 
 
-def test_two_trials_asked_at_the_same_time_read_the_history_each() -> None:
+def test_each_of_two_concurrent_trials_reads_the_history() -> None:
     study = optuna.create_study(sampler=Toy(seed=0))
     sampler = study.sampler
     study.optimize(finite, n_trials=3)
@@ -481,7 +481,7 @@ def test_two_trials_asked_at_the_same_time_read_the_history_each() -> None:
         assert Toy(seed=0).sample_relative(study, f, s) == expected
 
 
-def test_dynamic_ranges_fall_back_to_a_draw() -> None:
+def test_values_outside_a_dynamic_range_are_drawn_again() -> None:
     def objective(trial: Trial) -> float:
         x = trial.suggest_float("x", 0.1, 1)
         return trial.suggest_float("y", 0, x)
@@ -491,7 +491,7 @@ def test_dynamic_ranges_fall_back_to_a_draw() -> None:
     assert all(0 <= p["y"] <= p["x"] for p in params(study))
 
 
-def test_categories_of_every_type() -> None:
+def test_choices_of_every_type_are_proposed() -> None:
     choices = [None, True, "a", 2.5, 7]
     study = optuna.create_study(sampler=Toy(seed=0))
     study.optimize(lambda t: float(t.suggest_categorical("k", choices) == 7), n_trials=6)
@@ -522,7 +522,7 @@ def test_samplers_propose_with_one_blas_thread_and_restore_the_others() -> None:
     assert found == [{2}, {1}, {2}]
 
 
-def test_the_trial_cache_is_shared_by_attempts_only() -> None:
+def test_only_the_attempts_of_one_trial_share_the_trial_cache() -> None:
     made: list[int] = []
     attempts: list[tuple[int, int]] = []
 
@@ -537,7 +537,7 @@ def test_the_trial_cache_is_shared_by_attempts_only() -> None:
     assert attempts.count((3, base._MAX_ATTEMPTS - 1)) == 1
 
 
-def test_generators_of_study_and_trial() -> None:
+def test_generators_of_study_trial_and_attempt_differ() -> None:
     seen: list[tuple[float, float, float]] = []
 
     def propose(ctx: ProposalContext) -> Proposal:

@@ -26,7 +26,9 @@ masks = st.lists(st.booleans(), min_size=12, max_size=12).map(np.array)
 
 @quick
 @given(masks, masks, st.integers(0, 10**6))
-def test_crossover_keeps_what_is_common(first: np.ndarray, second: np.ndarray, seed: int) -> None:
+def test_crossover_keeps_the_features_of_both_parents(
+    first: np.ndarray, second: np.ndarray, seed: int
+) -> None:
     child = commonality_crossover(np.random.default_rng(seed), first, second)
     assert (child >= (first & second)).all()
     assert (child <= (first | second)).all()
@@ -50,7 +52,7 @@ def test_mutation_keeps_the_size(part: float) -> None:
     assert np.mean([(mask & ~m).sum() for m in found]) == pytest.approx(0.2 * mask.sum(), abs=1)
 
 
-def test_mutation_of_all_and_nothing() -> None:
+def test_mutation_of_the_full_and_the_empty_set() -> None:
     rng = np.random.default_rng(0)
     assert not size_keeping_mutation(rng, np.zeros(5, dtype=bool), 1.0).any()
     assert size_keeping_mutation(rng, np.ones(500, dtype=bool), 0.1).sum() < 500
@@ -127,7 +129,7 @@ def test_expensive_features_are_drawn_less_often() -> None:
     assert share[::2].mean() > 4 * share[1::2].mean()
 
 
-def test_uniform_crossover_keeps_what_both_have() -> None:
+def test_uniform_crossover_keeps_equal_bits() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.random(P) < 0.5, rng.random(P) < 0.5
     child = uniform_mask_crossover(rng, a, b)

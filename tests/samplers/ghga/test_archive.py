@@ -38,7 +38,7 @@ def all_masks(archive: Archive) -> np.ndarray:
 
 @quick
 @given(set_lists)
-def test_masks_come_back_once_each(masks: list[np.ndarray]) -> None:
+def test_each_distinct_mask_is_stored_once(masks: list[np.ndarray]) -> None:
     archive = filled(masks)
     assert {m.tobytes() for m in all_masks(archive)} == {m.tobytes() for m in masks}
     assert len(archive) == len({m.tobytes() for m in masks})
@@ -60,7 +60,7 @@ def test_crowding_is_equation_5(masks: list[np.ndarray]) -> None:
 
 @quick
 @given(dense_lists)
-def test_inert_is_having_all_leave_one_out_sets(masks: list[np.ndarray]) -> None:
+def test_a_set_is_inert_if_all_its_leave_one_out_sets_are_there(masks: list[np.ndarray]) -> None:
     archive = filled(masks)
     known = {m.tobytes() for m in masks}
     for k, mask in enumerate(all_masks(archive)):
@@ -160,7 +160,7 @@ trials = st.lists(st.tuples(st.integers(0, 15), st.integers(0, 6)), min_size=1, 
 
 @settings(max_examples=150)
 @given(trials, st.sampled_from([1, 2, 5]))
-def test_updates_give_what_a_comparison_of_all_sets_gives(
+def test_incremental_updates_equal_a_comparison_of_all_sets(
     added: list[tuple[int, int]], at_a_time: int
 ) -> None:
     # Lower best losses, and lower losses of sets that are there, come in any order.

@@ -94,7 +94,7 @@ def test_following_equals_replaying(seed: int, count: int, offspring: int, first
     offspring=st.sampled_from([1, 5]),
     kept=st.sampled_from([2, 200]),
 )
-def test_a_late_trial_takes_its_place(
+def test_a_late_trial_is_replayed_in_order_of_its_number(
     seed: int, order: list[int], offspring: int, kept: int
 ) -> None:
     values, violations = points(seed, 16)
@@ -141,7 +141,7 @@ def test_the_population_grows() -> None:
 
 
 @pytest.mark.parametrize("unique", [True, False])
-def test_points_of_equal_values(unique: bool) -> None:
+def test_points_with_equal_values_come_last(unique: bool) -> None:
     values = np.array([[0.0, 1.0]] * 6 + [[2.0, 2.0]])
     population = Population(lambda done: 3, 1, 7, eliminate_duplicates=unique)
     members = followed(population, values, np.zeros(7)).members.tolist()

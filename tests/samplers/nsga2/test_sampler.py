@@ -37,13 +37,13 @@ Sampler = FilterEnsembleNSGA2Sampler
         ({"seed": -1}, "seed must be an integer of at least 0, got -1"),
     ],
 )
-def test_bad_arguments(options: dict[str, Any], message: str) -> None:
+def test_invalid_arguments_raise(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Sampler(**options)
 
 
 @pytest.mark.parametrize("n_offspring", [0, -1])
-def test_bad_settings(n_offspring: int) -> None:
+def test_invalid_settings_raise(n_offspring: int) -> None:
     message = f"n_offspring must be an integer of at least 1, got {n_offspring}"
     with pytest.raises(ValueError, match=message):
         NSGA2Settings(n_offspring=n_offspring)
@@ -74,7 +74,9 @@ def test_the_population_grows_with_the_history() -> None:
 
 
 @pytest.mark.parametrize("variant", ["GA-MO", "GA-MO-FE"])
-def test_generations_of_fifteen(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_paper_has_generations_of_fifteen_trials(
+    variant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     populations: dict[int, tuple[int, ...]] = {}
     advance = Population.advance
 
@@ -177,7 +179,7 @@ def tables() -> dict[str, FeatureTable]:
 
 @pytest.mark.parametrize("variant", [None, 1, 4, 6])
 @pytest.mark.parametrize("kind", list(tables()))
-def test_tables_of_every_kind(kind: str, variant: int | None) -> None:
+def test_feature_tables_of_every_kind_are_searched(kind: str, variant: int | None) -> None:
     table = tables()[kind]
     options: dict[str, Any] = {"seed": 0, "n_startup_trials": 6, "population_size": 6}
     sampler = Sampler(**options) if variant is None else Sampler.from_paper(variant, **options)
@@ -233,14 +235,16 @@ def test_filters_are_followed() -> None:
         ("GA-MO-FE", "ensemble", FilterEnsembleMutation(0.1)),
     ],
 )
-def test_table_5(variant: int | str, mask_sampler: str, mutation: Any) -> None:
+def test_variants_are_those_of_table_5(
+    variant: int | str, mask_sampler: str, mutation: Any
+) -> None:
     settings = Sampler.from_paper(variant).settings
     assert settings.initial_design == RandomDesign((mask_sampler,))
     assert settings.variation == PaperVariation(mask_mutation=mutation)
 
 
 @pytest.mark.parametrize("variant", [1, 4, 6, "GA-MO"])
-def test_table_1(variant: int | str) -> None:
+def test_probabilities_are_those_of_table_1(variant: int | str) -> None:
     sampler = Sampler.from_paper(variant)
     assert (sampler.population_size, sampler.settings.n_offspring) == (80, 15)
     assert sampler.n_startup_trials == 80
@@ -253,6 +257,6 @@ def test_table_1(variant: int | str) -> None:
 
 
 @pytest.mark.parametrize("variant", [0, 7, "GA", "6", "ga-mo", 2.5])
-def test_unknown_variants(variant: Any) -> None:
+def test_unknown_variants_raise(variant: Any) -> None:
     with pytest.raises(ValueError, match=r"variant must be one of .*GA-MO-FE.* got"):
         Sampler.from_paper(variant)

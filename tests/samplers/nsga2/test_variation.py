@@ -71,7 +71,7 @@ def test_a_study_without_masks_has_no_filter_weights() -> None:
 
 
 @given(st.lists(st.floats(0.001, 1), min_size=1, max_size=7))
-def test_raw_weights_stand_for_weights(parts: list[float]) -> None:
+def test_raw_weights_are_the_inverse_of_weights(parts: list[float]) -> None:
     weights = np.array(parts) / sum(parts)
     raw = raw_from_weights(weights)
     assert ((raw >= 0) & (raw < 1)).all()

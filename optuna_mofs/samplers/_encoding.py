@@ -38,14 +38,7 @@ class SurrogateEncoder:
     A surrogate that works on distances (``by_distance``) gets feature sets as points of a sphere
     (:class:`FeatureSetEmbedding`) and no filter weights, because distant weights can select the
     same set. Any other surrogate gets filter weights as they are and masks as a summary
-    (:class:`MaskSummary`).
-
-    Args:
-        history: The completed trials.
-        filters: Feature sets of filter weights, if the study has such parameters.
-        warping: Warping of the rows.
-        study_cache: Keeps the encoded sets of the trials.
-        by_distance: Whether the surrogate works on distances.
+    (:class:`MaskSummary`). The encoded sets of the trials are cached.
     """
 
     def __init__(
@@ -107,12 +100,8 @@ class RowEncoding:
     """Encode numbers as they are and categories as indicators.
 
     An inactive category is a level of its own (Horn and Bischl 2016, section II b). An inactive
-    number stays NaN; each surrogate replaces it in its own way.
-
-    Args:
-        space: The parameters.
-        rows: Completed trials, NaN where a parameter was inactive.
-        hidden: Names of parameters that are left out.
+    number stays NaN; each surrogate replaces it in its own way. Parameters named in ``hidden``
+    are left out.
     """
 
     def __init__(self, space: SearchSpace, rows: Array, hidden: Collection[str] = ()) -> None:
@@ -147,14 +136,6 @@ class InputWarping:
     Uniform filter weights are nearly always a mixture of all filters. The raw weight ``u`` of an
     ensemble becomes its cube root, so that one or two filters can have nearly all of the weight.
     All other columns stay as they are.
-
-    Args:
-        names: Names of the parameters.
-        described: The study's description, if it has one.
-
-    Example:
-        >>> InputWarping(["x"], None)(np.array([[0.3]])).tolist()
-        [[0.3]]
     """
 
     def __init__(self, names: list[str], described: StudyDescription | None) -> None:
@@ -219,9 +200,6 @@ class MaskSummary:
     They are the size (as a fraction and as a logarithm), per filter the mean rank of the selected
     features and the fraction of its top features among them, and the bits of at most 32 features,
     those with the highest sum of ranks.
-
-    Args:
-        table: The features.
     """
 
     def __init__(self, table: FeatureTable) -> None:
@@ -249,10 +227,8 @@ class FeatureSetEmbedding:
     """Embed feature sets in a sphere, so that sets with more features in common are closer.
 
     The squared distance of ``A`` and ``B`` is ``2 - 2 |A & B| / sqrt(|A| |B|)``, independent of
-    the number of features. The empty set is the center.
-
-    Args:
-        table: The features. Of more than 500, those that some filter ranks highest are embedded.
+    the number of features. The empty set is the center. Of more than 500 features, those that
+    some filter ranks highest are embedded.
 
     Example:
         >>> embedding = FeatureSetEmbedding(FeatureTable(("a", "b", "c", "d")))
@@ -288,10 +264,6 @@ class FilterSets:
 
     They are those of :meth:`Representation.choose` with ranks of all data, except for sets of more
     than 32 features with a redundancy penalty, see :class:`BatchSelection`.
-
-    Args:
-        representation: A filter representation with ranks.
-        space: The parameters.
     """
 
     def __init__(self, representation: FilterFeatures, space: SearchSpace) -> None:
@@ -354,13 +326,11 @@ def filter_sets(history: History) -> FilterSets | None:
 
 
 class LogFractionScale:
-    """Maps the fraction of features, where a study has one, to a logarithmic scale and back.
+    """Map the fraction of features, where a study has one, to a logarithmic scale and back.
 
     A fraction of ``p`` features goes to [0, 1]: 0 is one feature, 1 is all of them, so that equal
     steps change the number of features by equal factors. Other columns stay as they are.
-
-    Args:
-        sizes: Columns that hold a fraction of features, with the number of features.
+    ``sizes`` has the number of features of each column that holds a fraction.
 
     Example:
         >>> rows = np.array([[0.01], [0.1], [1.0]])

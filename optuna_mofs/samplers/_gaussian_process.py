@@ -123,12 +123,9 @@ def fit_length_scales(
 
 
 class GaussianProcess:
-    """A Gaussian process with constant mean and Matérn 3/2 kernel, on given distances.
+    """A Gaussian process with constant mean and Matérn 3/2 kernel, on given squared distances.
 
-    Args:
-        squares: Squared distances between the points, by part.
-        z: Values at the points.
-        scales: Result of :func:`fit_length_scales`.
+    ``scales`` is the result of :func:`fit_length_scales`.
     """
 
     def __init__(self, squares: Array, z: Array, scales: Array) -> None:
@@ -279,11 +276,8 @@ class OrdinaryKriging:
 def fit_column_scales(X: Array, y: Array, *, n_shared_columns: int = 0, n_max: int = 250) -> Array:
     """Return logarithms of the length scale of each column and of the nugget.
 
-    Args:
-        X: Rows, the best first.
-        y: Targets.
-        n_shared_columns: The last so many columns share one length scale.
-        n_max: Maximum number of rows used.
+    The rows are sorted, the best first, and at most ``n_max`` of them are used. The last
+    ``n_shared_columns`` columns share one length scale.
     """
     chosen = representative_subset(np.arange(len(y)), n_max, n_max // 2)
     X, z = np.nan_to_num(X[chosen], nan=_CENTER), y[chosen]

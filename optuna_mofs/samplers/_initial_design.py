@@ -48,12 +48,7 @@ class RandomDesign:
 
 
 def initial_operator(sampler: str | MaskSampler) -> str:
-    """Return the operator name of trials whose mask comes from a mask sampler.
-
-    Example:
-        >>> initial_operator("ensemble")
-        'initial_ensemble'
-    """
+    """Return the operator name of trials whose mask comes from a mask sampler."""
     name = sampler if isinstance(sampler, str) else getattr(sampler, "__name__", "mask")
     return f"initial_{name}"
 
@@ -114,11 +109,6 @@ def gower_distances(rows: Array, categorical: Array) -> Array:
     Numbers in [0, 1] differ by their distance, categories by 0 or 1, and a parameter that is
     active in only one of the two rows by 1. A parameter that is inactive in both is left out of
     the mean.
-
-    Args:
-        rows: Rows of a :class:`~optuna_mofs.history._search_space.SearchSpace`, NaN where
-            inactive.
-        categorical: Which columns hold categories.
     """
     count = len(rows)
     total, weight = np.zeros((count, count)), np.zeros((count, count))
@@ -137,10 +127,7 @@ def gower_distances(rows: Array, categorical: Array) -> Array:
 def thin(rng: np.random.Generator, distances: Array, keep: int) -> Array:
     """Return the positions that remain after one of the two closest points is dropped repeatedly.
 
-    Args:
-        rng: Generator; decides which of the two is dropped.
-        distances: Distances of all pairs.
-        keep: Number of points that remain.
+    The generator decides which of the two is dropped.
     """
     count = len(distances)
     distances = distances.copy()
@@ -168,14 +155,7 @@ def thinned_design(
     categorical: Array,
     count: int,
 ) -> Array:
-    """Return a random design of ten times as many points, thinned, in random order.
-
-    Args:
-        rng: Generator.
-        sample: Function of (generator, count) that returns random rows, NaN where inactive.
-        categorical: Which columns hold categories.
-        count: Number of points.
-    """
+    """Return ``count`` rows of a random design of ten times as many, thinned, in random order."""
     # At most 600 points, because all their distances are computed.
     rows = sample(rng, max(count, min(10 * count, 600)))
     kept = thin(rng, gower_distances(rows, categorical), count)

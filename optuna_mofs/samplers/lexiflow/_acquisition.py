@@ -60,13 +60,7 @@ class ImprovementTarget:
 def improvement_targets(
     order: LexicographicOrder, losses: Array, targets: Array
 ) -> list[ImprovementTarget]:
-    """Return the columns that can be improved, in order of priority.
-
-    Args:
-        order: Priorities, tolerances and goals.
-        losses: Trials × columns, minimized.
-        targets: Target of each column after these trials.
-    """
+    """Return the columns that can be improved, in order of priority."""
     found = []
     reaching = np.ones(len(losses), dtype=bool)
     constraints: list[tuple[int, float]] = []
@@ -141,15 +135,8 @@ def draw_candidates(
 ) -> tuple[Candidates, Array, Array]:
     """Return steps of several sizes from several trials, and random points.
 
-    Args:
-        rng: Generator.
-        history: The completed trials.
-        space: Their Euclidean space.
-        count: Number of candidates; a quarter of it is drawn if there are masks.
-        bases: Positions of trials in the history.
-        step_sizes: Step sizes per axis.
-        sparse_prob: Probability that a step moves only some axes.
-        config: The low-cost configuration, around which random points are drawn.
+    In a study with masks, a quarter of ``count`` candidates is drawn. Random points are drawn
+    around the low-cost configuration ``config``.
 
     Returns:
         The candidates, their points in the Euclidean space, and their step sizes.

@@ -37,15 +37,11 @@ _MAX_TRIALS_WITHOUT_NOTE = 32
 
 
 class EuclideanSpace:
-    """Maps rows of a :class:`SearchSpace` to points of a Euclidean space and back.
+    """Map rows of a :class:`SearchSpace` to points of a Euclidean space and back.
 
-    A number has one axis in [0, 1]. A category has one axis per choice, and the choice with the
-    largest coordinate is selected.
-
-    Args:
-        space: The hyperparameters.
-        scale: Scale of the fraction of features: a step changes the number of features by a
-            factor.
+    A number has one axis in [0, 1]; a step on a fraction of features changes their number by a
+    factor. A category has one axis per choice, and the choice with the largest coordinate is
+    selected.
     """
 
     def __init__(self, space: SearchSpace, scale: LogFractionScale | None = None) -> None:
@@ -99,10 +95,8 @@ class EuclideanSpace:
     def from_unit(self, unit: Array, *, with_large_sets: bool = False) -> Array:
         """Return a row, or several, from points of the unit cube with one axis per parameter.
 
-        Args:
-            unit: The points.
-            with_large_sets: Whether half of the fractions of features are uniform. On the
-                logarithmic scale alone, sets of more than half of the features are rare.
+        If ``with_large_sets``, half of the fractions of features are uniform. On the logarithmic
+        scale alone, sets of more than half of the features are rare.
         """
         row: Array = self.space.from_unit(np.atleast_2d(unit)).reshape(unit.shape)
         for j in self.scale.columns:
@@ -144,15 +138,10 @@ def random_direction(
 ) -> Array:
     """Return a random direction whose squared length is ``dimension`` on average.
 
-    With one length for all directions, a single axis would have only two points to try.
-
-    Args:
-        rng: Generator.
-        dimension: Number of axes.
-        sparse_prob: Probability that only some axes move (each with probability 1/2, at least
-            one) and the others hardly do: if few parameters matter, moving all of them at once
-            hides which.
-        unit: Whether all directions have the average length.
+    With one length for all directions (``unit``), a single axis would have only two points to
+    try. With probability ``sparse_prob``, only some axes move (each with probability 1/2, at
+    least one) and the others hardly do: if few parameters matter, moving all of them at once
+    hides which.
     """
     u = rng.standard_normal(dimension)
     moves = rng.random(dimension) < 0.5
@@ -184,16 +173,9 @@ def flip_near_boundary(
     """Flip a few bits, mostly of features whose filter rank is near the size of the mask.
 
     A direction is a random order of the features, those near the boundary first, and two numbers:
-    how many features to drop and how many to add. The opposite direction swaps the two numbers
-    and takes the features that come next in the order. The number of flips is proportional to
-    the size of the mask.
-
-    Args:
-        rng: Generator, the same for a direction and its opposite.
-        mask: Over the free features.
-        table: The features.
-        sign: 1 for the direction, -1 for the opposite.
-        step_size: Step size as a share of the mask's size.
+    how many features to drop and how many to add. The opposite direction (``sign=-1``, with the
+    same generator) swaps the two numbers and takes the features that come next in the order. The
+    number of flips is proportional to the size of the mask, ``step_size`` times on average.
     """
     p, size = len(mask), int(np.count_nonzero(mask))
     weights = simplex_weights(rng, len(table.filters))
@@ -242,14 +224,7 @@ def change_mask(
 
 @dataclass(frozen=True)
 class DirectSearch:
-    """Steps in random directions and their opposites.
-
-    Args:
-        history: The completed trials.
-        space: Their Euclidean space.
-        state: State of the local search.
-        settings: Settings of the search.
-    """
+    """Steps in random directions and their opposites."""
 
     history: History
     space: EuclideanSpace
@@ -306,9 +281,6 @@ class DirectSearch:
     def opposite(self, trial_number: int) -> tuple[Proposal | None, tuple[int, ...]]:
         """Return the opposite of a direction that failed.
 
-        Args:
-            trial_number: Number of the trial that is proposed.
-
         Returns:
             The proposal, or None if there is no such direction; and the trials whose opposite
             rounds to a configuration that was tried before.
@@ -361,14 +333,8 @@ def restart_row(
     """Return a row from N(x_0, I) around the low-cost configuration, reflected (line 11).
 
     Over a range of 1 that is nearly uniform. Categories, and numbers that the configuration
-    leaves out, are uniform.
-
-    Args:
-        rng: Generator.
-        space: The space.
-        config: The low-cost configuration.
-        unit: Points of the unit cube for the uniform parameters, one row per point, with
-            fractions of features of all sizes; by default one point is drawn.
+    leaves out, are uniform: they come from ``unit``, one row per point of the unit cube, with
+    fractions of features of all sizes. By default one point is drawn.
     """
     with_large_sets = unit is not None
     unit = rng.random(len(space.space)) if unit is None else unit

@@ -157,12 +157,7 @@ class LocalSearchState:
 
 
 class LocalSearchReplay(HistoryFollower):
-    """The state after each completed trial.
-
-    Args:
-        order: Order of violations and values.
-        settings: Settings of the search.
-    """
+    """The state after each completed trial, by the order of violations and values."""
 
     def __init__(self, order: LexicographicOrder, settings: LexiFlowSettings) -> None:
         super().__init__()

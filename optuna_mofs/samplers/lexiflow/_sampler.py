@@ -191,11 +191,7 @@ class LexiFlowSampler(HistorySampler):
         return LocalSearchReplay(order.after_violations(), self.settings)
 
     def _random_point(
-        self,
-        ctx: ProposalContext,
-        space: EuclideanSpace,
-        state: LocalSearchState,
-        operator: str,
+        self, ctx: ProposalContext, space: EuclideanSpace, state: LocalSearchState, operator: str
     ) -> Proposal:
         row = self._random_row(ctx, space, operator)
         mask = random_mask(ctx.rng, ctx.history, ctx.trial_number)

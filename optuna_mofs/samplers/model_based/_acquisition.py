@@ -53,9 +53,7 @@ class Acquisition:
 class ObjectiveSurrogates:
     """One surrogate per objective that is not known exactly.
 
-    Args:
-        data: The training data.
-        fit: Function of (targets, length scales if known) that returns a fitted surrogate.
+    ``fit`` is a function of targets, and length scales if known, that returns a surrogate.
     """
 
     def __init__(
@@ -97,13 +95,8 @@ class LargerSetAcquisition:
     predicts that large sets are bad, and as they also cost most, no weights and no hypervolume
     gain ever lead there: some runs stayed at a handful of features where thirty had half the
     error. Some trials therefore minimize the error among sets of a given size (the
-    epsilon-constraint method).
-
-    Args:
-        data: The training data.
-        surrogates: The surrogates.
-        kappa: Weight of the standard deviation.
-        position: Position of the size between the largest on the front (0) and all features (1).
+    epsilon-constraint method). ``position`` is that of the size between the size of the best set
+    (0) and all features (1).
     """
 
     def __init__(
@@ -157,11 +150,6 @@ def dominance_penalty(points: Array, front: Array, epsilon: Array) -> Array:
 
     It is ``prod(1 + max(0, y - f)) - 1`` of the member from which the point is furthest
     (Ponweiser et al. 2008, section 3.2), which leads the search back to the front.
-
-    Args:
-        points: Points × objectives, minimized.
-        front: Non-dominated values.
-        epsilon: Additive tolerance of each objective.
     """
     if not len(front):
         return np.full(len(points), -1.0)
@@ -179,12 +167,7 @@ def dominance_penalty(points: Array, front: Array, epsilon: Array) -> Array:
 
 
 def dominance_tolerance(front: Array, n_left: int) -> Array:
-    """Return epsilon of each objective: the range of the front over its size now and to come.
-
-    Args:
-        front: Non-dominated values.
-        n_left: Number of trials still to come.
-    """
+    """Return epsilon of each objective: the range of the front over its size now and to come."""
     share = 1 - 0.5 ** front.shape[1]
     epsilon: Array = np.ptp(front, axis=0) / (len(front) + share * n_left)
     return epsilon

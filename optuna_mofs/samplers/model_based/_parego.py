@@ -39,20 +39,12 @@ _DOMINATED = 100.0
 
 
 def weight_vectors(numbers: Array, count: int, offset: Array) -> Array:
-    """Return the objectives' weights of some trials, on the simplex.
+    """Return the weights of ``count`` objectives for some trials: trials × objectives.
 
     The weights follow an additive sequence (Kronecker with the generalized golden ratio), any
     stretch of which is spread evenly over the simplex. Trials that run in parallel have similar
     numbers, hence different weights: the stratification of Horn et al. (2015), which works even
-    if the workers do not see each other.
-
-    Args:
-        numbers: Trial numbers.
-        count: Number of objectives.
-        offset: Start of the sequence, ``count - 1`` numbers in [0, 1).
-
-    Returns:
-        Trials × objectives.
+    if the workers do not see each other. ``offset`` is the start of the sequence.
 
     Example:
         >>> weight_vectors(np.arange(2), 2, np.array([0.25])).round(2).tolist()
@@ -69,21 +61,14 @@ def weight_vectors(numbers: Array, count: int, offset: Array) -> Array:
 
 
 def gap_weights(front: Array, ideal: Array, positions: Array) -> Array | None:
-    """Return weights that lead to positions on a front of two objectives.
+    """Return weights that lead to positions on a front of two objectives, None if it is a point.
 
     On a strongly curved front, such as that of two error rates, uniform weights lead to its middle
     nearly always. Here the mass of a gap between neighbors is the square root of its area, the
-    density of points that maximize hypervolume (Auger et al. 2009), and under the weights the
-    point at that part of the mass has the smallest norm. The front is extended to the best values
-    of the ideal point; otherwise the search would never go past its ends.
-
-    Args:
-        front: Non-dominated values, points × 2.
-        ideal: Point from which the norm is measured.
-        positions: Parts of the mass of the front, in [0, 1).
-
-    Returns:
-        Positions × 2, or None if the front is a single point.
+    density of points that maximize hypervolume (Auger et al. 2009). A position is a part of the
+    total mass, in [0, 1), and under its weights the point there has the smallest norm, measured
+    from the ideal point. The front is extended to the best values of the ideal point; otherwise
+    the search would never go past its ends.
 
     Example:
         >>> front = np.array([[0.0, 1.0], [0.1, 0.1], [1.0, 0.0]])
@@ -110,14 +95,10 @@ def gap_weights(front: Array, ideal: Array, positions: Array) -> Array | None:
 
 
 def most_distinct(weights: Array, running: Array) -> Array:
-    """Return the weights that are furthest from those of the running trials.
+    """Return the weights that are furthest from those of running trials, without these the first.
 
     Horn et al. (2015) choose the points of a batch in this way. With many objectives, the sequence
     of weights alone leaves neighbors too close.
-
-    Args:
-        weights: Vectors × objectives; without running trials, the first is taken.
-        running: Weights of the running trials, trials × objectives.
 
     Example:
         >>> weights = np.array([[0.7, 0.3], [0.1, 0.9], [0.4, 0.6]])

@@ -1,4 +1,4 @@
-"""What ParEGOSampler and SMSEGOSampler share: initial design, surrogates, acquisition, search."""
+"""Initial design, surrogates and search of ParEGOSampler and SMSEGOSampler."""
 
 from __future__ import annotations
 
@@ -50,9 +50,7 @@ SURROGATE_STREAM, _DESIGN_STREAM = 2**20, 2**21
 _MAX_PER_SIZE = 100
 #: Mask samplers of the initial design, in turn.
 _MASK_SAMPLERS = ("ensemble", "prefix", "geometric", "wide")
-
-#: Values of ``surrogate_target``.
-SURROGATE_TARGETS = ("objectives", "scalarized")
+_SURROGATE_TARGETS = ("objectives", "scalarized")
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ class ModelBasedSettings:
     mask_search: MaskSearch = field(default_factory=MaskSearch)
 
     def __post_init__(self) -> None:
-        check_choice("surrogate_target", self.surrogate_target, SURROGATE_TARGETS)
+        check_choice("surrogate_target", self.surrogate_target, _SURROGATE_TARGETS)
         check_float("rho", self.rho, 0)
 
 
@@ -108,7 +106,7 @@ class ModelBasedSampler(HistorySampler):
     """
 
     #: Values of ``settings.surrogate_target`` that the sampler has, and that of the papers.
-    _surrogate_targets: tuple[str, ...] = SURROGATE_TARGETS
+    _surrogate_targets: tuple[str, ...] = _SURROGATE_TARGETS
     _paper_target = "objectives"
 
     def __init__(
@@ -159,15 +157,13 @@ class ModelBasedSampler(HistorySampler):
                 The authors' code has 1 on numeric spaces.
             seed: Seed.
         """
-        settings = ModelBasedSettings(
-            surrogate_target=cls._paper_target, explore_larger_sets=False
-        )
+        target = cls._paper_target
         return cls(
             n_trials=n_trials,
             n_startup_trials=n_startup_trials,
             surrogate=surrogate,
             kappa=kappa,
-            settings=settings,
+            settings=ModelBasedSettings(surrogate_target=target, explore_larger_sets=False),
             seed=seed,
         )
 
@@ -338,26 +334,23 @@ def _initial_proposal(ctx: ProposalContext, count: int) -> Proposal:
 
     key = f"{count} {conditional.signature!r}"
     row = design_row(ctx, ctx.trial_number, _DESIGN_STREAM, make, key)
+    return _random_proposal(ctx, ctx.trial_number, row)
+
+
+def _random_proposal(ctx: ProposalContext, number: int = 0, row: Array | None = None) -> Proposal:
+    """Return a row, random by default, with a random mask."""
+    history, operator = ctx.history, "initial_design"
     if row is None:
-        return _random_proposal(ctx, ctx.trial_number)
-    return _with_mask(ctx, row, ctx.trial_number, "initial_design")
-
-
-def _random_proposal(ctx: ProposalContext, number: int = 0) -> Proposal:
-    row = _conditional(ctx.history).apply(ctx.history.space.sample(ctx.rng))[0]
-    return _with_mask(ctx, row, number, "random")
+        row, operator = _conditional(history).apply(history.space.sample(ctx.rng))[0], "random"
+    if history.table is None:
+        return Proposal(row, None, TrialNote(operator))
+    operator = initial_operator(_MASK_SAMPLERS[number % len(_MASK_SAMPLERS)])
+    mask = sample_mask(ctx.rng, history.table, _MASK_SAMPLERS, number)
+    return Proposal(row, mask, TrialNote(operator))
 
 
 def _conditional(history: History) -> ConditionalParameters:
     return ConditionalParameters(history.space, history.rows, history.active_if)
-
-
-def _with_mask(ctx: ProposalContext, row: Array, number: int, operator: str) -> Proposal:
-    if ctx.history.table is None:
-        return Proposal(row, None, TrialNote(operator))
-    operator = initial_operator(_MASK_SAMPLERS[number % len(_MASK_SAMPLERS)])
-    mask = sample_mask(ctx.rng, ctx.history.table, _MASK_SAMPLERS, number)
-    return Proposal(row, mask, TrialNote(operator))
 
 
 def _earlier_occurrences(values: Array) -> Array:

@@ -143,14 +143,6 @@ def neighbors(
     categories to any other choice. The other numbers move by a tenth of a step, because a value
     that was tried before is less informative than one beside it. Inactive parameters are drawn
     at random, in case the neighbor needs them.
-
-    Args:
-        rng: Generator.
-        space: The parameters.
-        conditional: Conditions under which they are active.
-        rows: The rows.
-        count: Number of neighbors of each.
-        step: Step size, in units of the range.
     """
     d = len(space)
     shape = (len(rows), count, d)

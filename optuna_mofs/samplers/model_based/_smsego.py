@@ -24,12 +24,6 @@ _N_DRAWS = 2000
 def penalized_gain(points: Array, front: Array, reference: Array, epsilon: Array) -> Array:
     """Return the hypervolume that each point adds, or minus its dominance penalty.
 
-    Args:
-        points: Points × objectives: optimistic predictions, minimized.
-        front: Non-dominated values.
-        reference: Reference point.
-        epsilon: Additive tolerance of each objective.
-
     Example:
         >>> front, reference = np.array([[0.0, 1.0], [1.0, 0.0]]), np.full(2, 2.0)
         >>> points = np.array([[0.5, 0.5], [1.0, 1.0]])
@@ -44,7 +38,7 @@ def penalized_gain(points: Array, front: Array, reference: Array, epsilon: Array
 
 
 def hypervolume_gain(points: Array, front: Array, reference: Array) -> Array:
-    """Hypervolume that each point adds to that of the front."""
+    """Return the hypervolume that each point adds to that of the front."""
     inside = front[(front < reference).all(axis=1)]
     m = points.shape[1]
     if m == 1:
@@ -59,7 +53,7 @@ def hypervolume_gain(points: Array, front: Array, reference: Array) -> Array:
 
 
 def _gain_2d(points: Array, front: Array, reference: Array) -> Array:
-    """Exact: strips between the members of the front, all points at once."""
+    """Return the exact gain by strips between the members of the front, for all points at once."""
     front = moocore.filter_dominated(front) if len(front) > 1 else front
     front = front[np.argsort(front[:, 0])]
     edges = np.concatenate([front[:, 0], reference[:1]])  # right ends of the strips
@@ -72,7 +66,7 @@ def _gain_2d(points: Array, front: Array, reference: Array) -> Array:
 
 
 def _gain_3d(points: Array, front: Array, reference: Array) -> Array:
-    """Exact: slabs along the third objective, in each the gain in the plane."""
+    """Return the exact gain by slabs along the third objective, in each the gain in the plane."""
     front = front[np.argsort(front[:, 2])]
     ends = np.concatenate([front[:, 2], reference[2:]])
     volume = np.zeros(len(points))
@@ -88,7 +82,7 @@ def _gain_3d(points: Array, front: Array, reference: Array) -> Array:
 
 
 def _estimated_gain(points: Array, front: Array, reference: Array) -> Array:
-    """Estimate: the share of random points that each point would be the first to dominate."""
+    """Return the share of random points that each point would be the first to dominate."""
     low = np.minimum(points.min(axis=0), reference)
     draws = low + (reference - low) * np.random.default_rng(0).random((_N_DRAWS, points.shape[1]))
     open_ = draws

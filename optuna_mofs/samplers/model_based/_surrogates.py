@@ -96,15 +96,6 @@ class OutOfRangeImputer:
 
     Horn and Bischl (2016), section II b: ``max + 2 (max - min)`` of the training rows, so that a
     tree separates them by one cut.
-
-    Args:
-        model: A surrogate for rows without NaN.
-
-    Example:
-        >>> X = np.array([[0.2], [0.6], [np.nan]])
-        >>> model = OutOfRangeImputer(Forest(np.random.default_rng(0))).fit(X, np.zeros(3))
-        >>> model.fill_values.round(2).tolist()
-        [1.4]
     """
 
     def __init__(self, model: Surrogate) -> None:
@@ -135,11 +126,8 @@ class SklearnSurrogate:
 
     The uncertainty is that of ``predict(X, return_std=True)`` (Gaussian processes, Bayesian
     ridge), or the standard deviation over the members of an ensemble that averages them (forests,
-    bagging). In a pipeline, the last step is such a regressor.
-
-    Args:
-        estimator: An unfitted regressor or pipeline; it is cloned.
-        rng: Sets the ``random_state`` of the regressor, if it has one.
+    bagging). In a pipeline, the last step is such a regressor. It is cloned, and its
+    ``random_state`` is drawn.
     """
 
     def __init__(self, estimator: Any, rng: np.random.Generator) -> None:
@@ -171,10 +159,7 @@ class SklearnSurrogate:
 def get_surrogate(surrogate: Any) -> SurrogateFactory:
     """Return a function that makes unfitted surrogates.
 
-    Args:
-        surrogate: ``"forest"``, ``"gaussian_process"``, ``"auto"`` (a forest; on few columns
-            :class:`TrainingData` decides for a Gaussian process), a scikit-learn regressor, or a
-            function without arguments that returns a :class:`Surrogate`.
+    ``"auto"`` is a forest; on few columns :class:`TrainingData` decides for a Gaussian process.
     """
     if isinstance(surrogate, str) and surrogate in _NAMED:
         return _NAMED[surrogate]

@@ -169,10 +169,6 @@ class KnownObjectives:
     Number and fraction of features are such objectives. They are recognized by their values: a
     model of them would only add errors.
 
-    Args:
-        values: Trials × objectives.
-        sizes: Number of features of each trial.
-
     Example:
         >>> values = np.array([[0.3, 0.1], [0.2, 0.2], [0.4, 0.4]])
         >>> known = KnownObjectives(values, np.array([1, 2, 4]))
@@ -205,11 +201,6 @@ class TriedFeatureSets:
     better hyperparameters each time, although another set would be more informative. A set of
     ``k`` features is exhausted after ``sqrt(k)`` trials. Different filter weights can select the
     same set, above all a small one.
-
-    Args:
-        history: The completed trials.
-        filters: Feature sets of filter weights, if the study has such parameters.
-        study_cache: Keeps the sets of the trials.
     """
 
     def __init__(

@@ -37,10 +37,6 @@ def objective_ranges(front: Array, worst: Array) -> tuple[Array, Array]:
     The range extends from the best value to the worst sensible one, not to the worst of the
     members. The members converge, and with their range the ends of the front would be lost.
 
-    Args:
-        front: Nondominated points × objectives.
-        worst: Worst sensible value of each objective.
-
     Example:
         >>> origin, span = objective_ranges(np.array([[0.0, 2.0], [1.0, 1.0]]), np.array([9, 2]))
         >>> origin.tolist(), span.tolist()
@@ -54,11 +50,6 @@ def objective_ranges(front: Array, worst: Array) -> tuple[Array, Array]:
 
 def values_from_scores(scores: Array, known_scores: Array, known_values: Array) -> Array:
     """Return the values of normal scores; below the lowest, extrapolate from the lowest tenth.
-
-    Args:
-        scores: Normal scores.
-        known_scores: Normal scores of known values.
-        known_values: The known values.
 
     Example:
         >>> known = np.array([-1.0, 0.0, 1.0])
@@ -85,13 +76,6 @@ def expected_gain(
         losses: Trials × objectives, relative to the reference point.
         weights: Subproblems × objectives.
         decomposition: Function of losses and weights.
-
-    Example:
-        >>> from optuna_mofs.samplers.moead._subproblems import tchebycheff
-        >>> drawn = np.array([[[0.5, 0.5]], [[0.1, 0.9]]])
-        >>> best = np.array([[0.2, 0.9], [0.9, 0.2]])
-        >>> expected_gain(drawn, best, np.array([[0.5, 0.5], [1.0, 0.0]]), tchebycheff).round(2)
-        array([0.2, 0.1])
     """
     n_candidates, n_draws, n_objectives = drawn.shape
     reached = decomposition(losses, weights).min(axis=0)
@@ -102,15 +86,7 @@ def expected_gain(
 
 
 class ExpectedGain:
-    """The acquisition function: minus the expected gain, given the completed trials.
-
-    Some of them must be feasible.
-
-    Args:
-        ctx: The context of the proposal.
-        weights: Subproblems × objectives.
-        decomposition: Function of losses and weights.
-    """
+    """The acquisition function: minus the expected gain, given some feasible trials."""
 
     def __init__(self, ctx: ProposalContext, weights: Array, decomposition: Decomposition) -> None:
         self._history = history = ctx.history
@@ -153,10 +129,6 @@ def feasible_values(values: Array, violations: Array) -> Array:
     """Return values without infinities, with the worst of each objective for infeasible trials.
 
     If no trial is feasible, all keep their own values.
-
-    Args:
-        values: Trials × objectives.
-        violations: Sum of constraint violations of each trial.
     """
     feasible = violations <= 0
     if not feasible.any():

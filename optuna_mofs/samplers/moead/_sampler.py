@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_int, check_probability
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers._base import HistorySampler
-from optuna_mofs.samplers._candidates import best_new_candidate
+from optuna_mofs.samplers._candidates import Candidates, best_new_candidate
 from optuna_mofs.samplers._context import Proposal, ProposalContext
 from optuna_mofs.samplers._initial_design import RandomDesign, design_row, latin_hypercube
 from optuna_mofs.samplers.moead._acquisition import ExpectedGain
@@ -25,7 +26,7 @@ from optuna_mofs.samplers.moead._subproblems import (
     simplex_points,
 )
 
-#: Where there are masks, the number of candidates is divided by this: they take longer.
+#: The number of candidates is divided by this where there are masks, which take longer to make.
 _MASK_DIVISOR = 4
 #: Stream of the generator of the Latin hypercube.
 _DESIGN_STREAM = 2**22
@@ -181,13 +182,10 @@ class MOEADSampler(HistorySampler):
             proposal = self._best_child(ctx, subproblems, subproblem)
             if proposal is not None:
                 return proposal
-        three = self._parents(ctx.rng, subproblems, subproblem)
-        rows, masks = self.settings.variation(
-            ctx.rng, ctx.history, *(np.array([i]) for i in three)
-        )
-        numbers = tuple(ctx.history.numbers[list(three)].tolist())
-        note = MOEADNote("differential", numbers, subproblem=subproblem)
-        return Proposal(rows[0], None if masks is None else masks[0], note)
+        parents = self._parents(ctx.rng, subproblems, subproblem)
+        rows, masks = self.settings.variation(ctx.rng, ctx.history, *parents.T)
+        child = Candidates(rows, parents, np.array(["differential"]), masks)
+        return child.proposal(ctx.history, 0, MOEADNote(subproblem=subproblem))
 
     def _best_child(
         self, ctx: ProposalContext, subproblems: Subproblems, subproblem: int
@@ -200,12 +198,8 @@ class MOEADSampler(HistorySampler):
         has_parameters = bool(len(history.space)) or history.table is not None
         if not has_parameters or not (history.violations <= 0).any():
             return None
-        acquisition = ctx.trial_cache(
-            "acquisition",
-            lambda: ExpectedGain(
-                ctx, self._weights(history), get_decomposition(self.decomposition)
-            ),
-        )
+        fit = partial(ExpectedGain, ctx, subproblems.weights, subproblems.decomposition)
+        acquisition = ctx.trial_cache("acquisition", fit)
         members, neighbors, base = _pools(rng, subproblems, subproblem)
         if len(neighbors) <= 2 or rng.random() < 1 - self.settings.prob_neighbor_mating:
             neighbors = members
@@ -247,11 +241,9 @@ class MOEADSampler(HistorySampler):
         return subproblems
 
     def _new_subproblems(self, history: History) -> Subproblems:
-        settings, size = self.settings, self.n_neighbors
-        if size is None:
-            size = max(5, self.population_size // 4)
-        weights = self._weights(history)
-        neighbors = neighborhoods(weights, size)
+        settings = self.settings
+        weights = simplex_points(self.population_size, history.values.shape[1])
+        neighbors = neighborhoods(weights, self.n_neighbors or max(5, self.population_size // 4))
         return Subproblems(
             weights,
             neighbors,
@@ -261,12 +253,9 @@ class MOEADSampler(HistorySampler):
             normalize_objectives=settings.normalize_objectives,
         )
 
-    def _weights(self, history: History) -> Array:
-        return simplex_points(self.population_size, history.values.shape[1])
-
     def _parents(
         self, rng: np.random.Generator, subproblems: Subproblems, subproblem: int
-    ) -> tuple[int, int, int]:
+    ) -> Array:
         """Return the positions of the trial that is moved and of two that make the difference."""
         members, neighbors, base = _pools(rng, subproblems, subproblem)
         others = neighbors[neighbors != base]
@@ -277,7 +266,7 @@ class MOEADSampler(HistorySampler):
         else:
             # With one or two distinct members the difference is between them, or zero.
             first, second = rng.choice(members), base
-        return base, int(first), int(second)
+        return np.array([[base, first, second]])
 
 
 def _pools(

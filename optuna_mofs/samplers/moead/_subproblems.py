@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_choice
 from optuna_mofs.history._history import History, HistoryFollower
-from optuna_mofs.samplers._acquisition import augmented_tchebycheff as tchebycheff_norm
+from optuna_mofs.samplers._acquisition import augmented_tchebycheff
 from optuna_mofs.study._trial_note import TrialNote
 
 #: The lattice from which weights are chosen has at least this many points per weight vector ...
@@ -23,18 +24,11 @@ _MAX_LATTICE_POINTS = 4000
 
 
 def simplex_points(count: int, m: int) -> Array:
-    """Return weight vectors spread evenly over the simplex, the corners first.
+    """Return ``count`` weight vectors of ``m`` objectives, the corners first.
 
-    For two objectives they are equally spaced. For more they are chosen from a fine simplex
-    lattice (Das and Dennis 1998), each as far as possible from those before it, so that any
-    number of vectors is possible.
-
-    Args:
-        count: Number of vectors.
-        m: Number of objectives.
-
-    Returns:
-        Vectors × objectives; each sums to 1.
+    They are spread evenly over the simplex. For two objectives they are equally spaced. For more
+    they are chosen from a fine simplex lattice (Das and Dennis 1998), each as far as possible from
+    those before it, so that any number of vectors is possible.
 
     Example:
         >>> simplex_points(3, 2).tolist()
@@ -69,11 +63,9 @@ def _lattice(count: int, m: int) -> Array:
 
 
 def neighborhoods(weights: Array, size: int) -> Array:
-    """Return the positions of the nearest weight vectors of each (algorithm 1, step 2).
+    """Return the positions of the ``size`` nearest weight vectors of each, itself first.
 
-    Args:
-        weights: Vectors × objectives.
-        size: Size of a neighborhood, including the vector itself, which comes first.
+    This is step 2 of algorithm 1.
     """
     distances = ((weights[:, None] - weights) ** 2).sum(axis=2)
     # With equal weights (a single objective) each vector must still come first in its own row.
@@ -87,38 +79,26 @@ Decomposition = Callable[[Array, Array], Array]
 _MIN_WEIGHT = 1e-3
 
 
-def tchebycheff(losses: Array, weights: Array) -> Array:
+def tchebycheff(losses: Array, weights: Array, rho: float = 0.0) -> Array:
     """Return the largest weighted distance from the reference point (equation 11).
 
-    Args:
-        losses: Points × objectives, relative to the reference point.
-        weights: Subproblems × objectives.
+    ``rho`` is the weight of the sum of the distances, which breaks ties.
 
     Example:
         >>> tchebycheff(np.array([[0.2, 0.4]]), np.array([[0.5, 0.5], [1.0, 0.0]])).tolist()
         [[0.2, 0.2]]
     """
-    return tchebycheff_norm(np.abs(losses)[:, None, :], np.maximum(weights, _MIN_WEIGHT), 0.0)
-
-
-def augmented_tchebycheff(losses: Array, weights: Array) -> Array:
-    """Return the Tchebycheff distance plus a small part of the sum, which breaks ties."""
-    return tchebycheff_norm(np.abs(losses)[:, None, :], np.maximum(weights, _MIN_WEIGHT), 0.05)
+    return augmented_tchebycheff(np.abs(losses)[:, None], np.maximum(weights, _MIN_WEIGHT), rho)
 
 
 _DECOMPOSITIONS: dict[str, Decomposition] = {
     "tchebycheff": tchebycheff,
-    "augmented_tchebycheff": augmented_tchebycheff,
+    "augmented_tchebycheff": partial(tchebycheff, rho=0.05),
 }
 
 
 def get_decomposition(decomposition: str | Decomposition) -> Decomposition:
-    """Return a decomposition by name, or the user's own function as it is.
-
-    Example:
-        >>> get_decomposition("tchebycheff") is tchebycheff
-        True
-    """
+    """Return a decomposition by name, or the user's own function as it is."""
     if callable(decomposition):
         return decomposition
     return _DECOMPOSITIONS[check_choice("decomposition", decomposition, _DECOMPOSITIONS)]
@@ -126,7 +106,7 @@ def get_decomposition(decomposition: str | Decomposition) -> Decomposition:
 
 @dataclass(frozen=True)
 class MOEADNote(TrialNote):
-    """What :class:`MOEADSampler` keeps on a trial.
+    """The note of :class:`MOEADSampler` on a trial.
 
     Args:
         subproblem: Subproblem for which the trial was made; None if it was made for none.
@@ -178,8 +158,8 @@ class Subproblems(HistoryFollower):
     ) -> None:
         super().__init__()
         self.neighbors = neighbors
-        self._weights = weights
-        self._decomposition = decomposition
+        self.weights = weights
+        self.decomposition = decomposition
         self._max_replacements = max_replacements
         self._global = global_replacement
         self._normalize = normalize_objectives
@@ -195,11 +175,11 @@ class Subproblems(HistoryFollower):
         return self._states[-1].members
 
     def rewind(self, n_trials: int) -> None:
-        """Forget the states after the first ``n_trials`` trials."""
+        """Drop the states after the first ``n_trials`` trials."""
         self._states = [s for s in self._states if s.n_trials <= n_trials] or [self._empty]
 
     def advance(self, history: History) -> None:
-        """Let each new trial compete."""
+        """Add the states after new trials."""
         notes = history.notes(MOEADNote)
         for i in range(self._states[-1].n_trials, len(history)):
             subproblem = None if self._global else notes[i].subproblem
@@ -210,7 +190,7 @@ class Subproblems(HistoryFollower):
         values, violations = history.values, history.violations
         # An infeasible trial does not show which values can be reached.
         ideal = np.minimum(state.ideal, values[i]) if violations[i] <= 0 else state.ideal
-        count = len(self._weights)
+        count = len(self.weights)
         competed = np.arange(count) if subproblem is None else self.neighbors[subproblem % count]
         gain = self._gains(state, i, history, competed, ideal)
         # The largest gains first; of equal gains the nearest weights first.
@@ -231,11 +211,11 @@ class Subproblems(HistoryFollower):
         held = state.members[competed] >= 0
         if not held.any():
             return gain
-        rivals, weights = state.members[competed[held]], self._weights[competed[held]]
+        rivals, weights = state.members[competed[held]], self.weights[competed[held]]
         points = np.vstack([values[i], values[rivals]])
         reference = np.where(np.isfinite(ideal), ideal, points.min(axis=0))
         losses = (points - reference) / self._ranges(state, values, reference)
-        scores = self._decomposition(losses, weights)
+        scores = self.decomposition(losses, weights)
         own, theirs = scores[0], np.diagonal(scores[1:])
         # Less constraint violation comes first, whatever the values.
         less_violated = violations[rivals] - violations[i]

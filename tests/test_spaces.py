@@ -142,7 +142,7 @@ def test_ends_of_the_ranges_are_valid(name, task, early_stopping):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("name", "task"), PAIRS)
-def test_defaults_learn_and_take_gaps_and_odd_units(name, task):
+def test_defaults_learn_despite_missing_values_and_unequal_scales(name, task):
     load = load_breast_cancer if task == "classification" else load_diabetes
     X, y = load(return_X_y=True)
     X = X[:300] * np.geomspace(1e-3, 1e3, X.shape[1])

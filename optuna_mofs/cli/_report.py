@@ -148,9 +148,8 @@ def _front_table(front: Front, pick: Pick) -> str:
         rows.append([*row, *(out.format_value(frame[name].iloc[i]) for name in extra)])
     numbers = [trial.number for trial in front]
     chosen = numbers.index(pick.trial.number) if pick.trial.number in numbers else None
-    table = out.html_table(
-        header, rows, text=[header.index("which")] if has_names else [], chosen=chosen
-    )
+    text = [len(header) - len(extra) - 1] if has_names else []
+    table = out.html_table(header, rows, text=text, chosen=chosen)
     note = f"{out.format_count(len(front), 'trial')}; no other completed trial dominates them."
     return out.html_section("The front", table, note=note)
 

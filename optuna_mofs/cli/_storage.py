@@ -54,15 +54,17 @@ def open_storage(url: str, *, create: bool = True, heartbeat: bool = False) -> R
         options: dict[str, Any] = {}
         if parsed.get_backend_name() == "sqlite":
             options["engine_kwargs"] = {"connect_args": {"timeout": _LOCK_TIMEOUT}}
-        if heartbeat:
-            options |= {"heartbeat_interval": _HEARTBEAT_INTERVAL, "grace_period": _GRACE_PERIOD}
         try:
             with warnings.catch_warnings():
                 # Heartbeats are experimental in Optuna. A user of the command cannot act on that.
                 warnings.simplefilter("ignore", ExperimentalWarning)
                 if heartbeat:
                     retry = RetryHeartbeatStaleTrialCallback(max_retry=3)
-                    options["heartbeat_stale_trial_callback"] = retry
+                    options |= {
+                        "heartbeat_interval": _HEARTBEAT_INTERVAL,
+                        "grace_period": _GRACE_PERIOD,
+                        "heartbeat_stale_trial_callback": retry,
+                    }
                 storage = _open_with_retries(url, options)
         except (ImportError, RuntimeError) as error:  # no driver, or created by another version
             raise CommandError(f"Storage {display_url(url)} failed: {error}") from error

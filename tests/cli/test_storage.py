@@ -70,6 +70,7 @@ def test_a_missing_study_is_an_error_that_lists_studies(tmp_path: Path) -> None:
     assert open_study(storage, url, "two").study_name == "two"
 
 
+@pytest.mark.filterwarnings("ignore:Heartbeat of storage")
 def test_the_trial_of_a_dead_worker_is_enqueued_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

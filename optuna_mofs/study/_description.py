@@ -131,7 +131,7 @@ class StudyDescription:
             raise ValueError(
                 f"Study {study.study_name!r} does not match this objective: "
                 f"{'; '.join(differences)}. Reopen it with the data and space it was created "
-                "with, or use a new study_name."
+                "with, or use another study name."
             )
 
     def differences(self, new: StudyDescription) -> list[str]:

@@ -128,7 +128,7 @@ def suggest_features(
     if differences:
         raise ValueError(
             f"Study {study.study_name!r} has other features: {'; '.join(differences)}. "
-            "Suggest the features that it was created with, or use a new study_name."
+            "Suggest the features that it was created with, or use another study name."
         )
     assert described.representation is not None
     full = table.full_mask(suggest_mask(trial, described.representation))

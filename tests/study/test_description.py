@@ -86,7 +86,7 @@ def test_written_once_and_read_back_in_any_storage(tmp_path):
 def test_a_mismatch_is_refused_with_the_name_of_the_study_and_the_difference():
     study = optuna.create_study(study_name="sonar")
     described().write(study)
-    with pytest.raises(ValueError, match=r"Study 'sonar' .* new: 'ages'.* use a new study_name"):
+    with pytest.raises(ValueError, match=r"Study 'sonar' .* new: 'ages'.* use another study name"):
         described(table=replace(TABLE, names=("ages", "city", "pay"))).write(study)
 
 

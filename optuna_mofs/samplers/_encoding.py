@@ -300,20 +300,18 @@ class FilterSets:
         return np.logical_not(missing.any(axis=1))
 
     def _select(self, rows: Array) -> Array:
-        params = {name: self._values(name, rows) for name in self._representation.distributions}
+        params = {}
+        for name, distribution in self._representation.distributions.items():
+            values = rows[:, self._columns[name]] if name in self._columns else np.zeros(len(rows))
+            # Numbers range from 0 to 1, as in rows.
+            choices = getattr(distribution, "choices", None)
+            params[name] = values if choices is None else np.array(choices)[values.astype(int)]
         scores = np.round(self._representation.scores(params, self._ranks), 12)
         p = len(self._representation.table.free)
         counts = np.ceil(p * params[_FRACTION] - 1e-9).astype(np.int64)
         if self._non_redundant is None:
             return top_masks(scores, counts)
         return self._non_redundant(scores, counts, self._representation.penalties(params))
-
-    def _values(self, name: str, rows: Array) -> Array:
-        distribution = self._representation.distributions[name]
-        values = rows[:, self._columns[name]] if name in self._columns else np.zeros(len(rows))
-        choices = getattr(distribution, "choices", None)
-        # Numbers range from 0 to 1, as in rows.
-        return values if choices is None else np.array(choices)[values.astype(np.int64)]
 
 
 def filter_sets(history: History) -> FilterSets | None:

@@ -16,8 +16,6 @@ from optuna_mofs._typing import Array
 
 T = TypeVar("T")
 
-# ---- kernel, solver and likelihood ---------------------------------------------------------
-
 #: Bounds of the length scales.
 _LENGTH_SCALES = (0.03, 10.0)
 #: Standard deviation of the logarithms of the length scales in their prior.
@@ -119,9 +117,6 @@ def fit_length_scales(
     return theta
 
 
-# ---- a process on given distances, and the distances of mixed parameters and masks ---------
-
-
 class GaussianProcess:
     """A Gaussian process with constant mean and Matérn 3/2 kernel, on given squared distances.
 
@@ -186,8 +181,6 @@ def _mask_distances(a: Array, b: Array) -> Array:
     sizes = (np.log1p(m) - np.log1p(n)) / np.log1p(a.shape[1])
     return np.stack([1.0 - np.where(m + n > 0, both / either, 1.0), sizes**2])
 
-
-# ---- ordinary kriging on columns -----------------------------------------------------------
 
 #: Bounds of the nugget: from the paper's value up to one for noisy values, such as
 #: cross-validated errors.
@@ -302,9 +295,6 @@ def _euclidean(A: Array, B: Array) -> Array:
     square += (B**2).sum(axis=1)
     np.maximum(square, 0.0, out=square)
     return np.sqrt(square, out=square)
-
-
-# ---- targets, training subsets, and when to refit ------------------------------------------
 
 
 def normal_scores(values: Array) -> Array:

@@ -54,9 +54,11 @@ def initial_operator(sampler: str | MaskSampler) -> str:
 
 
 def sample_mask(
-    rng: np.random.Generator, table: FeatureTable, samplers: Sequence[str], number: int
-) -> Array:
-    """Return a mask from one of several mask samplers in turn, with random filter weights."""
+    rng: np.random.Generator, table: FeatureTable | None, samplers: Sequence[str], number: int
+) -> Array | None:
+    """Return a mask from one of several mask samplers in turn, None in a study without masks."""
+    if table is None:
+        return None
     sampler = get_mask_sampler(samplers[number % len(samplers)])
     return sampler(rng, table, simplex_weights(rng, len(table.filters)))
 

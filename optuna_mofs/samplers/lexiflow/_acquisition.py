@@ -21,12 +21,13 @@ from optuna_mofs.samplers._acquisition import (
 from optuna_mofs.samplers._candidates import Candidates, best_new_candidate
 from optuna_mofs.samplers._context import Proposal, ProposalContext
 from optuna_mofs.samplers._gaussian_process import representative_subset
+from optuna_mofs.samplers._initial_design import sample_mask
 from optuna_mofs.samplers._row_operators import fill_missing
 from optuna_mofs.samplers.lexiflow._directions import (
+    MASK_SAMPLERS,
     EuclideanSpace,
     change_mask,
     random_directions,
-    random_mask,
     restart_row,
     rounded,
 )
@@ -171,11 +172,11 @@ def _draw_masks(
     masks = np.empty((len(base), len(history.table.free)), dtype=bool)
     for k, i in enumerate(base.tolist()):
         if i < 0:
-            masks[k] = random_mask(rng, history, int(rng.integers(2**16)))
+            turn = int(rng.integers(2**16))
+            masks[k] = sample_mask(rng, history.table, MASK_SAMPLERS, turn)
         else:
-            masks[k], factor[k] = change_mask(
-                rng, history, i, sign=1, step_size=float(step_size[k])
-            )
+            size = float(step_size[k])
+            masks[k], factor[k] = change_mask(rng, history, i, sign=1, step_size=size)
     return masks, factor
 
 

@@ -15,7 +15,6 @@ from optuna_mofs.history._history import History
 from optuna_mofs.history._search_space import SearchSpace
 from optuna_mofs.samplers._context import Proposal
 from optuna_mofs.samplers._encoding import LogFractionScale
-from optuna_mofs.samplers._initial_design import sample_mask
 from optuna_mofs.samplers._row_operators import fill_missing, reflect
 from optuna_mofs.samplers.lexiflow._local_search import (
     LexiFlowNote,
@@ -31,7 +30,7 @@ _DECIMALS = 6
 #: How far an axis moves that a sparse direction leaves out, so that no value is tried twice.
 _LEFT_OUT = 0.05
 #: Mask samplers of random points, taken in turn.
-_MASK_SAMPLERS = ("prefix", "ensemble", "geometric")
+MASK_SAMPLERS = ("prefix", "ensemble", "geometric")
 #: A running trial without a note is about to get one unless it is older than this many trials.
 _MAX_TRIALS_WITHOUT_NOTE = 32
 
@@ -128,9 +127,6 @@ class EuclideanSpace:
 def rounded(point: Array) -> tuple[float, ...]:
     """Return a point as it is written on a trial."""
     return tuple(np.round(point, _DECIMALS).tolist())
-
-
-# ---- directions ---------------------------------------------------------------------------------
 
 
 def random_direction(
@@ -240,14 +236,10 @@ class DirectSearch:
         opposite_of: int | None = None,
         no_opposite: tuple[int, ...] = (),
     ) -> Proposal:
-        """Return a step from the i-th trial.
+        """Return a step from the i-th trial, in the direction of a seed or opposite to it.
 
-        Args:
-            i: Position of the trial in the history.
-            step_size: Step size per axis.
-            direction_seed: Seed of the direction.
-            opposite_of: The trial in this direction, if this one goes the opposite way.
-            no_opposite: Trials whose opposites are duplicates, written on the trial.
+        ``opposite_of`` is the trial in this direction, if the step goes the opposite way. Trials
+        whose opposites are duplicates, ``no_opposite``, are written on the trial.
         """
         history, space, settings = self.history, self.space, self.settings
         sign = 1 if opposite_of is None else -1
@@ -255,12 +247,8 @@ class DirectSearch:
         rng = np.random.default_rng(direction_seed)
         row = fill_missing(rng, history.space, history.rows[i])
         point = space.noted_point(row, history.note(i, LexiFlowNote).point)
-        u = random_direction(
-            rng,
-            space.dimension,
-            sparse_prob=settings.sparse_direction_prob,
-            unit=settings.unit_sphere,
-        )
+        sparse_prob, unit = settings.sparse_direction_prob, settings.unit_sphere
+        u = random_direction(rng, space.dimension, sparse_prob=sparse_prob, unit=unit)
         mask, factor = None, 1.0
         if history.table is not None:
             mask, factor = change_mask(rng, history, i, sign=sign, step_size=step_size)
@@ -279,11 +267,9 @@ class DirectSearch:
         return Proposal(space.to_row(point), mask, note)
 
     def opposite(self, trial_number: int) -> tuple[Proposal | None, tuple[int, ...]]:
-        """Return the opposite of a direction that failed.
+        """Return the opposite of a direction that failed, None if there is none.
 
-        Returns:
-            The proposal, or None if there is no such direction; and the trials whose opposite
-            rounds to a configuration that was tried before.
+        Also return the trials whose opposite rounds to a configuration that was tried before.
         """
         history = self.history
         duplicates: list[int] = []
@@ -310,9 +296,6 @@ class DirectSearch:
             return []
         taken = {note.opposite_of for _, note in running}
         return [number for number, _ in self.state.unpaired if number not in taken]
-
-
-# ---- starting points ----------------------------------------------------------------------------
 
 
 def low_cost_row(
@@ -342,10 +325,3 @@ def restart_row(
     given = space.space.encode(config)
     near = reflect(given + rng.standard_normal(unit.shape))
     return np.where(~space.space.categorical & ~np.isnan(given), near, row)
-
-
-def random_mask(rng: np.random.Generator, history: History, number: int) -> Array | None:
-    """Return a random mask, by one of several mask samplers in turn."""
-    if history.table is None:
-        return None
-    return sample_mask(rng, history.table, _MASK_SAMPLERS, number)

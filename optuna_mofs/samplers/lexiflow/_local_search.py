@@ -83,12 +83,11 @@ class LexiFlowSettings:
 
 @dataclass(frozen=True)
 class LexiFlowNote(TrialNote):
-    """What the local search must remember of a trial.
+    """The note of :class:`LexiFlowSampler` on a trial.
 
     Args:
         operator: Empty while the note of a running trial has not been written.
         parents: The trial from which the step was made, if any.
-        filter_weights: Not used.
         restart: Number of restarts before the trial; None if another sampler proposed it.
         sign: 1 for a direction whose opposite is still to be tried, -1 for an opposite or a
             candidate chosen by the acquisition function, 0 for any other point.

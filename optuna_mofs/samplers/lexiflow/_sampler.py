@@ -15,13 +15,13 @@ from optuna_mofs._validation import check_int, did_you_mean
 from optuna_mofs.fronts._preference import LexicographicPreference
 from optuna_mofs.samplers._base import HistorySampler
 from optuna_mofs.samplers._context import Proposal, ProposalContext
-from optuna_mofs.samplers._initial_design import design_row, latin_hypercube
+from optuna_mofs.samplers._initial_design import design_row, latin_hypercube, sample_mask
 from optuna_mofs.samplers.lexiflow._acquisition import propose_candidate
 from optuna_mofs.samplers.lexiflow._directions import (
+    MASK_SAMPLERS,
     DirectSearch,
     EuclideanSpace,
     low_cost_row,
-    random_mask,
     restart_row,
 )
 from optuna_mofs.samplers.lexiflow._local_search import (
@@ -194,7 +194,7 @@ class LexiFlowSampler(HistorySampler):
         self, ctx: ProposalContext, space: EuclideanSpace, state: LocalSearchState, operator: str
     ) -> Proposal:
         row = self._random_row(ctx, space, operator)
-        mask = random_mask(ctx.rng, ctx.history, ctx.trial_number)
+        mask = sample_mask(ctx.rng, ctx.history.table, MASK_SAMPLERS, ctx.trial_number)
         return Proposal(row, mask, state.note(operator, step_size=state.step_size))
 
     def _random_row(self, ctx: ProposalContext, space: EuclideanSpace, operator: str) -> Array:

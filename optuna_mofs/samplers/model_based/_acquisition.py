@@ -15,7 +15,7 @@ from optuna_mofs.study._trial_note import TrialNote
 
 @dataclass(frozen=True)
 class ModelBasedNote(TrialNote):
-    """What :class:`ParEGOSampler` and :class:`SMSEGOSampler` write on a trial.
+    """The note of :class:`ParEGOSampler` and :class:`SMSEGOSampler` on a trial.
 
     Args:
         kappa: Weight of the standard deviation in the lower confidence bound.
@@ -40,7 +40,7 @@ class Acquisition:
 
     Args:
         values: Acquisition values of encoded candidates, the lower the better.
-        note: What is written on the trial.
+        note: The note of the trial; operator and parents are added.
         bounds: Bounds of all objectives, scaled; if given, those of the best candidate are
             written on the trial too.
     """

@@ -342,10 +342,9 @@ def _random_proposal(ctx: ProposalContext, number: int = 0, row: Array | None = 
     history, operator = ctx.history, "initial_design"
     if row is None:
         row, operator = _conditional(history).apply(history.space.sample(ctx.rng))[0], "random"
-    if history.table is None:
-        return Proposal(row, None, TrialNote(operator))
-    operator = initial_operator(_MASK_SAMPLERS[number % len(_MASK_SAMPLERS)])
     mask = sample_mask(ctx.rng, history.table, _MASK_SAMPLERS, number)
+    if mask is not None:
+        operator = initial_operator(_MASK_SAMPLERS[number % len(_MASK_SAMPLERS)])
     return Proposal(row, mask, TrialNote(operator))
 
 

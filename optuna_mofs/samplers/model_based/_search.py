@@ -70,7 +70,7 @@ class InfillSearch:
             space: The parameters.
             conditional: Conditions under which they are active.
             acquisition: The acquisition function.
-            starts: The best trials, from which local search starts.
+            starts: The best trials, the best first.
         """
         parts, values = [], []
 
@@ -212,13 +212,7 @@ class MaskSearch:
     ) -> tuple[Candidates, Array]:
         """Return all candidates of the search, and their acquisition values.
 
-        Args:
-            rng: Generator.
-            table: The features.
-            space: The hyperparameters.
-            conditional: Conditions under which they are active.
-            acquisition: The acquisition function.
-            starts: The best trials, the best first.
+        The arguments are those of :class:`InfillSearch`, after the features.
         """
         count = max(10, min(self.n_masks, _MAX_BITS // max(1, len(table.free) * self.n_rounds)))
         parts, values = [], []

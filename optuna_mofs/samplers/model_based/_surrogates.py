@@ -161,8 +161,10 @@ def get_surrogate(surrogate: Any) -> SurrogateFactory:
 
     ``"auto"`` is a forest; on few columns :class:`TrainingData` decides for a Gaussian process.
     """
-    if isinstance(surrogate, str) and surrogate in _NAMED:
-        return _NAMED[surrogate]
+    if surrogate == "gaussian_process":
+        return lambda rng: OrdinaryKriging()
+    if surrogate in ("auto", "forest"):
+        return lambda rng: OutOfRangeImputer(Forest(rng))
     if hasattr(surrogate, "get_params") and hasattr(surrogate, "fit"):
         regressor = _last_step(surrogate)
         predict = getattr(type(regressor), "predict", None)
@@ -176,22 +178,12 @@ def get_surrogate(surrogate: Any) -> SurrogateFactory:
         return lambda rng: OutOfRangeImputer(SklearnSurrogate(surrogate, rng))
     if callable(surrogate):
         return lambda rng: OutOfRangeImputer(surrogate())
+    names = ["auto", "forest", "gaussian_process"]
     raise ValueError(
-        f"surrogate must be one of {sorted(_NAMED)}, a scikit-learn regressor or a function that "
-        f"returns a model, got {surrogate!r}.{did_you_mean(surrogate, _NAMED)}"
+        f"surrogate must be one of {names}, a scikit-learn regressor or a function that returns "
+        f"a model, got {surrogate!r}.{did_you_mean(surrogate, names)}"
     )
 
 
 def _last_step(estimator: Any) -> Any:
     return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-
-
-def _forest(rng: np.random.Generator) -> Surrogate:
-    return OutOfRangeImputer(Forest(rng))
-
-
-_NAMED: dict[str, SurrogateFactory] = {
-    "auto": _forest,
-    "forest": _forest,
-    "gaussian_process": lambda rng: OrdinaryKriging(),
-}

@@ -96,6 +96,10 @@ class TrainingData:
         self.modeled = self._known.unknown
         #: The completed trials.
         self.trials = self._batch(X, sizes)
+        described = history.described
+        features = None if described is None else described.features
+        #: Number of features to select from.
+        self.n_free_features = 0 if features is None else len(features.free)
         p = 0 if history.table is None else len(history.table.free)
         #: Whether the space has at most as many configurations as there are trials.
         self.is_exhausted = p <= 30 and self.space.size() * 2.0**p <= len(history)
@@ -103,13 +107,6 @@ class TrainingData:
     def _batch(self, X: Array, sizes: Array | None) -> EncodedBatch:
         values = self._known(np.zeros(len(X)) if sizes is None else sizes)
         return EncodedBatch(X, self.scale(values, np.zeros(len(X))), sizes)
-
-    @property
-    def n_free_features(self) -> int:
-        """Number of features to select from."""
-        described = self.history.described
-        features = None if described is None else described.features
-        return 0 if features is None else len(features.free)
 
     def rescaled(self, norm: Array) -> Array:
         """Return one number per trial, scaled over the better half of the trials.

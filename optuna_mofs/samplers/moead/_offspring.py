@@ -128,15 +128,9 @@ def draw_children(
 ) -> Candidates:
     """Return children of a subproblem and of the whole front, and some drawn at random.
 
-    Args:
-        rng: Generator.
-        history: The completed trials.
-        variation: Makes children of three trials each.
-        count: Number of children.
-        base: Position of the member of the subproblem.
-        neighbors: Positions of the members of its neighbors.
-        members: Positions of the members of all subproblems.
-        front: Positions of the nondominated trials.
+    The base of the first is the member ``base`` of the subproblem, moved along differences of
+    its ``neighbors``; that of the second is on the front, moved along differences of ``members``
+    of all subproblems. All are positions in the history.
     """
     n_own, n_front = round(_MEMBER_FRACTION * count), round(_FRONT_FRACTION * count)
     first, second = neighbors[rng.integers(len(neighbors), size=(2, n_own))]

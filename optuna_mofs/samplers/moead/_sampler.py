@@ -177,7 +177,8 @@ class MOEADSampler(HistorySampler):
         subproblem = ctx.trial_number % self.population_size
         if len(ctx.history) < self._n_startup_trials(ctx.history):
             return self._initial_proposal(ctx, subproblem)
-        subproblems = self._subproblems(ctx)
+        subproblems = ctx.study_cache("subproblems", partial(self._new_subproblems, ctx.history))
+        subproblems.follow(ctx.history)
         if self.n_candidates > 1:
             proposal = self._best_child(ctx, subproblems, subproblem)
             if proposal is not None:
@@ -233,12 +234,6 @@ class MOEADSampler(HistorySampler):
         if self.n_startup_trials is not None:
             return self.n_startup_trials
         return min(2 * self.population_size, max(self.population_size, 2 * len(history.space)))
-
-    def _subproblems(self, ctx: ProposalContext) -> Subproblems:
-        """Return the subproblems with the members that they have after the completed trials."""
-        subproblems = ctx.study_cache("subproblems", lambda: self._new_subproblems(ctx.history))
-        subproblems.follow(ctx.history)
-        return subproblems
 
     def _new_subproblems(self, history: History) -> Subproblems:
         settings = self.settings

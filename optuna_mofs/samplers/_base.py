@@ -292,11 +292,9 @@ class _EncodedProposal:
             chosen, self.mask_attr = history.codec.encode(proposal.mask)
             self.params = {**chosen, **self.params}
         self.internal = history.internal({**self.params, **decided})
-        #: The note of the proposal, unless an enqueued value replaces part of it.
-        self.note = proposal.note
-        for name in self.params.keys() & decided.keys():
-            if self.params[name] != decided[name]:
-                self.note = TrialNote("enqueued")
+        both = self.params.keys() & decided.keys()
+        is_replaced = any(self.params[name] != decided[name] for name in both)
+        self.note = TrialNote("enqueued") if is_replaced else proposal.note
 
 
 def _unseen(
@@ -313,12 +311,11 @@ def _unseen(
             row = space.sample(rng)[0]
             if table is not None:
                 mask = mask_from_seed(table, int(rng.integers(2**52)))
-        elif table is None:
-            row = space.nth(int(position))
         else:
-            rest, bits = divmod(int(position), 2 ** len(table.free))
-            row = space.nth(rest)
-            mask = np.array([bits >> j & 1 for j in range(len(table.free))], dtype=bool)
+            p = 0 if table is None else len(table.free)
+            row = space.nth(int(position) >> p)
+            if table is not None:
+                mask = np.array([position >> j & 1 for j in range(p)], dtype=bool)
         made = _EncodedProposal(history, Proposal(row, mask, TrialNote("unseen")), decided)
         if not history.contains_internal(made.internal):
             return made

@@ -111,12 +111,6 @@ class Archive:
         end = self._n_pairs_before[len(self.sizes)]
         return self._pairs[:, self._n_pairs_before[since] : end]
 
-    def pairs_of(self, position: int) -> Array:
-        """Return the pairs that contain one set."""
-        pairs = self.pairs()
-        found: Array = pairs[:, (pairs == position).any(axis=0)]
-        return found
-
     def _insert(self, packed: Array, loss: float, number: int) -> int:
         n = len(self.sizes)
         if n == len(self._sizes):
@@ -191,15 +185,15 @@ class Dominance:
         added = np.zeros(len(losses) - known, dtype=bool)
         self.flags = np.concatenate([self.flags, added])
         self._at_any_penalty = np.concatenate([self._at_any_penalty, added])
-        pairs = [archive.pairs(since=known)]
+        every, pairs = archive.pairs(), [archive.pairs(since=known)]
         for position in set(archive.revised[self._n_revised :]):
             self.flags[position] = self._at_any_penalty[position] = False
-            pairs.append(archive.pairs_of(position))
+            pairs.append(every[:, (every == position).any(axis=0)])
         inner, outer = np.concatenate(pairs, axis=1)
         self._at_any_penalty[outer[losses[inner] <= losses[outer]]] = True
         best = float(losses.min())
         if best != self._best:
-            inner, outer = archive.pairs()
+            inner, outer = every
             again = np.flatnonzero(~self._at_any_penalty[outer])
             inner, outer = inner[again], outer[again]
             self.flags = self._at_any_penalty.copy()

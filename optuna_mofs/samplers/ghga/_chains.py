@@ -228,14 +228,14 @@ class ChainLog:
 
 def _chain(completed: Sequence[tuple[int, GHGANote]], running: Sequence[GHGANote]) -> Chain | None:
     """Return the chain that the notes on its trials describe."""
-    started = [(NO_CHAIN, note) for note in running if note.master is not None]
-    if not completed and not started:
+    trials = [*completed, *((NO_CHAIN, note) for note in running if note.master is not None)]
+    if not trials:
         return None
-    number, note = [*completed, *started][0]
+    number, note = trials[0]
     steps = [
-        (n, EliminationStep(done.master, done.removed_features))
-        for n, done in (*completed, *started)
-        if done.master is not None
+        (n, EliminationStep(note.master, note.removed_features))
+        for n, note in trials
+        if note.master is not None
     ]
     return Chain(
         number if note.chain_start is None else note.chain_start,

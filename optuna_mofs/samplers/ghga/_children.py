@@ -106,8 +106,7 @@ class FilteredChildren:
         outside = np.flatnonzero(~mask)
         if not len(outside):
             return None
-        larger = np.repeat(mask[None], len(outside), axis=0)
-        larger[np.arange(len(outside)), outside] = True
+        larger = mask | (np.arange(len(mask)) == outside[:, None])
         for k in np.argsort(-self.predict(larger, rng), kind="stable").tolist():
             if archive.position(larger[k]) is None:
                 return Child(larger[k], position, position, "addition")

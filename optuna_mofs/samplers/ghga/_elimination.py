@@ -99,8 +99,7 @@ class Elimination:
         """Return features of a set in the guide's order, the most dispensable first."""
         if not len(features):
             return features
-        smaller = np.repeat(self.state.archive.masks(position)[None], len(features), axis=0)
-        smaller[np.arange(len(features)), features] = False
+        smaller = _without_each(self.state.archive.masks(position), features)
         no_restarts = self.settings.restart_prob == 0
         is_plain = not chain.probed_features and not chain.is_restart
         predict = self.state.prediction(
@@ -265,25 +264,19 @@ def next_restart(
             inside = archive.contains(np.array([position]), optima)[0]
             if not inside.any():
                 return RestartPoint(position)
-            optimum = archive.masks(optima[np.argmax(inside)])
-            probed = tuple(np.flatnonzero(optimum).tolist())
-            nodes, above = _tried_without_one(archive, position, probed), position
+            features = np.flatnonzero(archive.masks(optima[np.argmax(inside)]))
+            below = map(archive.position, _without_each(archive.masks(position), features))
+            nodes, above = [node for node in below if node is not None], position
+            probed = tuple(features.tolist())
             if len(nodes) < len(probed) and (position, probed) not in probes:
                 return RestartPoint(position, probed)
     return None
 
 
-def _tried_without_one(archive: Archive, position: int, features: tuple[int, ...]) -> list[int]:
-    """Return the positions of the sets without one of some features that were tried."""
-    mask = archive.masks(position)
-    nodes = []
-    for feature in features:
-        mask[feature] = False
-        node = archive.position(mask)
-        mask[feature] = True
-        if node is not None:
-            nodes.append(node)
-    return nodes
+def _without_each(mask: Array, features: Array) -> Array:
+    """Return one mask per feature, without that feature."""
+    smaller: Array = mask & (np.arange(len(mask)) != features[:, None])
+    return smaller
 
 
 def _best_node(archive: Archive, nodes: list[int], fruitless: Array, median: float) -> int | None:

@@ -218,6 +218,4 @@ def survivors(
 def binary_tournament(rng: np.random.Generator, ranks: Array, crowding: Array) -> int:
     """Return the better of two random points: lower rank, then larger crowding distance."""
     a, b = rng.integers(len(ranks), size=2)
-    if (ranks[a], -crowding[a]) <= (ranks[b], -crowding[b]):
-        return int(a)
-    return int(b)
+    return int(a if (ranks[a], -crowding[a]) <= (ranks[b], -crowding[b]) else b)

@@ -86,8 +86,6 @@ def test_pairs_are_all_sets_with_their_subsets(masks: list[np.ndarray], since: i
     }
     assert pairs(archive.pairs()) == expected
     assert pairs(archive.pairs(since)) == {(i, k) for i, k in expected if max(i, k) >= since}
-    for position in range(len(sets)):
-        assert pairs(archive.pairs_of(position)) == {p for p in expected if position in p}
 
 
 def pairs(found: np.ndarray) -> set[tuple[int, int]]:

@@ -36,7 +36,8 @@ class GaussianProcessSurrogates:
 
     Args:
         ctx: The context of the proposal.
-        losses: Trials × losses, minimized and finite.
+        losses: Trials × losses, minimized and finite. Those of a trial must not depend on later
+            trials, except with ``first_losses``.
         subset: Positions of the trials from which predictions are made; by default at most 80,
             half of them those whose largest loss is the lowest.
         first_losses: Function of (column, count) that returns this loss of the first trials, and

@@ -100,7 +100,7 @@ def best_new_candidate(
     *,
     is_last_resort: Callable[[int], bool] = lambda k: False,
 ) -> int | None:
-    """Return the position of the best candidate that no trial has, or None if there is none.
+    """Return the position of the best candidate that no trial has, or None.
 
     Args:
         history: The completed and the running trials.

@@ -65,7 +65,7 @@ class SurrogateEncoder:
         has_sets = self._filters is not None or self._masks is not None
         #: Number of columns, those of a feature set counted as one.
         self.width = self._row_encoding.width + has_sets
-        #: The last so many columns embed a feature set.
+        #: Number of last columns, which embed a feature set.
         self.n_shared_columns = 0
         embedding = self._masks if self._filters is None else self._filters.embedding
         if isinstance(embedding, FeatureSetEmbedding):

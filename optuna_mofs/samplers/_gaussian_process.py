@@ -205,7 +205,7 @@ class OrdinaryKriging:
     learners share would have to be learned for each of them.
 
     Args:
-        n_shared_columns: The last so many columns share one length scale.
+        n_shared_columns: Number of last columns that share one length scale.
         scales: Logarithms of the length scales and of the nugget, if known; see
             :func:`fit_column_scales`.
 
@@ -230,12 +230,12 @@ class OrdinaryKriging:
         z = (y - self._center) / self._spread
         columns = np.arange(X.shape[1])
         self._lengths = np.exp(scales[np.minimum(columns, X.shape[1] - n_shared)])
-        kept = representative_subset(np.arange(len(z)), _MAX_ROWS, _MAX_ROWS // 2)
-        X = np.nan_to_num(X, nan=_CENTER)[kept] / self._lengths
+        subset = representative_subset(np.arange(len(z)), _MAX_ROWS, _MAX_ROWS // 2)
+        X = np.nan_to_num(X, nan=_CENTER)[subset] / self._lengths
         K = self._kernel(X, X)
         K[np.diag_indices_from(K)] += float(np.exp(scales[-1]))
         factor = dpotrf(K, lower=1)[0]
-        self._mean, variance, alpha, ones = _solve_constant_mean(factor, z[kept])
+        self._mean, variance, alpha, ones = _solve_constant_mean(factor, z[subset])
         self._variance = max(variance, 1e-12)
         self._sum = float(ones.sum())
         # Right-hand sides used by predict().

@@ -77,7 +77,7 @@ def design_row(
         number: Number of the row.
         stream: Stream of the design's generator.
         make: Function of the generator that returns the design.
-        key: What the design depends on besides the distributions of the parameters.
+        key: Other inputs of the design besides the distributions of the parameters.
 
     Returns:
         The row, or None if the design has fewer rows or, in a study without masks, if a trial
@@ -160,8 +160,8 @@ def thinned_design(
     """Return ``count`` rows of a random design of ten times as many, thinned, in random order."""
     # At most 600 points, because all their distances are computed.
     rows = sample(rng, max(count, min(10 * count, 600)))
-    kept = thin(rng, gower_distances(rows, categorical), count)
-    design: Array = rows[rng.permutation(kept)]
+    remaining = thin(rng, gower_distances(rows, categorical), count)
+    design: Array = rows[rng.permutation(remaining)]
     return design
 
 

@@ -122,7 +122,8 @@ def test_each_parameter_has_its_own_distance():
 def test_masks_differ_by_what_they_do_not_share_and_by_size():
     masks = np.array([[1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1], [0, 0, 0, 0]], dtype=bool)
     points = Points(np.empty((4, 0)), np.zeros(0, dtype=bool), masks)
-    shared, sizes = points.squared_distances(points[np.array([0, 3])])
+    others = Points(points.rows[[0, 3]], points.categorical, masks[[0, 3]])
+    shared, sizes = points.squared_distances(others)
     np.testing.assert_allclose(shared[:, 0], [0, 0.5, 1, 1], atol=1e-6)
     np.testing.assert_allclose(shared[:, 1], [1, 1, 1, 0], atol=1e-6)
     assert sizes[2, 0] == 0

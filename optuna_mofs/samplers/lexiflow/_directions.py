@@ -25,7 +25,7 @@ from optuna_mofs.samplers.lexiflow._local_search import (
 #: Coordinate of the selected choice; those of the others are 0. It is twice the default step size:
 #: about one direction in six leaves a category of two choices at first, and none at the end.
 SELECTED = 0.2
-#: Decimals of a point that are kept on the trial.
+#: Decimals of a point in the note of a trial.
 _DECIMALS = 6
 #: How far an axis moves that a sparse direction leaves out, so that no value is tried twice.
 _LEFT_OUT = 0.05
@@ -125,7 +125,7 @@ class EuclideanSpace:
 
 
 def rounded(point: Array) -> tuple[float, ...]:
-    """Return a point as it is written on a trial."""
+    """Return a point as it is written in a note."""
     return tuple(np.round(point, _DECIMALS).tolist())
 
 

@@ -1,4 +1,4 @@
-"""LexiFlowSampler: an assembly of the steps beside it."""
+"""LexiFlowSampler."""
 
 from __future__ import annotations
 

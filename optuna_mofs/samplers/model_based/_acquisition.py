@@ -82,7 +82,7 @@ class ObjectiveSurrogates:
 _SIZE_FACTOR = 1.25
 #: Number of first trials after the initial design that explore larger sets in any case.
 _N_SURE = 2
-#: Later ones only if so many standard deviations could make a set better than all trials.
+#: Later trials do if this many standard deviations could make a set better than all trials.
 _OPTIMISTIC_KAPPA = 2.0
 #: Larger than any bound.
 _OUTSIDE = 100.0
@@ -114,7 +114,7 @@ class LargerSetAcquisition:
 
     @staticmethod
     def is_possible(data: TrainingData) -> bool:
-        """Return whether size is an objective beside a modeled one and larger sets are left."""
+        """Return whether size and a modeled value are objectives, and larger sets exist."""
         if data.trials.sizes is None or not 0 < len(data.modeled) < data.values.shape[1]:
             return False
         return _best_size(data) * _SIZE_FACTOR <= data.n_free_features

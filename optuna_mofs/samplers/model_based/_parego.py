@@ -229,7 +229,7 @@ class ParEGOSampler(ModelBasedSampler):
         def values(batch: EncodedBatch) -> Array:
             bounds = surrogates.lower_bounds(batch, kappa)
             penalty = dominance_penalty(bounds, front, epsilon)
-            # What the front dominates comes after all else, however good its norm is.
+            # Points that the front dominates come last, however good their norm is.
             norm = augmented_tchebycheff(bounds - ideal, weights, self.settings.rho)
             return np.where(penalty < 0, norm, _DOMINATED + penalty)
 

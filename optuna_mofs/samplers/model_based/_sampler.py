@@ -277,9 +277,10 @@ class ModelBasedSampler(HistorySampler):
     ) -> tuple[Array, Array]:
         """Return the scaled front of the surrogates' means, and the tolerance of the penalty.
 
-        Cross-validated values are noisy, and the best of them are lucky. No bound reaches a lucky
-        front, and the search would turn to whatever is penalized least, such as a plateau at one
-        end of it (Koch et al. 2015). Running trials count with their bounds.
+        Cross-validated values are noisy, and the best of them are too good by chance. No bound
+        reaches a front of these, and the search would turn to the points that are penalized least,
+        such as a plateau at one end of it (Koch et al. 2015). Running trials count with their
+        bounds.
         """
         points, feasible = surrogates.lower_bounds(data.trials, 0.0), ctx.history.violations <= 0
         points = points[feasible] if feasible.any() else points

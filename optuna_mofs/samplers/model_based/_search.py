@@ -141,7 +141,7 @@ def neighbors(
 
     A neighbor changes about a third of the parameters, at least one: numbers by Gaussian steps,
     categories to any other choice. The other numbers move by a tenth of a step, because a value
-    that was tried before is less informative than one beside it. Inactive parameters are drawn
+    that was tried before is less informative than one near it. Inactive parameters are drawn
     at random, in case the neighbor needs them.
     """
     d = len(space)

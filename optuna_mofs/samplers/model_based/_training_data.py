@@ -87,7 +87,7 @@ class TrainingData:
         )
         if not self.uses_gaussian_process:
             self._encoder = encoder(by_distance=False)
-        #: The last so many columns embed a feature set and share one length scale.
+        #: Number of last columns, which embed a feature set and share one length scale.
         self.n_shared_columns = self._encoder.n_shared_columns
         X = self._encoder.of_trials()
         sizes = self.warping.sizes(self.rows) if history.table is None else history.sizes
@@ -197,7 +197,7 @@ class TriedFeatureSets:
     Without a limit, a surrogate proposes the same few features again and again, with slightly
     better hyperparameters each time, although another set would be more informative. A set of
     ``k`` features is exhausted after ``sqrt(k)`` trials. Different filter weights can select the
-    same set, above all a small one.
+    same set, especially a small one.
     """
 
     def __init__(
@@ -244,12 +244,12 @@ class ObjectiveScale:
         usable = finite & (violations <= 0) if (finite & (violations <= 0)).any() else finite
         if not usable.any():
             return cls(np.zeros(values.shape[1]), np.ones(values.shape[1]))
-        kept = values[usable]
-        rank = ranks(kept)
-        better = kept[rank <= np.sort(rank)[(len(kept) - 1) // 2]]
-        low, high = kept.min(axis=0), better.max(axis=0)
+        chosen = values[usable]
+        rank = ranks(chosen)
+        better = chosen[rank <= np.sort(rank)[(len(chosen) - 1) // 2]]
+        low, high = chosen.min(axis=0), better.max(axis=0)
         # A single trial, or the same value in all of them: a constant stays a constant.
-        high = np.where(high > low, high, kept.max(axis=0))
+        high = np.where(high > low, high, chosen.max(axis=0))
         return cls(low, np.where(high > low, high - low, 1.0))
 
     def linear(self, values: Array) -> Array:

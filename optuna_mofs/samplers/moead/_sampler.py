@@ -1,4 +1,4 @@
-"""MOEADSampler: an assembly of the steps beside it."""
+"""MOEADSampler and its settings."""
 
 from __future__ import annotations
 

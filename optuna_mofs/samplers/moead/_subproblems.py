@@ -115,7 +115,7 @@ class MOEADNote(TrialNote):
     subproblem: int | None = None
 
 
-#: States kept for late trials; an even later trial replays the whole history.
+#: Maximum number of stored states. A trial that completes later replays the whole history.
 _MAX_STATES = 200
 
 

@@ -1,4 +1,4 @@
-"""The ``optuna-mofs`` command: one module per subcommand."""
+"""The ``optuna-mofs`` command: one module per command."""
 
 from optuna_mofs.cli._main import main
 

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import moocore
 import numpy as np
+import pandas as pd
 
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_choice, check_float, check_int
@@ -234,8 +235,8 @@ class ModelBasedSampler(HistorySampler):
         sizes = data.sizes(warped)
         if sizes is not None:
             # One region can fill the list: a single feature that is as good as all.
-            ranked = np.argsort(values, kind="stable")
-            values[ranked[_earlier_occurrences(sizes[ranked]) >= _MAX_PER_SIZE]] = np.inf
+            ranked = pd.Series(np.argsort(values, kind="stable"))
+            values[ranked[ranked.groupby(sizes[ranked]).cumcount() >= _MAX_PER_SIZE]] = np.inf
         found = replace(warped, rows=data.warping.inverse(warped.rows))
         k = best_new_candidate(
             history,
@@ -351,17 +352,3 @@ def _random_proposal(ctx: ProposalContext, number: int = 0, row: Array | None = 
 
 def _conditional(history: History) -> ConditionalParameters:
     return ConditionalParameters(history.space, history.rows, history.active_if)
-
-
-def _earlier_occurrences(values: Array) -> Array:
-    """Return how often each value occurs before its position.
-
-    Example:
-        >>> _earlier_occurrences(np.array([5, 7, 5, 5, 7])).tolist()
-        [0, 0, 1, 2, 1]
-    """
-    order = np.argsort(values, kind="stable")
-    ranked = values[order]
-    times = np.empty(len(values), dtype=np.int64)
-    times[order] = np.arange(len(values)) - np.searchsorted(ranked, ranked, side="left")
-    return times

@@ -28,7 +28,13 @@ from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.cli._settings import Settings, make_sampler
 from optuna_mofs.features import Representation
 from optuna_mofs.samplers import Proposal, ProposalContext
-from optuna_mofs.samplers.model_based import InfillSearch, ModelBasedSampler, ModelBasedSettings
+from optuna_mofs.samplers._candidates import best_new_candidate
+from optuna_mofs.samplers.model_based import (
+    InfillSearch,
+    ModelBasedSampler,
+    ModelBasedSettings,
+    _sampler,
+)
 from optuna_mofs.study._feature_sets import selected_mask
 from optuna_mofs.study._trial_note import NOTE
 from optuna_mofs.testing.problems import PROBLEMS, make_study
@@ -410,3 +416,22 @@ def test_a_study_does_not_try_the_same_feature_alone_again_and_again(
     masks = [selected_mask(study, trial) for trial in study.trials[8:]]
     alone = [mask.tobytes() for mask in masks if mask is not None and mask.sum() == 1]
     assert len(set(alone)) == len(alone)
+
+
+def test_at_most_100_candidates_per_number_of_features_are_considered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    considered = []
+
+    def recorded(history: Any, candidates: Any, values: np.ndarray, **options: Any) -> Any:
+        sizes = candidates.masks.sum(axis=1)[candidates.mask_index]
+        for size in np.unique(sizes):
+            of_size = values[sizes == size]
+            considered.append(np.isfinite(of_size).sum())
+            assert considered[-1] == min(len(of_size), 100)
+        return best_new_candidate(history, candidates, values, **options)
+
+    monkeypatch.setattr(_sampler, "best_new_candidate", recorded)
+    study = make_study("packed", sampler=ParEGOSampler(seed=0, n_startup_trials=8))
+    study.optimize(PROBLEMS["packed"], n_trials=12)
+    assert max(considered) == 100

@@ -271,15 +271,16 @@ def add_search_options(parser: Any) -> None:
         **assignments("FEATURE=COST", number),
     )
     group.add_argument(
-        "--feature-cost-file",
+        "--feature-costs",
+        dest="feature_costs_file",
         metavar="FILE.csv",
         help="table of costs, with the columns 'feature' and 'cost'",
     )
 
 
 def read_feature_costs(arguments: argparse.Namespace) -> None:
-    """Add the costs of ``--feature-cost-file``; those of ``--feature-cost`` take precedence."""
-    path = arguments.feature_cost_file
+    """Add the costs of ``--feature-costs``; those of ``--feature-cost`` take precedence."""
+    path = arguments.feature_costs_file
     if path is None:
         return
     try:

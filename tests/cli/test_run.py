@@ -93,7 +93,7 @@ def test_other_data_is_an_error_that_names_the_difference(
 
 def test_costs_fixed_features_and_measures(folder: Path) -> None:
     (folder / "costs.csv").write_text("feature,cost\ndose,3\ncity,2\n")
-    options = ["--feature-cost-file", "costs.csv", "--feature-cost", "city=5"]
+    options = ["--feature-costs", "costs.csv", "--feature-cost", "city=5"]
     options += ["--fixed-features", "noise 1"]
     assert main([*NEW, *options, "--trials", "2", "--quiet"]) == 0
     described = StudyDescription.read(_study())
@@ -165,7 +165,7 @@ def test_wrong_usage_is_2(wrong: list[str], capsys: pytest.CaptureFixture[str]) 
         (["run", "--data", "peple.csv", "--target", "risk"], "does not exist"),
         ([*NEW, "--fixed-features", "does"], "no feature is called 'does'. Did you mean 'dose'?"),
         ([*NEW, "--feature-cost", "cit=2"], "--feature-cost: no feature is called 'cit'"),
-        ([*NEW, "--feature-cost-file", "people.csv"], "needs the columns 'feature' and 'cost'"),
+        ([*NEW, "--feature-costs", "people.csv"], "needs the columns 'feature' and 'cost'"),
         ([*NEW, "--learner", "elastic_net"], "'elastic_net' is for regression only"),
         ([*NEW, "--cv", "50"], "No class has enough rows for 50 folds"),
         ([*NEW, "--sampler", "lexiflow", "--tolerance", "eror=1"], "eror"),

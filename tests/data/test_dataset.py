@@ -103,7 +103,10 @@ def test_targets_of_test_data_can_hold_one_class():
         ({"y": ["a", None, "b", None]}, "2 missing values, the first in row 1"),
         ({"y": [1, 1, 1, 1]}, "only one class: .*1"),
         ({"y": np.array(["a", 7, "a", 7], dtype=object)}, r"y mixes strings .* \['a', 7\]"),
-        ({"y": [0.5, 1.5, 2.5, 3.5]}, r"got 'continuous' values that start with \[0.5, 1.5, 2.5\]"),
+        (
+            {"y": [0.5, 1.5, 2.5, 3.5]},
+            r"got 'continuous' values that start with \[0.5, 1.5, 2.5\]",
+        ),
         ({"y": list("abab"), "classification": False}, "y must hold numbers for regression"),
         ({"y": [1, np.inf, 2, 3], "classification": False}, "infinity, first in row 1"),
         ({"y": [1, np.nan, 2, 3], "classification": False}, "1 missing values"),

@@ -234,8 +234,7 @@ def test_a_row_that_must_change_mostly_does() -> None:
     rng = np.random.default_rng(0)
     parents = (ROWS_SPACE.sample(rng)[0], ROWS_SPACE.sample(rng)[0])
     rows = [
-        vary_row(rng, ROWS_SPACE, parents, AdaptiveNote(), must_change=True)[0]
-        for _ in range(200)
+        vary_row(rng, ROWS_SPACE, parents, AdaptiveNote(), must_change=True)[0] for _ in range(200)
     ]
     assert sum(bool((row == parents[0]).all()) for row in rows) < 20
 

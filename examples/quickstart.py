@@ -36,11 +36,11 @@ print(front.to_frame()[["error", "n_features", "features"]].to_string(max_colwid
 print(f"hypervolume: {front.hypervolume():.4f}")
 
 # Some ways to choose a trial.
-knee = front.knee()
-few = front.best(max_features=max(5, knee.user_attrs["n_features"]))
-print(f"knee: {knee.values[0]:.4f} with {objective.features_for(knee)}")
+pick = front.pick()  # the fewest features within one standard error of the lowest error
+few = front.best(max_features=max(5, pick.user_attrs["n_features"]))
+print(f"pick: {pick.values[0]:.4f} with {objective.features_for(pick)}")
 print(f"best with few features: {few.values[0]:.4f} with {objective.features_for(few)}")
 
 # A fitted model that takes the full table and uses only the columns it needs.
-model = objective.refit(knee)
+model = objective.refit(pick)
 print(model.predict(X.head()))

@@ -52,12 +52,13 @@ from optuna_mofs.visualization import plot_front
 plot_front(study)
 
 # %%
-# Select a trial, for example the knee, or the best one with at most three features. ``refit`` fits
-# its pipeline on all rows. The model accepts the full table and uses only the selected columns.
+# Select a trial: ``pick`` takes the fewest features within one standard error of the lowest error,
+# ``best`` the lowest error with at most three features. ``refit`` fits the pipeline of a trial on
+# all rows. The model accepts the full table and uses only the selected columns.
 
-knee = front.knee()
+pick = front.pick()
 small = front.best(max_features=3)
-print("knee:", objective.features_for(knee))
+print("pick:", objective.features_for(pick))
 print("at most three features:", objective.features_for(small))
 
 model = objective.refit(small)

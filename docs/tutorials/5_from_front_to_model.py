@@ -32,8 +32,8 @@ front.to_frame()[["error", "n_features", "learner"]]
 # %%
 # The pipeline of a single trial, fitted on all training rows:
 
-single = objective.refit(front.knee())
-print(f"the knee: {single.score(X_test, y_test):.3f}")
+single = objective.refit(front.pick())
+print(f"one trial: {single.score(X_test, y_test):.3f}")
 
 # %%
 # The whole front as one classifier. Each member uses its own columns, and members close to the

@@ -43,7 +43,7 @@ table that contains them, text columns included:
 Load such files only from sources you trust: they can run any code.
 
 examples:
-  optuna-mofs export --study wine --output wine.joblib                     the knee of the front
+  optuna-mofs export --study wine --output wine.joblib                     the default pick
   optuna-mofs export --study wine --max-features 5 --output small.joblib   the best with 5 features
   optuna-mofs export --study wine --tolerance error=0.01 --output wine.joblib
                                  fewest features with an error within 0.01 of the lowest
@@ -137,3 +137,9 @@ def _print_summary(
     print(f"{output}: {settings.learner} of trial {trial.number}, {pick.description}")
     print(f"  {values}; {count} of {p} features, fitted on {n} rows")
     print(format_model(objective, trial))
+    if count == 0:
+        print_status(
+            "optuna-mofs: warning: this model has no features and predicts a constant: no feature "
+            "set was clearly better. Pick another trial, or search with another --scoring, such "
+            "as balanced_accuracy for rare classes."
+        )

@@ -74,14 +74,14 @@ def read_front(study: Study) -> Front:
 def front_text(front: Front) -> str:
     """Return the front as a table, with as many names of features as fit the terminal."""
     frame = front.to_frame()
-    knee = front.knee().number
+    pick = front.pick().number
     header = ["trial", *front.metric_names]
     has_counts = "n_features" in frame and "n_features" not in front.metric_names
     if has_counts:
         header.append("n")
     rows = []
     for row, (number, values) in enumerate(zip(frame.index, front.values)):
-        cells = [f"*{number}" if number == knee else str(number)]
+        cells = [f"*{number}" if number == pick else str(number)]
         cells += [format_number(value) for value in values]
         if has_counts:
             cells.append(str(frame["n_features"].iloc[row]))
@@ -97,14 +97,14 @@ def front_text(front: Front) -> str:
     trials = format_count(len(front.points.trials), "completed trial")
     lines.append(
         f"\nFront of {trials} of study {front.study.study_name!r}, "
-        f"hypervolume {front.hypervolume():.4f}, * is the knee"
+        f"hypervolume {front.hypervolume():.4f}, * is the default pick"
     )
     return "\n".join(lines)
 
 
 def _csv(front: Front) -> str:
     frame = front.to_frame()
-    frame.insert(0, "knee", frame.index == front.knee().number)
+    frame.insert(0, "pick", frame.index == front.pick().number)
     return str(frame.to_csv(index_label="trial")).rstrip("\n")
 
 
@@ -127,6 +127,7 @@ def _json(front: Front) -> str:
         "directions": dict(zip(front.metric_names, front.directions)),
         "completed_trials": len(front.points.trials),
         "hypervolume": finite(front.hypervolume()),
+        "pick": front.pick().number,
         "knee": front.knee().number,
         "trials": trials,
     }
@@ -146,11 +147,11 @@ def add_pick_options(parser: Any) -> None:
     group = parser.add_argument_group("which trial")
     group.add_argument(
         "--pick",
-        choices=("knee", "best", "one_standard_error", "lexicographic"),
-        help="knee: the best trade-off; best: lowest error; one_standard_error: fewest features "
-        "within one standard error of the lowest error; lexicographic: by --priority, "
-        "--tolerance and --goal (default: knee, or lexicographic if one of these is given here "
-        "or was given to run)",
+        choices=("one_standard_error", "knee", "best", "lexicographic"),
+        help="one_standard_error: fewest features within one standard error of the lowest error; "
+        "knee: the best trade-off; best: lowest error; lexicographic: by --priority, --tolerance "
+        "and --goal (default: one_standard_error, or the knee of a study without values per fold; "
+        "lexicographic if one of these is given here or was given to run)",
     )
     group.add_argument("--trial", type=nonnegative_int, metavar="N", help="trial number N")
     group.add_argument(
@@ -194,12 +195,12 @@ def _pick_trial(front: Front, arguments: argparse.Namespace, preference: dict[st
         limit = format_count(arguments.max_features, "feature")
         best = front.best(max_features=arguments.max_features)
         return Pick(best, f"the best {metric} with at most {limit}")
-    pick = arguments.pick or ("lexicographic" if any(preference.values()) else "knee")
-    if pick == "knee":
+    pick = arguments.pick or ("lexicographic" if any(preference.values()) else None)
+    if pick == "knee" or (pick is None and not front.has_standard_error):
         return Pick(front.knee(), "the knee of the front")
     if pick == "best":
         return Pick(front.best(), f"the best {metric}")
-    if pick == "one_standard_error":
+    if pick in (None, "one_standard_error"):
         description = f"the fewest features within one standard error of the best {metric}"
         return Pick(front.one_standard_error(), description)
     parts = [_format_preference(name, value) for name, value in preference.items() if value]

@@ -56,7 +56,7 @@ X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 estimator, space = get_learner("svm")
 objective = FeatureSelectionObjective(estimator, X, y, space=space)
 study = optuna.load_study(study_name="{study}", storage="{storage}")
-model = objective.refit(pareto_front(study).knee())
+model = objective.refit(pareto_front(study).pick())
 print(model.predict(X.head()))  # selects its own columns"""
 
 
@@ -87,7 +87,7 @@ def make_objective() -> FeatureSelectionObjective:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Search, then print the front, its knee and the next steps."""
+    """Search, then print the front, the picked trial and the next steps."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     url = arguments.storage
     objective = make_objective()
@@ -122,7 +122,7 @@ def run(arguments: argparse.Namespace) -> None:
         if not len(front):
             raise CommandError("No trial has completed with values, so there is no front.")
         _print_front(front)
-        _print_knee(front, objective)
+        _print_pick(front, objective)
     _print_next_steps(display_url(url))
 
 
@@ -136,11 +136,12 @@ def _print_front(front: Front) -> None:
     print(f"\nHypervolume {front.hypervolume():.4f} (1 means no error without any feature)")
 
 
-def _print_knee(front: Front, objective: FeatureSelectionObjective) -> None:
-    knee = front.knee()
-    count = f"{len(objective.features_for(knee))} of {objective.data.shape[1]} features"
-    print(f"\nKnee of the front: trial {knee.number}, error {knee.values[0]:.4f} with {count}")
-    print(format_model(objective, knee))
+def _print_pick(front: Front, objective: FeatureSelectionObjective) -> None:
+    pick = front.pick()
+    count = f"{len(objective.features_for(pick))} of {objective.data.shape[1]} features"
+    print("\nFewest features within one standard error of the lowest error:")
+    print(f"trial {pick.number}, error {pick.values[0]:.4f} with {count}")
+    print(format_model(objective, pick))
 
 
 def _print_next_steps(url: str) -> None:
@@ -148,7 +149,7 @@ def _print_next_steps(url: str) -> None:
     if importlib.util.find_spec("optuna_dashboard") is None:
         print(f"  {script_path('pip')} install optuna-dashboard")
     print(f"  {script_path('optuna-dashboard')} {shlex.quote(url)}")
-    print(f"\nFit the model of the knee on all data, in {script_path('python')}:\n")
+    print(f"\nFit this model on all data, in {script_path('python')}:\n")
     code = _REFIT.format(study=_STUDY, storage=url)
     print("\n".join(f"  {line}".rstrip() for line in code.splitlines()))
     print("\nRun the same command again to continue the search.")

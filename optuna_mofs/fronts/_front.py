@@ -13,7 +13,7 @@ from optuna.trial import FrozenTrial
 from optuna_mofs.fronts._dominance import nondominated_mask
 from optuna_mofs.fronts._hypervolume import hypervolume
 from optuna_mofs.fronts._lexicographic import named_order
-from optuna_mofs.fronts._picks import knee_index, one_standard_error_index
+from optuna_mofs.fronts._picks import knee_index, one_standard_error_index, round_off
 from optuna_mofs.study._completed_trials import (
     CompletedTrials,
     feature_count,
@@ -184,10 +184,31 @@ class Front(Sequence[FrozenTrial]):
     def knee(self) -> FrozenTrial:
         """Return the trial at the knee: any gain in one metric costs much in the others.
 
-        See :func:`optuna_mofs.fronts.knee_index` for the definition.
+        See :func:`optuna_mofs.fronts.knee_index` for the definition. The empty feature set is left
+        out, unless it is alone: the error of a constant model would set the scale of the others.
         """
         self._check_not_empty()
-        return self[knee_index(self._losses)]
+        counts = [feature_count(self.study, trial) for trial in self]
+        rows = np.flatnonzero([count != 0 for count in counts])
+        if not len(rows):
+            rows = np.arange(len(self))
+        return self[int(rows[knee_index(self._losses[rows])])]
+
+    def pick(self) -> FrozenTrial:
+        """Return the trial to use by default.
+
+        It is the sparsest trial within one standard error of the best first metric, see
+        :meth:`one_standard_error`; for a study without values per fold or without numbers of
+        features it is the :meth:`knee`.
+        """
+        return self.one_standard_error() if self.has_standard_error else self.knee()
+
+    @property
+    def has_standard_error(self) -> bool:
+        """Whether trials have numbers of features, and the best one values per fold."""
+        self._check_not_empty()
+        has_counts = None not in [feature_count(self.study, trial) for trial in self]
+        return has_counts and self._fold_values(self.best(), 0) is not None
 
     def best(
         self, metric: str | int | None = None, *, max_features: int | None = None, **limits: float
@@ -202,7 +223,8 @@ class Front(Sequence[FrozenTrial]):
                 ``**{"false positives": 0.1}``.
 
         Returns:
-            The best trial. Ties are broken by the other metrics in order.
+            The best trial. Ties, also those up to rounding errors, are broken by the other metrics
+            in order.
 
         Raises:
             ValueError: If the front is empty or no trial is within the limits.
@@ -225,7 +247,8 @@ class Front(Sequence[FrozenTrial]):
                 f"Loosen a limit; the best values of the front are {ideal}."
             )
         order = [column, *(c for c in range(len(self.metric_names)) if c != column)]
-        return self[int(rows[np.lexsort(self._losses[rows][:, order].T[::-1])[0]])]
+        losses = np.column_stack([round_off(self._losses[rows, c]) for c in order])
+        return self[int(rows[np.lexsort(losses.T[::-1])[0]])]
 
     def one_standard_error(
         self, *, metric: str | int | None = None, sparsity: str | int | None = None
@@ -233,7 +256,8 @@ class Front(Sequence[FrozenTrial]):
         """Return the sparsest trial whose error is within one standard error of the best.
 
         The standard error is that of the best trial's mean over its folds, computed from the user
-        attribute ``fold_scores`` of the trial.
+        attribute ``fold_scores`` of the trial. The empty feature set is returned only if it is the
+        best.
 
         Args:
             metric: Name or position of the error. Default: the first metric.
@@ -251,9 +275,10 @@ class Front(Sequence[FrozenTrial]):
         else:
             sizes = self._losses[:, self.points.column(sparsity)]
         errors = self._losses[:, column]
-        best = int(np.lexsort((sizes, errors))[0])
+        best = int(np.lexsort((sizes, round_off(errors)))[0])
+        rows = np.arange(len(self)) if sizes[best] == 0 else np.flatnonzero(sizes > 0)
         spread = self._standard_error(self[best], column)
-        return self[one_standard_error_index(errors, sizes, spread)]
+        return self[int(rows[one_standard_error_index(errors[rows], sizes[rows], spread)])]
 
     def lexicographic(
         self,
@@ -297,16 +322,22 @@ class Front(Sequence[FrozenTrial]):
 
     def _standard_error(self, trial: FrozenTrial, column: int) -> float:
         """Return the standard error of a trial's mean over its folds."""
-        scores = trial.user_attrs.get("fold_scores") or {}
-        names = (self.points.measure_names[column], self.metric_names[column])
-        folds = next((scores[name] for name in names if name in scores), None)
-        if folds is None or len(folds) < 2:
+        folds = self._fold_values(trial, column)
+        if folds is None:
             raise ValueError(
-                f"The standard error of {names[1]!r} requires its values in two or more folds; "
-                f"trial {trial.number} has {folds!r}. The objectives of this package store them "
-                "in the user attribute 'fold_scores' (measure name -> list of values)."
+                f"The standard error of {self.metric_names[column]!r} requires its values in two "
+                f"or more folds, which trial {trial.number} lacks. The objectives of this package "
+                "store them in the user attribute 'fold_scores' (measure name -> list of values)."
             )
-        return float(np.std(np.asarray(folds, dtype=np.float64), ddof=1) / np.sqrt(len(folds)))
+        return float(np.std(folds, ddof=1) / np.sqrt(len(folds)))
+
+    def _fold_values(self, trial: FrozenTrial, column: int) -> NDArray[np.float64] | None:
+        """Return the values of a trial per fold, or None for fewer than two folds."""
+        scores = trial.user_attrs.get("fold_scores") or {}
+        for name in (self.points.measure_names[column], self.metric_names[column]):
+            if name in scores and len(scores[name]) > 1:
+                return np.asarray(scores[name], dtype=np.float64)
+        return None
 
     def _feature_counts(self, purpose: str) -> NDArray[np.float64]:
         """Return the number of features of each trial."""

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from optuna_mofs.fronts._dominance import as_points, nondominated_mask
 
-#: Sums of normalized objectives that differ by less are equal up to rounding errors.
+#: Values that differ by less, relative to the largest, are equal up to rounding errors.
 _ROUNDING = 1e-9
 
 
@@ -79,6 +79,22 @@ def _lexicographic_first(points: NDArray[np.float64]) -> int:
     return int(np.lexsort(points.T[::-1])[0])
 
 
+def round_off(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Round values so that those that differ only by rounding errors are equal.
+
+    The last bit of a mean must not decide between a trial with 7 features and one with 28.
+
+    Example:
+        >>> round_off(np.array([0.1 + 0.2, 0.3, 0.31])).tolist()
+        [0.3, 0.3, 0.31]
+    """
+    finite = np.abs(values[np.isfinite(values)])
+    largest = finite.max(initial=0.0)
+    if largest == 0.0 or largest > 1e250:
+        return values
+    return np.round(values, int(9 - np.floor(np.log10(largest))))
+
+
 def one_standard_error_index(
     errors: ArrayLike, sizes: ArrayLike, standard_errors: ArrayLike
 ) -> int:
@@ -94,7 +110,8 @@ def one_standard_error_index(
             the point with the smallest error is used (if tied, of the sparsest).
 
     Returns:
-        The index. Ties in size are broken by the lower error, then by the first index.
+        The index. Ties in size are broken by the lower error, then by the first index. Errors that
+        differ only by rounding are equal.
 
     Example:
         >>> one_standard_error_index([0.10, 0.11, 0.15], [30, 8, 2], 0.02)
@@ -111,6 +128,7 @@ def one_standard_error_index(
     rows = np.flatnonzero(~np.isnan(error) & ~np.isnan(size))
     if len(rows) == 0:
         raise ValueError(f"Nothing to choose from: {len(error)} points, none without NaN.")
+    error = round_off(error)
     best = rows[np.lexsort((size[rows], error[rows]))[0]]
     allowed = float(np.broadcast_to(spread, error.shape)[best])
     if not 0.0 <= allowed < np.inf:
@@ -118,5 +136,6 @@ def one_standard_error_index(
             "The standard error of the best point must be a finite number of at least 0, "
             f"got {allowed}."
         )
-    rows = rows[error[rows] <= error[best] + allowed]
+    rounding = _ROUNDING * max(abs(error[best]), allowed)
+    rows = rows[error[rows] <= error[best] + allowed + rounding]
     return int(rows[np.lexsort((error[rows], size[rows]))[0]])

@@ -276,7 +276,7 @@ class StudyObjective:
         """Return the mask over all features that a trial selected."""
         if not hasattr(trial, "params"):
             raise TypeError(
-                "Expected a trial, such as study.trials[3] or pareto_front(study).knee(), got "
+                "Expected a trial, such as study.trials[3] or pareto_front(study).pick(), got "
                 f"{type(trial).__name__}: {trial!r}."
             )
         if self.representation is None:

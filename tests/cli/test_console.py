@@ -51,7 +51,7 @@ def test_from_a_table_to_a_report_and_a_model(folder: Path) -> None:
     _run("report", "--output", "people.html")
     assert "ridge on people.csv" in (folder / "people.html").read_text()
     exported = _run("export", "--output", "people.joblib")
-    assert f"trial {front['knee']}, the knee" in exported.stdout
+    assert f"trial {front['pick']}, the fewest features" in exported.stdout
 
     fresh = subprocess.run([sys.executable, "-c", PREDICT], capture_output=True, text=True)
     assert fresh.returncode == 0, fresh.stderr

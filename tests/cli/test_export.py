@@ -36,11 +36,11 @@ def _study() -> optuna.Study:
     return optuna.load_study(study_name="people", storage=URL)
 
 
-def test_the_model_of_the_knee_takes_any_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_default_model_takes_any_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", "--output", "m.joblib"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("m.joblib: ridge of trial ")
-    assert "the knee of the front" in out
+    assert "the fewest features within one standard error" in out
     assert "fitted on 60 rows" in out
     model, table = joblib.load("m.joblib"), people()
     predicted = model.predict(table)

@@ -51,7 +51,7 @@ def test_csv_and_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["front", "--format", "csv"]) == 0
     frame = pd.read_csv(io.StringIO(capsys.readouterr().out), index_col="trial")
     assert frame.index.tolist() == [0, 1, 2]
-    assert frame["knee"].tolist() == [False, True, False]
+    assert frame["pick"].tolist() == [False, True, False]
     assert frame["features"].iloc[1] == "a, b"
     assert frame["C"].tolist() == [0.5] * 3
 
@@ -59,7 +59,7 @@ def test_csv_and_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == ""
     found = json.loads(Path("front.json").read_text())
     assert found["directions"] == {"error": "minimize", "size": "minimize"}
-    assert found["knee"] == 1
+    assert found["pick"] == found["knee"] == 1
     assert found["trials"][1]["values"] == {"error": 0.12, "size": 2.0}
     assert found["trials"][1]["params"] == {"C": 0.5}
 
@@ -117,7 +117,7 @@ def _pick(study: optuna.Study, *argv: str, settings: Settings | None = None) -> 
 @pytest.mark.parametrize(
     ("argv", "number"),
     [
-        ([], 2),
+        ([], 1),
         (["--pick", "knee"], 2),
         (["--pick", "best"], 0),
         (["--pick", "one_standard_error"], 1),

@@ -63,16 +63,18 @@ def _check_front(text: str) -> None:
         assert tuple(trial.values) in expected
         assert float(error) == pytest.approx(trial.values[0], abs=1e-4)
         assert int(count) == trial.user_attrs["n_features"]
-    # All features of the knee are listed by name.
-    knee = re.search(r"Knee of the front: trial (\d+).*?features\n(.*?)\n  svm__", text, re.DOTALL)
-    assert knee is not None
-    names = _study().trials[int(knee[1])].user_attrs["features"]
-    assert " ".join(knee[2].split()) == names or names == ""
+    # All features of the picked trial are listed by name.
+    pick = re.search(
+        r"standard error.*?:\ntrial (\d+).*?features\n(.*?)\n  svm__", text, re.DOTALL
+    )
+    assert pick is not None
+    names = _study().trials[int(pick[1])].user_attrs["features"]
+    assert " ".join(pick[2].split()) == names or names == ""
 
 
 def _check_refit(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Run the printed code."""
-    lines = text.partition("Fit the model of the knee")[2].splitlines()
+    lines = text.partition("Fit this model")[2].splitlines()
     code = "\n".join(line[2:] for line in lines if line.startswith("  "))
     scope: dict[str, Any] = {}
     exec(compile(code, "refit", "exec"), scope)

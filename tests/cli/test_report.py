@@ -27,7 +27,7 @@ def test_a_study_of_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["report", "--output", "r.html"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("r.html: ")
-    assert "the knee of the front" in out
+    assert "the fewest features within one standard error" in out
     text = Path("r.html").read_text()
     _well_formed(text)
     page = text.partition("</head>")[2]

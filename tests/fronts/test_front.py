@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 import optuna
@@ -215,9 +216,50 @@ def test_one_standard_error_of_a_maximized_metric():
     assert pareto_front(study).one_standard_error(sparsity="size").number == 1
 
 
+def study_of_trials(rows: list[tuple[float, int]], folds: bool = True) -> optuna.Study:
+    """A study with an error and a number of features per trial, and a spread of 0.02."""
+    study = optuna.create_study(directions=["minimize"] * 2)
+    study.set_metric_names(["error", "size"])
+    for error, count in rows:
+        attrs: dict[str, Any] = {"n_features": count}
+        if folds:
+            attrs["fold_scores"] = {"error": [error - 0.02, error + 0.02]}
+        study.add_trial(optuna.trial.create_trial(values=(error, count), user_attrs=attrs))
+    return study
+
+
+def test_the_empty_set_does_not_decide_the_knee() -> None:
+    rows = [(0.025, 2), (0.233, 1)]
+    assert pareto_front(study_of_trials(rows)).knee().number == 0
+    assert pareto_front(study_of_trials([*rows, (0.475, 0)])).knee().number == 0
+    assert pareto_front(study_of_trials([(0.475, 0)])).knee().number == 0
+
+
+def test_rounding_errors_do_not_decide_between_sizes() -> None:
+    front = pareto_front(study_of_trials([(0.1, 28), (0.1 + 1e-17 + 1e-16, 7), (0.3, 1)]))
+    assert len(front) == 3
+    assert front.best().user_attrs["n_features"] == 7
+    # 0.12 lies one standard error (0.02) above 0.1, but for the last bit.
+    front = pareto_front(study_of_trials([(0.1, 366), (0.1 + 0.02 + 1e-17, 114), (0.3, 1)]))
+    assert front.one_standard_error().user_attrs["n_features"] == 114
+
+
+def test_the_default_pick_is_the_sparsest_within_one_standard_error() -> None:
+    rows = [(0.10, 9), (0.11, 5), (0.13, 2), (0.45, 1)]
+    assert pareto_front(study_of_trials(rows)).pick().number == 1
+    without_folds = pareto_front(study_of_trials(rows, folds=False))
+    assert not without_folds.has_standard_error
+    assert without_folds.pick() == without_folds.knee()
+
+
+def test_the_empty_set_is_picked_only_if_it_is_the_best() -> None:
+    assert pareto_front(study_of_trials([(0.49, 3), (0.50, 0)])).pick().number == 0
+    assert pareto_front(study_of_trials([(0.49, 0)])).pick().number == 0
+
+
 def test_one_standard_error_without_fold_scores_or_sizes_raises():
     study = make_study([[0.1, 2.0]], names=["error", "size"], user_attrs=[{"n_features": 2}])
-    with pytest.raises(ValueError, match=r"standard error of 'error'.*trial 0 has None"):
+    with pytest.raises(ValueError, match=r"standard error of 'error'.*trial 0 lacks"):
         pareto_front(study).one_standard_error()
     study = make_study([[0.1, 2.0]], user_attrs=[{"fold_scores": {"value_0": [0.1, 0.1]}}])
     with pytest.raises(ValueError, match="sparsity="):

@@ -45,7 +45,7 @@ front = pareto_front(study)
 front.to_frame()[["error", "n_features", "features"]]
 
 # %%
-# Plot the front. The hover text of a trial lists its features, and the knee is marked.
+# Plot the front. The hover text of a trial lists its features, and the default pick is marked.
 
 from optuna_mofs.visualization import plot_front
 

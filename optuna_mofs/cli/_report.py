@@ -139,7 +139,7 @@ def _front_table(front: Front, pick: Pick) -> str:
     has_counts = "n_features" in frame
     has_names = "features" in frame
     header = ["trial", *front.metric_names]
-    header += ["features"] * has_counts + ["which"] * has_names + out.short_param_names(extra)
+    header += ["features"] * has_counts + ["selected"] * has_names + out.short_param_names(extra)
     rows: list[list[Any]] = []
     for i, (trial, values) in enumerate(zip(front, front.values)):
         row: list[Any] = [trial.number, *map(format_number, values)]
@@ -170,7 +170,7 @@ def _figures(front: Front, pick: Pick, settings: Settings | None) -> list[Any]:
     preference = None if settings is None else make_preference(settings)
     figures = plot_all(front.study, preference=preference)
     drawn = figures.get("front")
-    if drawn is not None and len(front.metric_names) == 2 and pick.trial != front.knee():
+    if drawn is not None and len(front.metric_names) == 2 and pick.trial != front.pick():
         x, y = pick.trial.values
         marker = {"symbol": "star", "size": 15, "color": "#b5446e"}
         drawn.add_scatter(x=[x], y=[y], mode="markers", marker=marker, name="chosen")

@@ -82,6 +82,10 @@ def _groups(
     return [rows[[v == value for v in values]] for value in distinct] or [rows]
 
 
+#: Smallest standard error of a trial, relative to the worst value of the metric.
+_MIN_STANDARD_ERROR = 0.01
+
+
 class Front(Sequence[FrozenTrial]):
     """Non-dominated trials, sorted by the first metric from best to worst.
 
@@ -256,8 +260,9 @@ class Front(Sequence[FrozenTrial]):
         """Return the sparsest trial whose error is within one standard error of the best.
 
         The standard error is that of the best trial's mean over its folds, computed from the user
-        attribute ``fold_scores`` of the trial. The empty feature set is returned only if it is the
-        best.
+        attribute ``fold_scores`` of the trial, but at least 1 % of the worst value of the metric:
+        folds of few rows agree by chance, above all if the best trial makes no error. The empty
+        feature set is returned only if it is the best.
 
         Args:
             metric: Name or position of the error. Default: the first metric.
@@ -277,7 +282,8 @@ class Front(Sequence[FrozenTrial]):
         errors = self._losses[:, column]
         best = int(np.lexsort((sizes, round_off(errors)))[0])
         rows = np.arange(len(self)) if sizes[best] == 0 else np.flatnonzero(sizes > 0)
-        spread = self._standard_error(self[best], column)
+        floor = _MIN_STANDARD_ERROR * abs(np.nan_to_num(self.points.worst[column]))
+        spread = max(self._standard_error(self[best], column), floor)
         return self[int(rows[one_standard_error_index(errors[rows], sizes[rows], spread)])]
 
     def lexicographic(

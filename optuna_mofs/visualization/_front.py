@@ -38,7 +38,7 @@ def plot_front(
     *,
     targets: Sequence[str | int] | None = None,
     preference: LexicographicPreference | None = None,
-    knee: bool = True,
+    pick: bool = True,
     max_dominated: int = 2000,
 ) -> go.Figure:
     """Plot the front of a study; the hover text of a trial lists its features.
@@ -47,7 +47,7 @@ def plot_front(
         study: A study of two or three metrics; the third is shown by color.
         targets: Names or positions of the metrics to show. Default: all.
         preference: Its best trial is marked.
-        knee: Whether to mark the knee.
+        pick: Whether to mark the default pick, see :meth:`optuna_mofs.Front.pick`.
         max_dominated: Maximum number of other trials shown. If there are more, an evenly spaced
             subset is shown.
 
@@ -58,7 +58,7 @@ def plot_front(
         >>> for values in [(0.3, 1), (0.1, 5), (0.3, 5)]:
         ...     study.add_trial(optuna.trial.create_trial(values=values))
         >>> [trace.name for trace in plot_front(study).data]
-        ['other trials', 'front', 'knee']
+        ['other trials', 'front', 'default pick']
     """
     check_int("max_dominated", max_dominated, 0)
     front = nonempty_front(study, targets=targets)
@@ -74,8 +74,8 @@ def plot_front(
     canvas = _Canvas(front)
     canvas.add_others(max_dominated)
     canvas.add_front()
-    if knee:
-        canvas.add_pick(front.knee(), "knee", "circle-open", ACCENT)
+    if pick:
+        canvas.add_pick(front.pick(), "default pick", "circle-open", ACCENT)
     if preference is not None:
         canvas.add_pick(preference.best(study), "lexicographic pick", "square-open", SECOND_ACCENT)
     return canvas.styled_figure()

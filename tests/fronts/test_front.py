@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optuna_mofs.fronts import Front, hypervolume, pareto_front
+from optuna_mofs.study import MeasureDescription, StudyDescription
 
 from .helpers import coarse, make_study, point_arrays, quick, slow_front
 
@@ -250,6 +251,16 @@ def test_the_default_pick_is_the_sparsest_within_one_standard_error() -> None:
     without_folds = pareto_front(study_of_trials(rows, folds=False))
     assert not without_folds.has_standard_error
     assert without_folds.pick() == without_folds.knee()
+
+
+def test_a_trial_without_errors_has_a_standard_error() -> None:
+    study = study_of_trials([(0.0, 528), (0.009, 4), (0.02, 2)])
+    for trial in study.get_trials(deepcopy=False):
+        trial.user_attrs["fold_scores"] = {"error": [trial.values[0]] * 2}
+    assert pareto_front(study).pick().number == 0, "the worst value is unknown"
+    measures = (MeasureDescription("error", worst=1.0), MeasureDescription("size"))
+    StudyDescription(measures=measures).write(study)
+    assert pareto_front(study).pick().number == 1
 
 
 def test_the_empty_set_is_picked_only_if_it_is_the_best() -> None:

@@ -17,11 +17,14 @@ def test_front_others_and_marks_are_drawn_in_the_studys_values():
     study = nested_study()
     wanted = LexicographicPreference(tolerances={"error": 0.3})
     found = traces(plot_front(study, preference=wanted))
-    assert list(found) == ["other trials", "front", "knee", "lexicographic pick"]
+    assert list(found) == ["other trials", "front", "default pick", "lexicographic pick"]
     front = pareto_front(study)
     assert np.column_stack([found["front"].x, found["front"].y]) == pytest.approx(front.values)
     assert (found["other trials"].x[0], found["other trials"].y[0]) == (0.9, 1.0)
-    for name, trial in (("knee", front.knee()), ("lexicographic pick", wanted.best(study))):
+    for name, trial in (
+        ("default pick", front.pick()),
+        ("lexicographic pick", wanted.best(study)),
+    ):
         assert [found[name].x[0], found[name].y[0]] == pytest.approx(trial.values)
 
 
@@ -121,7 +124,7 @@ def test_many_dominated_trials_are_reduced_evenly():
 
 
 def test_marks_can_be_left_out():
-    assert list(traces(plot_front(plain_study([(1, 2)]), knee=False))) == ["front"]
+    assert list(traces(plot_front(plain_study([(1, 2)]), pick=False))) == ["front"]
 
 
 def test_trials_of_equal_values_are_one_point():

@@ -185,6 +185,7 @@ class ChainLog:
     """
 
     def __init__(self) -> None:
+        self._completed: set[int] = set()
         self._chains: dict[int, list[tuple[int, GHGANote]]] = {}
         self._n_children: Counter[int] = Counter()
         #: Number of chains that started from each trial, t(c).
@@ -196,6 +197,7 @@ class ChainLog:
 
     def add(self, number: int, note: GHGANote) -> None:
         """Add a completed trial."""
+        self._completed.add(number)
         if note.after_chain is not None:
             self._n_children[note.after_chain] += 1
         if note.chain is None:
@@ -223,6 +225,10 @@ class ChainLog:
         chain = _chain(
             self._chains.get(latest, ()), [note for note in running if note.chain == latest]
         )
+        # Storages do not read all trials at one moment: a worker that is a little ahead may have
+        # started a chain from a trial that is still running here.
+        if chain is not None and chain.start not in self._completed:
+            chain = None
         return Progress(latest, chain, self._n_children[latest] + n_running, n_children)
 
 

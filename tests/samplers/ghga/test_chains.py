@@ -116,6 +116,7 @@ def test_the_log_finds_the_latest_chain_in_any_order() -> None:
 
 def test_running_trials_count() -> None:
     log = ChainLog()
+    log.add(3, GHGANote())
     log.add(5, step(5, 3, 1))
     running = [step(5, 3, 2), step(5, 3, 4), GHGANote(after_chain=5), GHGANote()]
     latest, chain, n_since, n_children = log.progress(running)
@@ -143,6 +144,7 @@ def test_notes_describe_the_whole_chain() -> None:
     restart = Chain(9, 7, is_restart=True)
     inherited = GHGANote(step_size=0.25)
     log = ChainLog()
+    log.add(9, GHGANote())
     note = probe.note(10, EliminationStep(3, (4,)), inherited)
     assert (note.operator, note.parents, note.step_size) == ("probe", (3,), 0.25)
     log.add(10, note)
@@ -159,7 +161,11 @@ def test_notes_describe_the_whole_chain() -> None:
 def test_a_probe_that_has_only_just_begun() -> None:
     probe = Chain(3, 2, probed_features=(4, 6))
     running = probe.note(10, EliminationStep(3, (4,)), GHGANote())
-    _, chain, _, _ = ChainLog().progress([running])
+    log = ChainLog()
+    _, chain, _, _ = log.progress([running])
+    assert chain is None, "another worker has already read trial 3"
+    log.add(3, GHGANote())
+    _, chain, _, _ = log.progress([running])
     assert chain is not None
     assert (chain.probed_features, chain.is_restart, chain.n_evaluations) == ((4, 6), False, 1)
 

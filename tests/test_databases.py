@@ -112,6 +112,6 @@ def test_the_command_line_with_two_workers(url, tmp_path, capsys):
         assert main(["run", *where, *new, "--trials", "6", "--workers", "2", "--quiet"]) == 0
         assert main(["run", *where, "--trials", "4", "--quiet"]) == 0
         assert main(["front", *where, "--format", "csv"]) == 0
-    assert capsys.readouterr().out.startswith("trial,knee,error,fraction")
+    assert capsys.readouterr().out.startswith("trial,pick,error,fraction")
     study = optuna.load_study(study_name="people", storage=url)
     assert [t.state for t in study.trials] == [TrialState.COMPLETE] * 10

@@ -7,6 +7,7 @@ TEXT column of 64 KB on MySQL.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import time
@@ -16,7 +17,10 @@ from typing import Any
 import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.exceptions import StorageInternalError
-from optuna.samplers import PartialFixedSampler
+from optuna.samplers import BaseSampler, PartialFixedSampler
+from optuna.samplers._lazy_random_state import LazyRandomState
+from optuna.search_space import IntersectionSearchSpace
+from optuna.search_space.group_decomposed import _GroupDecomposedSearchSpace
 from optuna.storages import BaseStorage, RDBStorage
 from optuna.storages._cached_storage import _CachedStorage
 from optuna.study import Study, StudyDirection
@@ -119,6 +123,35 @@ def names_fixed_by_sampler(study: Study) -> set[str]:
         names |= sampler._fixed_params.keys()
         sampler = sampler._base_sampler
     return names
+
+
+def fresh_sampler(sampler: BaseSampler, seed: int, *, n_trials: int = 0) -> BaseSampler:
+    """Return a copy of a sampler for another study, with a seed of its own.
+
+    Samplers of Optuna draw from a stream: one that continues a study of ``n_trials`` trials must
+    not repeat the draws of its beginning. Those of this package count the trials themselves.
+    """
+    fresh = copy.deepcopy(sampler)
+    rng = np.random.default_rng([seed, n_trials])
+    waiting: list[Any] = [fresh]
+    seen: set[int] = set()
+    while waiting:
+        part = waiting.pop()
+        is_known = isinstance(part, BaseSampler) or type(part).__module__.startswith("optuna.")
+        if id(part) in seen or not is_known:
+            continue
+        seen.add(id(part))
+        if isinstance(part, LazyRandomState):
+            part._rng = np.random.RandomState(int(rng.integers(2**31)))
+        elif isinstance(part, IntersectionSearchSpace | _GroupDecomposedSearchSpace):
+            # They remember the trials of the study that they were used with.
+            part.__init__(part._include_pruned)  # type: ignore[misc]
+        else:
+            attributes = getattr(part, "__dict__", {})
+            if isinstance(part, BaseSampler):
+                attributes.update(dict.fromkeys(attributes.keys() & {"seed", "_seed"}, seed))
+            waiting += attributes.values()
+    return fresh
 
 
 def original_number(trial: FrozenTrial) -> int:

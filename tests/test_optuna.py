@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from optuna.exceptions import StorageInternalError
 from optuna.storages import InMemoryStorage
 
-from optuna_mofs import _optuna
+from optuna_mofs import FilterEnsembleNSGA2Sampler, _optuna
 from optuna_mofs._optuna import (
     PREFIX,
     close_connections,
+    fresh_sampler,
     frozen,
     frozen_attr,
     read_study_attr,
@@ -143,3 +144,32 @@ def test_connections_are_closed_and_opened_again(tmp_path):
     assert engine.pool is not pool
     study.set_user_attr("works", True)
     close_connections(optuna.create_study())  # without a database there is nothing to close
+
+
+def _draws(sampler: optuna.samplers.BaseSampler) -> list[dict[str, float]]:
+    study = optuna.create_study(sampler=sampler, directions=["minimize"] * 2)
+    study.optimize(lambda trial: (trial.suggest_float("x", 0, 1), trial.number), n_trials=12)
+    return [trial.params for trial in study.trials]
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        optuna.samplers.RandomSampler(seed=0),
+        optuna.samplers.TPESampler(seed=0, multivariate=True, group=True, n_startup_trials=3),
+        optuna.samplers.NSGAIISampler(seed=0, population_size=4),
+        FilterEnsembleNSGA2Sampler(seed=0),
+        optuna.samplers.PartialFixedSampler({"z": 1}, FilterEnsembleNSGA2Sampler(seed=0)),
+    ],
+    ids=lambda sampler: type(sampler).__name__,
+)
+def test_a_fresh_sampler_depends_only_on_its_seed(sampler):
+    before = _draws(fresh_sampler(sampler, 1))
+    other = optuna.create_study(storage=STORAGE, sampler=sampler, directions=["minimize"] * 2)
+    other.optimize(lambda trial: (trial.suggest_int("y", 0, 9), 0), n_trials=5)
+    assert _draws(fresh_sampler(sampler, 1)) == before != _draws(fresh_sampler(sampler, 2))
+
+
+def test_a_fresh_sampler_that_continues_a_study_does_not_repeat_its_draws():
+    sampler = optuna.samplers.RandomSampler(seed=0)
+    assert _draws(fresh_sampler(sampler, 1)) != _draws(fresh_sampler(sampler, 1, n_trials=12))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, wraps
 from typing import Any, Literal
 
 import numpy as np
@@ -33,6 +34,8 @@ class Fold:
     test_weight: Array | None = None
     #: Row numbers of the test fold, to look up data that is not in X, such as a sensitive column.
     test_rows: Array | None = None
+    #: Results that several functions of the fold share, by name.
+    cache: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def prediction(self) -> Array:
@@ -41,13 +44,34 @@ class Fold:
 
     def score(self, *, train: bool = False) -> float:
         """Return the objective's score on the test fold, or on the training fold."""
-        X, y, weight = (
-            (self.X_train, self.y_train, self.train_weight)
-            if train
-            else (self.X_test, self.y_test, self.test_weight)
-        )
-        options = {} if weight is None else {"sample_weight": weight}
-        return float(self.scorer(self.estimator, X, y, **options))
+        if not train:
+            return self._test_score
+        options = {} if self.train_weight is None else {"sample_weight": self.train_weight}
+        return float(self.scorer(self.estimator, self.X_train, self.y_train, **options))
+
+    @cached_property
+    def _test_score(self) -> float:
+        scorer, metric = self.scorer, getattr(self.scorer, "_score_func", None)
+        if metric is not None:
+            # Losses of rows need the predictions that the scorer passes to its metric.
+            @wraps(metric)
+            def record(y: Any, predicted: Any, **options: Any) -> Any:
+                self.cache["response"] = np.asarray(predicted)
+                return metric(y, predicted, **options)
+
+            scorer = copy.copy(scorer)
+            scorer._score_func = record  # type: ignore[attr-defined]
+        options = {} if self.test_weight is None else {"sample_weight": self.test_weight}
+        return float(scorer(self.estimator, self.X_test, self.y_test, **options))
+
+    @property
+    def response(self) -> Array:
+        """What the metric compares with the target of the test fold: labels, numbers or scores."""
+        if not hasattr(self.scorer, "_score_func"):
+            return self.prediction
+        self.score()
+        found: Array = self.cache["response"]
+        return found
 
 
 @dataclass(eq=False)
@@ -90,6 +114,10 @@ class Measure:
         worst: Worst possible or plausible value, the default reference point of the hypervolume;
             None if there is none. It can be a function of the feature table.
         classification_only: Whether it needs a classifier.
+        rows: Function of a :class:`Fold` that returns one loss per row of the test fold, whose
+            mean (weighted by ``fold.test_weight``) is the value of the fold. With it a study can
+            estimate the values on new rows, corrected for the selection of the best trial.
+        label: What it measures, for people: ``"1 - roc_auc"``, ``"RMSE"``. Default: its name.
 
     Example:
         >>> depth = Measure("depth", fold=lambda fold: fold.estimator.get_depth())
@@ -103,6 +131,8 @@ class Measure:
     direction: Literal["minimize", "maximize"] = "minimize"
     worst: float | Callable[[FeatureTable], float] | None = None
     classification_only: bool = False
+    rows: Callable[[Fold], Array] | None = None
+    label: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -114,6 +144,11 @@ class Measure:
         if not callable(self.fold or self.whole):
             raise ValueError(
                 f"Measure {self.name!r} needs a function, got {self.fold or self.whole!r}."
+            )
+        if self.rows is not None and (self.fold is None or not callable(self.rows)):
+            raise ValueError(
+                f"Measure {self.name!r} needs functions fold= and rows= of a fold for losses of "
+                f"rows, got fold={self.fold!r} and rows={self.rows!r}."
             )
         check_choice("direction", self.direction, ("minimize", "maximize"))
 

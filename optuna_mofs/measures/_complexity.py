@@ -54,9 +54,11 @@ def selection_instability(masks: Array) -> float:
     return float(variance.mean() / (share * (1 - share)))
 
 
-register_measure(Measure("fraction", whole=_fraction, worst=1.0))
-register_measure(Measure("n_features", whole=_n_features, worst=len))
-register_measure(Measure("cost", whole=_cost, worst=attrgetter("total_cost")))
+register_measure(Measure("fraction", whole=_fraction, worst=1.0, label="fraction of features"))
+register_measure(Measure("n_features", whole=_n_features, worst=len, label="number of features"))
+register_measure(
+    Measure("cost", whole=_cost, worst=attrgetter("total_cost"), label="cost of features")
+)
 register_measure(Measure("instability", whole=_instability, worst=1.0))
 
 

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.special import expit, softmax
-from sklearn.metrics import roc_auc_score
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.metrics import (
+    accuracy_score,
+    get_scorer,
+    get_scorer_names,
+    r2_score,
+    roc_auc_score,
+)
+from sklearn.pipeline import Pipeline
 
 from optuna_mofs._typing import Array
 from optuna_mofs.measures._base import Fold, Measure
 from optuna_mofs.measures._registry import register_measure
+from optuna_mofs.measures._row_losses import area_under_curve, mean_of, ratio, row_metric
 
 #: Slope of the logistic curve over decision values: a row on the margin of a support vector
 #: machine, whose decision value is 1, has the probability 0.88.
@@ -22,21 +33,81 @@ _SLOPE = 2.0
 _MIN_PROBABILITY = 0.01
 
 
+#: Names of losses that people know better.
+_LABELS = {
+    "mean_squared_error": "MSE",
+    "root_mean_squared_error": "RMSE",
+    "mean_absolute_error": "MAE",
+    "mean_absolute_percentage_error": "MAPE",
+    "brier_score": "Brier score",
+}
+
+
 def _is_loss(scorer: object) -> bool:
     # A scorer of a loss ("neg_...") returns minus the loss; any other is 1 at best.
     return getattr(scorer, "_sign", 1) < 0
 
 
 def _error(fold: Fold, *, train: bool) -> float:
-    score = fold.score(train=train)
+    metric, _ = _metric(fold.scorer, fold.estimator)
+    if metric is None or train or hasattr(fold.scorer, "_score_func"):
+        score = fold.score(train=train)
+    else:  # the estimator's own score, with predictions that the losses of rows use too
+        score = float(metric(fold.y_test, fold.prediction, sample_weight=fold.test_weight))
     return -score if _is_loss(fold.scorer) else 1.0 - score
+
+
+def _error_rows(fold: Fold) -> Array:
+    """Return the error of each row; NaN if the model's own score is unknown."""
+    metric, options = _metric(fold.scorer, fold.estimator)
+    rows = row_metric(metric, options)
+    if rows is None:
+        return np.full(len(fold.y_test), np.nan)
+    found = rows(fold.y_test, fold.response, _weight(fold))
+    return found if _is_loss(fold.scorer) else 1.0 - found
+
+
+def _metric(scorer: Any, estimator: Any = None) -> tuple[Any, dict[str, Any]]:
+    """Return the metric of a scorer and its options; (None, {}) if they are unknown."""
+    if hasattr(scorer, "_score_func"):
+        return scorer._score_func, scorer._kwargs
+    if not hasattr(scorer, "_estimator"):
+        return None, {}
+    # scikit-learn's default: the estimator's own score.
+    model = scorer._estimator if estimator is None else estimator
+    while isinstance(model, Pipeline):
+        model = model.steps[-1][1]
+    own = getattr(type(model), "score", None)
+    if own is ClassifierMixin.score or isinstance(model, DummyClassifier):
+        return accuracy_score, {}
+    if own is RegressorMixin.score or isinstance(model, DummyRegressor):
+        return r2_score, {}
+    return None, {}
+
+
+def _score_name(scorer: Any) -> str:
+    """Return scikit-learn's name of a scorer, or that of its function."""
+    metric, options = _metric(scorer)
+    for name in get_scorer_names():
+        known: Any = get_scorer(name)
+        if metric is known._score_func and options == known._kwargs:
+            return str(name).removeprefix("neg_")
+    function = str(getattr(metric or scorer, "__name__", "score"))
+    return "score" if function == "<lambda>" else function.removesuffix("_score")
 
 
 def error_measure(scorer: object, *, train: bool = False) -> Measure:
     """Return the measure of 1 − score, or of the loss itself, on the test or training folds."""
-    worst = None if _is_loss(scorer) else 1.0
-    name = "training_error" if train else "error"
-    return Measure(name, fold=partial(_error, train=train), worst=worst)
+    name = _score_name(scorer)
+    label = _LABELS.get(name, name.replace("_", " ")) if _is_loss(scorer) else f"1 - {name}"
+    has_rows = not train and row_metric(*_metric(scorer)) is not None
+    return Measure(
+        "training_error" if train else "error",
+        fold=partial(_error, train=train),
+        worst=None if _is_loss(scorer) else 1.0,
+        rows=_error_rows if has_rows else None,
+        label=f"{label} (training)" if train else label,
+    )
 
 
 def false_negative_rate(fold: Fold) -> float:
@@ -55,14 +126,28 @@ def false_positive_rate(fold: Fold) -> float:
 
 def _mean_error_rate(fold: Fold, *, of_positives: bool) -> float:
     """Return the error rate among the positives or negatives of each positive class, averaged."""
-    classes, weight = _classes(fold), _weight(fold)
-    rates = []
-    for positive in classes[1:] if len(classes) == 2 else classes:
-        rows = (fold.y_test == positive) == of_positives
-        wrong = (fold.prediction == positive) != of_positives
-        if weight[rows].sum() > 0:
-            rates.append(weight[rows & wrong].sum() / weight[rows].sum())
+    weight = _weight(fold)
+    rates = [
+        weight[rows & wrong].sum() / weight[rows].sum()
+        for rows, wrong in _rate_parts(fold, of_positives)
+    ]
     return float(np.mean(rates)) if rates else 0.0
+
+
+def _error_rate_rows(fold: Fold, *, of_positives: bool) -> Array:
+    weight = _weight(fold)
+    rates = [ratio(r & wrong, r, weight) for r, wrong in _rate_parts(fold, of_positives)]
+    return mean_of(rates, None, weight) if rates else np.zeros(len(weight))
+
+
+def _rate_parts(fold: Fold, of_positives: bool) -> list[tuple[Array, Array]]:
+    """Return the rows and the wrong rows of each positive class, without those of no weight."""
+    classes, weight = _classes(fold), _weight(fold)
+    parts = [
+        ((fold.y_test == positive) == of_positives, (fold.prediction == positive) != of_positives)
+        for positive in (classes[1:] if len(classes) == 2 else classes)
+    ]
+    return [(rows, wrong) for rows, wrong in parts if weight[rows].sum() > 0]
 
 
 def _classes(fold: Fold) -> Array:
@@ -101,9 +186,12 @@ def brier_loss(fold: Fold) -> float:
     It is in [0, 1], and distinguishes models with the same number of errors on a few hundred rows,
     so it ranks them with less noise than the error.
     """
+    return float(np.average(_brier_rows(fold), weights=fold.test_weight))
+
+
+def _brier_rows(fold: Fold) -> Array:
     probabilities, truth = _probabilities_and_truth(fold)
-    squares = (probabilities - truth) ** 2
-    return float(np.average(squares.sum(axis=1) / 2, weights=fold.test_weight))
+    return np.asarray(((probabilities - truth) ** 2).sum(axis=1) / 2)
 
 
 def log_loss(fold: Fold) -> float:
@@ -111,9 +199,13 @@ def log_loss(fold: Fold) -> float:
 
     Without that bound, a single confident wrong prediction would dominate the mean.
     """
+    return float(np.average(_log_loss_rows(fold), weights=fold.test_weight))
+
+
+def _log_loss_rows(fold: Fold) -> Array:
     probabilities, truth = _probabilities_and_truth(fold)
     of_truth = np.maximum((probabilities * truth).sum(axis=1), _MIN_PROBABILITY)
-    return float(np.average(-np.log(of_truth), weights=fold.test_weight))
+    return np.asarray(-np.log(of_truth))
 
 
 def auc_loss(fold: Fold) -> float:
@@ -121,21 +213,39 @@ def auc_loss(fold: Fold) -> float:
 
     Classes that are absent from the test fold, or alone in it, do not count.
     """
-    probabilities, truth = _probabilities_and_truth(fold)
-    columns = [k for k in range(truth.shape[1]) if 0 < truth[:, k].sum() < len(truth)]
-    if truth.shape[1] == 2:
-        columns = columns[-1:]
     areas = [
-        roc_auc_score(truth[:, k], probabilities[:, k], sample_weight=fold.test_weight)
-        for k in columns
+        roc_auc_score(truth, score, sample_weight=fold.test_weight)
+        for score, truth in _columns_of_mixed_classes(fold)
     ]
     return 1.0 - float(np.mean(areas)) if areas else 0.5
 
 
+def _auc_rows(fold: Fold) -> Array:
+    weight = _weight(fold)
+    areas = [
+        area_under_curve(score, truth, ~truth, weight)
+        for score, truth in _columns_of_mixed_classes(fold)
+    ]
+    return 1.0 - mean_of(areas, None, weight) if areas else np.full(len(weight), 0.5)
+
+
+def _columns_of_mixed_classes(fold: Fold) -> list[tuple[Array, Array]]:
+    """Return probability and truth of the classes that some but not all rows belong to."""
+    probabilities, truth = _probabilities_and_truth(fold)
+    columns = [k for k in range(truth.shape[1]) if 0 < truth[:, k].sum() < len(truth)]
+    if truth.shape[1] == 2:
+        columns = columns[-1:]
+    return [(probabilities[:, k], truth[:, k]) for k in columns]
+
+
 def _probabilities_and_truth(fold: Fold) -> tuple[Array, Array]:
-    classes = _classes(fold)
-    truth: Array = fold.y_test[:, None] == classes
-    return class_probabilities(fold.estimator, fold.X_test, classes), truth
+    if "probabilities" not in fold.cache:
+        classes = _classes(fold)
+        truth: Array = fold.y_test[:, None] == classes
+        known = class_probabilities(fold.estimator, fold.X_test, classes)
+        fold.cache["probabilities"] = known, truth
+    found: tuple[Array, Array] = fold.cache["probabilities"]
+    return found
 
 
 def disparity(sensitive: Any, *, positive: Any = None, name: str = "disparity") -> Measure:
@@ -237,12 +347,36 @@ def _positive(fold: Fold) -> Any:
 
 register_measure(error_measure)
 register_measure(partial(error_measure, train=True))
-for _name, _function, _worst in (
-    ("fnr", false_negative_rate, 1.0),
-    ("fpr", false_positive_rate, 1.0),
-    ("geometric_mean_loss", geometric_mean_loss, 1.0),
-    ("brier_loss", brier_loss, 1.0),
-    ("log_loss", log_loss, 4.7),  # a little above -log(_MIN_PROBABILITY)
-    ("auc_loss", auc_loss, 1.0),
-):
-    register_measure(Measure(_name, fold=_function, worst=_worst, classification_only=True))
+_Rows = Callable[[Fold], Array] | None
+_MEASURES: tuple[tuple[str, str, Callable[[Fold], float], _Rows, float], ...] = (
+    (
+        "fnr",
+        "false negative rate",
+        false_negative_rate,
+        partial(_error_rate_rows, of_positives=True),
+        1.0,
+    ),
+    (
+        "fpr",
+        "false positive rate",
+        false_positive_rate,
+        partial(_error_rate_rows, of_positives=False),
+        1.0,
+    ),
+    ("geometric_mean_loss", "1 - geometric mean of recalls", geometric_mean_loss, None, 1.0),
+    ("brier_loss", "Brier score", brier_loss, _brier_rows, 1.0),
+    # The worst one is a little above -log(_MIN_PROBABILITY).
+    ("log_loss", "log loss", log_loss, _log_loss_rows, 4.7),
+    ("auc_loss", "1 - roc_auc", auc_loss, _auc_rows, 1.0),
+)
+for _name, _label, _function, _rows, _worst in _MEASURES:
+    register_measure(
+        Measure(
+            _name,
+            fold=_function,
+            worst=_worst,
+            classification_only=True,
+            rows=_rows,
+            label=_label,
+        )
+    )

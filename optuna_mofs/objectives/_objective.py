@@ -184,7 +184,8 @@ class StudyObjective:
             representation=None if chosen is None else chosen.bind(table),
             space=self.estimator_space.distributions,
             measures=tuple(
-                MeasureDescription(m.name, m.direction, m.worst_of(table)) for m in self.measures
+                MeasureDescription(m.name, m.direction, m.worst_of(table), m.label)
+                for m in self.measures
             ),
             active_if=self.estimator_space.active_if,
             conditions=comparable_conditions(

@@ -24,11 +24,13 @@ _CACHE: WeakKeyDictionary[Study, StudyDescription] = WeakKeyDictionary()
 
 @dataclass(frozen=True)
 class MeasureDescription:
-    """Name, direction and worst sensible value of one objective value."""
+    """Name, direction, worst sensible value and human name of one objective value."""
 
     name: str
     direction: str = "minimize"
     worst: float | None = None
+    #: What it measures, for people: ``"1 - roc_auc"``. Empty if the name says it.
+    label: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +80,7 @@ class StudyDescription:
                 None if self.representation is None else self.representation.to_json()
             ),
             "space": {k: distribution_to_json(d) for k, d in (self.space or {}).items()},
-            "measures": [[m.name, m.direction, m.worst] for m in self.measures],
+            "measures": [[m.name, m.direction, m.worst, m.label] for m in self.measures],
             "active_if": {k: [parent, list(c)] for k, (parent, c) in self.active_if.items()},
             "conditions": dict(self.conditions),
         }

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -248,8 +249,7 @@ def test_the_area_is_the_mean_over_classes_and_ignores_a_lone_class():
     fold = fold_of(model, X[:, :2], y)
     expected = 1 - roc_auc_score(y, model.predict_proba(X[:, :2]), multi_class="ovr")
     assert auc_loss(fold) == pytest.approx(expected)
-    fold.X_test, fold.y_test = X[:5, :2], y[:5]
-    assert auc_loss(fold) == 0.5
+    assert auc_loss(replace(fold, X_test=X[:5, :2], y_test=y[:5])) == 0.5
 
 
 def test_losses_accept_classifiers_without_probabilities():

@@ -179,3 +179,12 @@ def test_differences_of_measures_name_their_directions():
     )
     assert "now" in differences(described(measures=MEASURES[:1]))
     assert differences(described(measures=(MeasureDescription("error"), MEASURES[1]))) == ""
+
+
+def test_labels_are_optional_in_the_stored_form():
+    new = StudyDescription(measures=(MeasureDescription("error", "minimize", 1.0, "RMSE"),))
+    assert StudyDescription.from_json(new.to_json()).measures[0].label == "RMSE"
+    stored = {**new.to_json(), "measures": [["error", "minimize", 1.0]]}
+    old = StudyDescription.from_json(stored)
+    assert old.measures == (MeasureDescription("error", "minimize", 1.0),)
+    assert old.differences(new) == []

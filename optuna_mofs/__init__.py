@@ -21,6 +21,7 @@ from optuna_mofs.fronts import (
     optima,
     pareto_front,
 )
+from optuna_mofs.honesty import NestedResult, nested_cross_validate, noise_floor
 from optuna_mofs.measures import Measure
 from optuna_mofs.models import FrontClassifier, FrontRegressor, front_model
 from optuna_mofs.objectives import (
@@ -65,6 +66,7 @@ __all__ = [
     "MaskFeatures",
     "Measure",
     "ModelTypeObjective",
+    "NestedResult",
     "NoNewOptimaCallback",
     "Optima",
     "ParEGOSampler",
@@ -76,6 +78,8 @@ __all__ = [
     "front_model",
     "generalization",
     "hypervolume_history",
+    "nested_cross_validate",
+    "noise_floor",
     "optima",
     "pareto_front",
     "retry_interrupted",

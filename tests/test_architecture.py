@@ -28,6 +28,7 @@ PUBLIC = {
     "callbacks.py",
     "columns.py",
     "dashboard.py",
+    "honesty.py",
     "spaces.py",
     "statistics.py",
     "testing/problems.py",

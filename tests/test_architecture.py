@@ -48,6 +48,7 @@ TESTED_ELSEWHERE = {
 #: They take arrays, so that they can be tested and reused without a study.
 ARRAYS_ONLY = (
     "fronts/_dominance.py",
+    "fronts/_honest.py",
     "samplers/_gaussian_process.py",
     "samplers/_mask_operators.py",
     "samplers/_row_operators.py",

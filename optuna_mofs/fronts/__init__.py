@@ -16,6 +16,7 @@ from optuna_mofs.fronts._comparison import (
 from optuna_mofs.fronts._dominance import entered_front_mask, nondominated_mask, pareto_rank
 from optuna_mofs.fronts._front import Front, pareto_front
 from optuna_mofs.fronts._generalization import Generalization, generalization
+from optuna_mofs.fronts._honest_front import HonestEstimate, HonestFront
 from optuna_mofs.fronts._hypervolume import hypervolume, hypervolume_over_time
 from optuna_mofs.fronts._lexicographic import lexicographic_index, lexicographic_targets
 from optuna_mofs.fronts._optima import Optima, optima, optimal_rows, similarities
@@ -25,6 +26,8 @@ from optuna_mofs.fronts._preference import LexicographicPreference
 __all__ = [
     "Front",
     "Generalization",
+    "HonestEstimate",
+    "HonestFront",
     "LexicographicPreference",
     "Optima",
     "attainment_surfaces",

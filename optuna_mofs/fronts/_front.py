@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -10,10 +11,18 @@ from numpy.typing import NDArray
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
+from optuna_mofs._validation import check_float, check_int
 from optuna_mofs.fronts._dominance import nondominated_mask
+from optuna_mofs.fronts._honest_front import HonestFront, estimate_columns, honest_front
 from optuna_mofs.fronts._hypervolume import hypervolume
 from optuna_mofs.fronts._lexicographic import named_order
-from optuna_mofs.fronts._picks import knee_index, one_standard_error_index, round_off
+from optuna_mofs.fronts._picks import (
+    fold_standard_error,
+    knee_index,
+    one_standard_error_index,
+    round_off,
+)
+from optuna_mofs.study._baselines import Baselines
 from optuna_mofs.study._completed_trials import (
     CompletedTrials,
     feature_count,
@@ -82,8 +91,9 @@ def _groups(
     return [rows[[v == value for v in values]] for value in distinct] or [rows]
 
 
-#: Smallest standard error of a trial, relative to the worst value of the metric.
-_MIN_STANDARD_ERROR = 0.01
+#: Smallest standard error of a trial, relative to the worst value of the metric, which is that of
+#: the constant model for the error of an objective of this package.
+_MIN_STANDARD_ERROR = 0.02
 
 
 class Front(Sequence[FrozenTrial]):
@@ -106,6 +116,7 @@ class Front(Sequence[FrozenTrial]):
         self._losses = points.losses[rows]
         self.study = points.study
         self.metric_names = points.metric_names
+        self._honest: dict[tuple[int, float, int], HonestFront] = {}
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -144,18 +155,22 @@ class Front(Sequence[FrozenTrial]):
     def to_frame(self) -> pd.DataFrame:
         """Return the front as a table, one row per trial, indexed by trial number.
 
-        Columns: the metrics, ``n_features`` and ``features`` if known, and the hyperparameters.
+        Columns: the metrics, ``honest``, ``honest_low`` and ``honest_high`` if there are honest
+        values (:meth:`honest`), ``n_features`` and ``features`` if known, and the hyperparameters.
         Parameters that only encode a feature mask are left out. A hyperparameter with the name of
         another column is called ``params_<name>``.
         """
         import pandas as pd
 
         columns: dict[str, Any] = dict(zip(self.metric_names, self.values.T))
+        honest = self.honest()
+        if honest.source is not None:
+            # A metric takes precedence over another column of its name.
+            columns = {**columns, **estimate_columns(honest.members), **columns}
         description = StudyDescription.read(self.study)
         # The columns of features are there even if no trial is.
         selects = description is not None and description.features is not None
         counts = [feature_count(self.study, trial) for trial in self]
-        # A metric takes precedence over another column of its name.
         if "n_features" not in columns and (selects or any(c is not None for c in counts)):
             # The nullable type keeps the counts integers if some are missing.
             columns["n_features"] = pd.array(counts, dtype="Int64" if None in counts else "int64")
@@ -185,26 +200,89 @@ class Front(Sequence[FrozenTrial]):
             return 0.0
         return hypervolume(self._losses, self.points.reference_losses(reference))
 
+    def honest(
+        self, *, n_bootstraps: int = 500, confidence: float = 0.95, seed: int = 0
+    ) -> HonestFront:
+        """Return what to expect on new rows: the values of the front without the luck in them.
+
+        The best of many trials is also the luckiest, so its cross-validated (raw) value is too
+        good. Honest values come from one of two sources:
+
+        - ``"bootstrap"``, if the features are selected inside the training folds: the choice of
+          the best trial is repeated on bootstrap samples of the rows, and the chosen trial is
+          evaluated on the rows that are not in the sample (BBC-CV, Tsamardinos et al., 2018,
+          Machine Learning 107). This takes no further fit, only the out-of-fold losses that the
+          objective stores with every trial.
+        - ``"holdout"``, for other studies, if the objective held rows out.
+
+        Each trial of the front is regarded as the best with at most as many features.
+
+        Args:
+            n_bootstraps: Number of bootstrap samples.
+            confidence: Probability with which an interval contains the value on new rows.
+            seed: Seed of the bootstrap samples.
+
+        Returns:
+            The honest values; those of a study without a source are NaN. They are computed once
+            per front and arguments.
+
+        Example:
+            >>> import optuna
+            >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+            >>> study = optuna.create_study(directions=["minimize", "minimize"])
+            >>> study.add_trial(optuna.trial.create_trial(values=[0.3, 10]))
+            >>> print(pareto_front(study).honest().source)  # no losses of rows
+            None
+        """
+        key = (
+            check_int("n_bootstraps", n_bootstraps, 1),
+            check_float("confidence", confidence, 0.0, 0.9999),
+            check_int("seed", seed, 0),
+        )
+        if key not in self._honest:
+            self._honest[key] = honest_front(
+                self, n_bootstraps=key[0], confidence=key[1], seed=key[2]
+            )
+        return self._honest[key]
+
+    @cached_property
+    def baselines(self) -> Baselines:
+        """Values to compare the front with: a constant model, all features, permuted labels."""
+        return Baselines.read(self.study)
+
     def knee(self) -> FrozenTrial:
         """Return the trial at the knee: any gain in one metric costs much in the others.
 
-        See :func:`optuna_mofs.fronts.knee_index` for the definition. The empty feature set is left
-        out, unless it is alone: the error of a constant model would set the scale of the others.
+        See :func:`optuna_mofs.fronts.knee_index` for the definition. The empty feature set and
+        trials that are no better than the constant model in the first metric are left out, unless
+        there are no others: the error of a constant model would set the scale of the others.
         """
         self._check_not_empty()
         counts = [feature_count(self.study, trial) for trial in self]
-        rows = np.flatnonzero([count != 0 for count in counts])
-        if not len(rows):
-            rows = np.arange(len(self))
+        filled = np.array([count != 0 for count in counts])
+        better = self._losses[:, 0] < self._constant_loss(0)
+        rows = np.arange(len(self))
+        for allowed in (filled & better, filled):
+            if allowed.any():
+                rows = np.flatnonzero(allowed)
+                break
         return self[int(rows[knee_index(self._losses[rows])])]
 
     def pick(self) -> FrozenTrial:
         """Return the trial to use by default.
 
-        It is the sparsest trial within one standard error of the best first metric, see
-        :meth:`one_standard_error`; for a study without values per fold or without numbers of
-        features it is the :meth:`knee`.
+        It is the sparsest trial whose value is within one standard error of the best. Where a
+        bootstrap gives honest values (:meth:`honest`), these are compared; the standard error is
+        that of the mean loss over the rows, and at least 2 % of the constant model's value. In
+        other studies it is the trial of :meth:`one_standard_error`, because held-out rows that
+        took part in the choice would be honest no more; for a study without values per fold or
+        without numbers of features it is the :meth:`knee`. The empty feature set, and a trial that
+        is no better than the constant model, are returned only if nothing is better.
         """
+        self._check_not_empty()
+        index = self.honest().pick_index
+        if index is not None:
+            return self[index]
         return self.one_standard_error() if self.has_standard_error else self.knee()
 
     @property
@@ -260,9 +338,10 @@ class Front(Sequence[FrozenTrial]):
         """Return the sparsest trial whose error is within one standard error of the best.
 
         The standard error is that of the best trial's mean over its folds, computed from the user
-        attribute ``fold_scores`` of the trial, but at least 1 % of the worst value of the metric:
-        folds of few rows agree by chance, above all if the best trial makes no error. The empty
-        feature set is returned only if it is the best.
+        attribute ``fold_scores`` of the trial, but at least 2 % of the worst value of the metric,
+        which is the constant model's: folds of few rows agree by chance, above all if the best
+        trial makes no error. The empty feature set, and a trial that is no better than the
+        constant model, are returned only if nothing is better.
 
         Args:
             metric: Name or position of the error. Default: the first metric.
@@ -282,8 +361,10 @@ class Front(Sequence[FrozenTrial]):
         errors = self._losses[:, column]
         best = int(np.lexsort((sizes, round_off(errors)))[0])
         rows = np.arange(len(self)) if sizes[best] == 0 else np.flatnonzero(sizes > 0)
-        floor = _MIN_STANDARD_ERROR * abs(np.nan_to_num(self.points.worst[column]))
-        spread = max(self._standard_error(self[best], column), floor)
+        better = rows[errors[rows] < self._constant_loss(column)]
+        rows = better if len(better) else rows
+        spread = self._standard_error(self[best], column)
+        spread = max(spread, self._min_standard_error(column))
         return self[int(rows[one_standard_error_index(errors[rows], sizes[rows], spread)])]
 
     def lexicographic(
@@ -335,7 +416,24 @@ class Front(Sequence[FrozenTrial]):
                 f"or more folds, which trial {trial.number} lacks. The objectives of this package "
                 "store them in the user attribute 'fold_scores' (measure name -> list of values)."
             )
-        return float(np.std(folds, ddof=1) / np.sqrt(len(folds)))
+        return fold_standard_error(folds)
+
+    def _min_standard_error(self, column: int) -> float:
+        """Return the smallest standard error of a metric that counts."""
+        return float(_MIN_STANDARD_ERROR * abs(np.nan_to_num(self.points.worst[column])))
+
+    def _constant_loss(self, column: int) -> float:
+        """Return the loss below which a trial is better than the constant model.
+
+        It is infinite if the constant model was not evaluated.
+        """
+        values = self.baselines.constant
+        index = self.points.value_indices[column]
+        if values is None or index >= len(values) or np.isnan(values[index]):
+            return float(np.inf)
+        loss = values[index] * self.points.signs[column]
+        # Equal up to rounding errors is not better.
+        return float(loss - 1e-9 * abs(loss))
 
     def _fold_values(self, trial: FrozenTrial, column: int) -> NDArray[np.float64] | None:
         """Return the values of a trial per fold, or None for fewer than two folds."""
@@ -378,4 +476,6 @@ class Front(Sequence[FrozenTrial]):
     def _title(self) -> str:
         metrics = ", ".join(f"{n} {d}d" for n, d in zip(self.metric_names, self.directions))
         trials = "1 trial" if len(self) == 1 else f"{len(self)} trials"
-        return f"Front of {trials} of study {self.study.study_name!r} ({metrics})"
+        title = f"Front of {trials} of study {self.study.study_name!r} ({metrics})"
+        warning = self.honest().warning
+        return title if warning is None else f"{title}. {warning}"

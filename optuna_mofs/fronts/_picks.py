@@ -95,6 +95,17 @@ def round_off(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.round(values, int(9 - np.floor(np.log10(largest))))
 
 
+def fold_standard_error(values: ArrayLike) -> float:
+    """Return the standard error of the mean of values per fold.
+
+    Example:
+        >>> fold_standard_error([0.1, 0.2, 0.3, 0.2]).__round__(4)
+        0.0408
+    """
+    folds = np.asarray(values, dtype=np.float64)
+    return float(np.std(folds, ddof=1) / np.sqrt(len(folds)))
+
+
 def one_standard_error_index(
     errors: ArrayLike, sizes: ArrayLike, standard_errors: ArrayLike
 ) -> int:

@@ -30,6 +30,7 @@ class CompletedTrials:
         metric_names: Names of the selected metrics.
         measure_names: Names under which the objective stored the values per fold.
         worst: The worst possible loss according to the description, NaN where it has none.
+        value_indices: Positions of the selected metrics among the values of a trial.
     """
 
     study: Study
@@ -40,6 +41,7 @@ class CompletedTrials:
     metric_names: tuple[str, ...]
     measure_names: tuple[str, ...]
     worst: NDArray[np.float64]
+    value_indices: tuple[int, ...]
 
     def to_losses(self, values: Any) -> NDArray[np.float64]:
         """Return values as losses, all minimized; the last axis holds the metrics."""
@@ -100,6 +102,7 @@ def read_completed_trials(
         measure_names=tuple(measure.name for measure in measures) or names,
         # An infinite worst value bounds no volume, so it counts as unknown.
         worst=np.where(np.isfinite(worst), worst * signs + 0.0, np.nan),
+        value_indices=tuple(range(len(signs))),
     )
     return everything if targets is None else _select(everything, targets)
 
@@ -144,6 +147,7 @@ def _select(points: CompletedTrials, targets: Sequence[str | int]) -> CompletedT
         metric_names=tuple(points.metric_names[column] for column in columns),
         measure_names=tuple(points.measure_names[column] for column in columns),
         worst=points.worst[columns],
+        value_indices=tuple(columns),
     )
 
 

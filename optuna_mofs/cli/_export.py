@@ -132,7 +132,7 @@ def _print_summary(
     values = ", ".join(
         f"{n} {format_number(v)}" for n, v in zip(objective.metric_names, trial.values)
     )
-    n, p = objective.data.shape
+    n, p = objective.all_data.shape
     count = len(objective.features_for(trial))
     print(f"{output}: {settings.learner} of trial {trial.number}, {pick.description}")
     print(f"  {values}; {count} of {p} features, fitted on {n} rows")

@@ -109,7 +109,7 @@ def run(arguments: argparse.Namespace) -> None:
             print(f"Continuing study {_STUDY!r} in {display_url(url)} after {trials}.")
         else:
             print(f"New study {_STUDY!r} in {display_url(url)}.")
-        n, p = objective.data.shape
+        n, p = objective.all_data.shape
         print(f"Breast cancer data, {n} rows, {p} features; an SVM, 5-fold cross-validation.")
         try:
             study.optimize(objective, n_trials=arguments.trials, show_progress_bar=True)
@@ -138,7 +138,7 @@ def _print_front(front: Front) -> None:
 
 def _print_pick(front: Front, objective: FeatureSelectionObjective) -> None:
     pick = front.pick()
-    count = f"{len(objective.features_for(pick))} of {objective.data.shape[1]} features"
+    count = f"{len(objective.features_for(pick))} of {objective.all_data.shape[1]} features"
     print("\nFewest features within one standard error of the lowest error:")
     print(f"trial {pick.number}, error {pick.values[0]:.4f} with {count}")
     print(format_model(objective, pick))

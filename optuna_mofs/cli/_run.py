@@ -275,7 +275,7 @@ def _search(
 
 
 def _print_task(settings: Settings, table: Table, objective: FeatureSelectionObjective) -> None:
-    n, p = objective.data.shape
+    n, p = objective.all_data.shape
     n_texts = len(table.text_columns)
     texts = f" ({format_count(n_texts, 'text column')})" if n_texts else ""
     task = "classification" if objective.data.classification else "regression"

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, check_cv
+from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
+    StratifiedGroupKFold,
+    check_cv,
+    train_test_split,
+)
 from sklearn.utils import _safe_indexing
 
 from optuna_mofs._typing import Array
@@ -19,6 +25,10 @@ from optuna_mofs.data._target import check_classes, check_numbers, check_target
 
 #: Rows of a training fold, and of its test fold.
 Split = tuple[Array, Array]
+#: Fewer rows than these are not split into rows of the search and held-out rows.
+_MIN_ROWS = 40
+#: Number of random choices of groups, of which the most similar to all rows is held out.
+_GROUP_DRAWS = 30
 
 
 class Dataset:
@@ -71,6 +81,8 @@ class Dataset:
         self.column_names = _column_names(X, feature_names)
         self.sample_weight = _check_weights(sample_weight, X.shape[0])
         self.groups = _check_rows("groups", groups, X.shape[0])
+        #: Row numbers in the table of the user, of which these can be a part.
+        self.row_numbers = np.arange(X.shape[0])
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -87,6 +99,19 @@ class Dataset:
         narrow.X = self.columns(positions)
         narrow.column_names = tuple(self.column_names[j] for j in positions)
         return narrow
+
+    def take(self, rows: Array, y: Any = None) -> Dataset:
+        """Return some rows, which can have another target."""
+        part = copy.copy(self)
+        part.X = take_rows(self.X, rows)
+        part.y = self.y[rows]
+        if y is not None:
+            target = check_target(y, len(rows))
+            part.y = check_classes(target) if self.classification else check_numbers(target)
+        part.sample_weight = None if self.sample_weight is None else self.sample_weight[rows]
+        part.groups = None if self.groups is None else self.groups[rows]
+        part.row_numbers = self.row_numbers[rows]
+        return part
 
 
 def take_rows(X: Any, rows: Array) -> Any:
@@ -166,6 +191,27 @@ def draw_splits(data: Dataset, cv: Any, seed: int) -> list[Split]:
     return splits
 
 
+def restrict_splits(splits: Sequence[Split], rows: Array, n_rows: int) -> list[Split]:
+    """Return splits of a table as splits of some of its rows; the other rows are left out.
+
+    Example:
+        >>> split = (np.array([0, 1]), np.array([2, 3]))
+        >>> [part.tolist() for part in restrict_splits([split], np.array([3, 1]), 4)[0]]
+        [[1], [0]]
+    """
+    position = np.full(n_rows, -1)
+    position[rows] = np.arange(len(rows))
+    moved = [(position[train], position[test]) for train, test in splits]
+    kept = [(train[train >= 0], test[test >= 0]) for train, test in moved]
+    for k, pair in enumerate(kept):
+        if not all(map(len, pair)):
+            raise ValueError(
+                f"Fold {k} has no {'test' if len(pair[0]) else 'training'} rows among the "
+                f"{len(rows)} of {n_rows} rows in use. Use fewer folds."
+            )
+    return kept
+
+
 def is_fold_count(cv: Any) -> bool:
     """Return whether ``cv`` is a number of folds."""
     return isinstance(cv, int | np.integer) and not isinstance(cv, bool)
@@ -214,3 +260,87 @@ def _check_split(data: Dataset, which: str, train: Array, test: Array) -> None:
             f"The training fold {which} holds only one class: {data.y[train].tolist()[0]!r}. "
             "Use fewer folds or a stratified splitter."
         )
+
+
+def draw_holdout(data: Dataset, holdout: float | int | Sequence[int] | Array, seed: int) -> Array:
+    """Return the rows to hold out of a search, sorted.
+
+    Args:
+        data: All rows.
+        holdout: Fraction or number of rows (drawn with the shares of the classes; whole groups),
+            or row numbers.
+        seed: Seed of the draw.
+
+    Raises:
+        ValueError: If too few rows would be left in one of the parts.
+    """
+    n = data.shape[0]
+    if np.ndim(holdout) > 0:
+        rows = check_row_numbers("holdout", holdout, n)
+        if len(rows) == n:
+            raise ValueError(f"holdout names all {n} rows. Leave some for the search.")
+        return np.sort(rows)
+    is_number = isinstance(holdout, int | float | np.integer | np.floating)
+    number = float(holdout) if is_number and not isinstance(holdout, bool) else 0.0  # type: ignore[arg-type]
+    if not 0 < number < n:
+        raise ValueError(
+            f"holdout must be a fraction between 0 and 1, a number of rows below {n}, row "
+            f"numbers, 'auto' or None, got {holdout!r}."
+        )
+    size = round(number * n if number < 1 else number)
+    if n < _MIN_ROWS or min(size, n - size) < 2:
+        raise ValueError(
+            f"holdout={holdout!r} of {n} rows leaves too few: it needs at least {_MIN_ROWS} rows "
+            "in total and 2 in each part. Pass holdout=None."
+        )
+    if data.groups is not None:
+        held_out = _draw_groups(data, size, seed)
+    else:
+        labels = data.y if data.classification else None
+        try:
+            held_out = train_test_split(
+                np.arange(n), test_size=size, random_state=seed, stratify=labels
+            )[1]
+        except ValueError as error:  # a class with one row, or fewer held-out rows than classes
+            raise ValueError(
+                f"holdout={holdout!r} cannot be drawn: {error} Pass holdout=None."
+            ) from None
+    if data.classification:
+        classes, codes = np.unique(data.y, return_inverse=True)
+        inside = np.bincount(codes[held_out], minlength=len(classes))
+        fewest = np.minimum(inside, np.bincount(codes) - inside)
+        if fewest.min() < 2:
+            rare = classes[fewest.argmin()].item()
+            raise ValueError(
+                f"holdout={holdout!r} leaves fewer than 2 rows of class {rare!r} in one of the "
+                "parts. Pass holdout=None, another size, or row numbers."
+            )
+    return np.sort(held_out)
+
+
+def check_row_numbers(name: str, rows: Any, n_rows: int) -> Array:
+    """Return row numbers, or a boolean mask of rows, as an array of row numbers.
+
+    Example:
+        >>> check_row_numbers("rows", [True, False, True], 3).tolist()
+        [0, 2]
+    """
+    array = _positions(rows)
+    is_valid = array.ndim == 1 and array.dtype.kind in "iu" and len(array) > 0
+    if not is_valid or array.min() < 0 or array.max() >= n_rows:
+        raise ValueError(f"{name} must hold numbers of rows from 0 to {n_rows - 1}, got {rows!r}.")
+    if len(np.unique(array)) < len(array):
+        raise ValueError(f"{name} must hold each row once, got {rows!r}.")
+    return array
+
+
+def _draw_groups(data: Dataset, size: int, seed: int) -> Array:
+    """Return the rows of whole groups: about ``size`` of them, with the shares of the classes."""
+    n = data.shape[0]
+    codes = np.unique(data.y, return_inverse=True)[1] if data.classification else np.zeros(n, int)
+    wanted = np.bincount(codes) * size / n
+    draws = GroupShuffleSplit(_GROUP_DRAWS, test_size=size / n, random_state=seed)
+    held_out = [test for _, test in draws.split(data.y, groups=data.groups)]
+    counts = [np.bincount(codes[rows], minlength=len(wanted)) for rows in held_out]
+    best = int(np.argmin([np.abs(count - wanted).sum() for count in counts]))
+    return np.asarray(held_out[best])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
@@ -117,6 +118,8 @@ class Measure:
         rows: Function of a :class:`Fold` that returns one loss per row of the test fold, whose
             mean (weighted by ``fold.test_weight``) is the value of the fold. With it a study can
             estimate the values on new rows, corrected for the selection of the best trial.
+        worst_is_constant: Whether the value of a constant model, where it is finite, takes the
+            place of ``worst``.
         label: What it measures, for people: ``"1 - roc_auc"``, ``"RMSE"``. Default: its name.
 
     Example:
@@ -133,6 +136,7 @@ class Measure:
     classification_only: bool = False
     rows: Callable[[Fold], Array] | None = None
     label: str = ""
+    worst_is_constant: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -152,6 +156,8 @@ class Measure:
             )
         check_choice("direction", self.direction, ("minimize", "maximize"))
 
-    def worst_of(self, table: FeatureTable) -> float | None:
-        """Return the worst value for these features."""
+    def worst_of(self, table: FeatureTable, constant: float = math.nan) -> float | None:
+        """Return the worst value for these features, given the value of a constant model."""
+        if self.worst_is_constant and math.isfinite(constant):
+            return constant
         return float(self.worst(table)) if callable(self.worst) else self.worst

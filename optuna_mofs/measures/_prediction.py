@@ -107,6 +107,7 @@ def error_measure(scorer: object, *, train: bool = False) -> Measure:
         worst=None if _is_loss(scorer) else 1.0,
         rows=_error_rows if has_rows else None,
         label=f"{label} (training)" if train else label,
+        worst_is_constant=True,
     )
 
 

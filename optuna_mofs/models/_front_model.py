@@ -298,7 +298,7 @@ def front_model(
     signs = np.array([1.0 if d == "minimize" else -1.0 for d in objective.directions])
     losses = signs * np.array([trial.values for trial in trials])
     members = [(f"trial {trial.number}", objective.estimator_for(trial)) for trial in trials]
-    data = objective.data
+    data = objective.all_data
     model = (
         FrontClassifier(members, losses, strategy, voting, n_jobs)
         if data.classification

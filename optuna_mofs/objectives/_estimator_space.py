@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from optuna_mofs._optuna import FunctionTrial
 from optuna_mofs._validation import did_you_mean
 from optuna_mofs.features._representation import Representation
 from optuna_mofs.features._table import FeatureTable
+from optuna_mofs.study._description import PER_FEATURE
 from optuna_mofs.study._feature_sets import suggest
 
 Space = Mapping[str, BaseDistribution] | Callable[[Trial], Mapping[str, Any]]
@@ -47,6 +49,17 @@ class EstimatorSpace:
         self.distributions = None if callable(space) else space
         self.active_if: Mapping[str, tuple[str, Sequence[Any]]] = {}
         self.searched: tuple[frozenset[str], ...] = (frozenset(self.distributions or ()),)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The estimator's own values of the searched parameters, by name in the trial.
+
+        A number outside the searched range is that of its nearest end; a kernel width of
+        ``"scale"`` or ``"auto"`` is :data:`PER_FEATURE`.
+        """
+        own = self.estimators[0].get_params()
+        found = {n: default_value(n, own.get(n), d) for n, d in (self.distributions or {}).items()}
+        return {name: value for name, value in found.items() if value is not None}
 
     def check(self, representation: Representation | None, table: FeatureTable) -> None:
         """Raise if the space does not fit the estimator, or its names clash with the features."""
@@ -164,6 +177,15 @@ class EstimatorChoice(EstimatorSpace):
         self.distributions = distributions
         self.active_if = active_if
 
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The values of all estimators, by name in the trial."""
+        return {
+            self._names[name][param]: value
+            for name, member in self._members.items()
+            for param, value in member.defaults.items()
+        }
+
     def parameter_names(self) -> set[str]:
         """Return the names of the trial's parameters, or raise if a space does not fit."""
         names = set(self.distributions or ())
@@ -185,6 +207,18 @@ class EstimatorChoice(EstimatorSpace):
         """Return the unfitted estimator that is named, with its parameters."""
         own = dict(params)
         return self._members[own.pop(LEARNER)].configure(own)
+
+
+def default_value(name: str, value: Any, distribution: BaseDistribution) -> Any:
+    """Return an estimator's own value of a parameter as one that a trial can have, or None."""
+    if isinstance(distribution, CategoricalDistribution):
+        return value if value in distribution.choices else None
+    if name.split("__")[-1] == "gamma" and value in ("scale", "auto"):
+        return PER_FEATURE
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    low, high = distribution.low, distribution.high  # type: ignore[attr-defined]
+    return min(high, max(low, value))
 
 
 def with_seed(estimator: Any, seed: int) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.pipeline import Pipeline
 
-from optuna_mofs._optuna import trials_of
+from optuna_mofs._optuna import study_signs, total_violation, trials_of
 from optuna_mofs._typing import Array
 from optuna_mofs.data._dataset import Dataset, Split, take_rows
 from optuna_mofs.features._codec import pack
@@ -24,8 +26,34 @@ from optuna_mofs.measures import Evaluation, Fold, Measure
 from optuna_mofs.study._feature_sets import trial_mask
 
 
+@dataclass(frozen=True, eq=False)
+class CrossValidation:
+    """The result of evaluating one configuration.
+
+    Attributes:
+        values: One value per measure.
+        by_fold: Values per fold of the measures that have them, by name.
+        losses: Loss of each row on the test folds that hold it, their mean if there are several,
+            NaN if there is none; None if no measure has losses of rows.
+    """
+
+    values: list[float]
+    by_fold: dict[str, list[float]]
+    losses: Array | None = None
+
+
 class Evaluator:
-    """Cross-validates configurations: fits on each training fold, measures on each test fold."""
+    """Cross-validates configurations: fits on each training fold, measures on each test fold.
+
+    Args:
+        data: The rows of the search.
+        table: The features.
+        measures: One per value.
+        scorer: Scorer of the error.
+        splits: The folds.
+        loss_measure: The measure whose losses of rows are returned, or None.
+        n_jobs: Number of folds fitted in parallel.
+    """
 
     def __init__(
         self,
@@ -35,6 +63,7 @@ class Evaluator:
         measures: Sequence[Measure],
         scorer: Callable[..., float],
         splits: Sequence[Split],
+        loss_measure: Measure | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.data = data
@@ -42,6 +71,7 @@ class Evaluator:
         self.measures = tuple(measures)
         self.scorer = scorer
         self.splits = list(splits)
+        self.loss_measure = loss_measure
         self.n_jobs = n_jobs
 
     def __call__(
@@ -50,7 +80,7 @@ class Evaluator:
         mask: Array,
         fold_masks: Sequence[Array],
         splits: Sequence[Split] | None = None,
-    ) -> tuple[list[float], dict[str, list[float]]]:
+    ) -> CrossValidation:
         """Evaluate a configuration.
 
         Args:
@@ -58,30 +88,47 @@ class Evaluator:
             mask: Mask of the final model, over all features.
             fold_masks: The mask of each fold.
             splits: Folds to use instead of the fixed ones.
-
-        Returns:
-            One value per measure, and the values per fold of those that have them.
         """
         by_fold: dict[str, list[float]] = {}
+        losses = None
+        folds = list(splits or self.splits)
         measures = [m for m in self.measures if m.fold is not None]
         if measures:
             jobs = (
-                delayed(_measure_fold)(estimator, data, split, self.scorer, measures)
-                for split, data in zip(
-                    splits or self.splits, self._narrowed(fold_masks), strict=True
+                delayed(_measure_fold)(
+                    estimator, data, split, self.scorer, measures, self.loss_measure
                 )
+                for split, data in zip(folds, self._narrowed(fold_masks), strict=True)
             )
             if self.n_jobs in (None, 1):
-                rows = [function(*args) for function, args, _ in jobs]
+                found = [function(*args) for function, args, _ in jobs]
             else:
-                rows = Parallel(n_jobs=self.n_jobs)(jobs)
-            by_fold = {m.name: [row[i] for row in rows] for i, m in enumerate(measures)}
+                found = Parallel(n_jobs=self.n_jobs)(jobs)
+            by_fold = {m.name: [values[i] for values, _ in found] for i, m in enumerate(measures)}
+            if self.loss_measure is not None:
+                parts = [part for _, part in found]
+                losses = _losses_by_row(self.data.shape[0], [test for _, test in folds], parts)
         whole = Evaluation(self.table, mask, list(fold_masks), estimator, self.data.X, self.data.y)
         values = [
             float(np.mean(by_fold[m.name]) if m.whole is None else m.whole(whole))
             for m in self.measures
         ]
-        return values, by_fold
+        return CrossValidation(values, by_fold, losses)
+
+    def with_measures(self, measures: Sequence[Measure]) -> Evaluator:
+        """Return the same evaluator with other measures and without losses of rows."""
+        other = copy.copy(self)
+        other.measures, other.loss_measure = tuple(measures), None
+        return other
+
+    def losses_on(
+        self, estimator: Any, mask: Array, all_data: Dataset, train: Array, test: Array
+    ) -> Array:
+        """Return the losses of some rows of a model that is fitted on other rows."""
+        data = all_data.narrowed(self.table.columns_of(mask))
+        measure = self.loss_measure
+        losses: Array = _measure_fold(estimator, data, (train, test), self.scorer, (), measure)[1]
+        return losses
 
     def _narrowed(self, fold_masks: Sequence[Array]) -> Iterator[Dataset]:
         # Workers get only the columns they need, copied once if all folds use the same.
@@ -92,20 +139,28 @@ class Evaluator:
             yield data
 
     def on_test_data(
-        self, estimator: Any, columns: Array, X_test: Any, y_test: Array
+        self,
+        estimator: Any,
+        columns: Array,
+        X_test: Any,
+        y_test: Array,
+        *,
+        train: Dataset | None = None,
     ) -> dict[str, float]:
-        """Return the fold measures of a model that was fitted on all data, on new data.
+        """Return the fold measures of a fitted model on new data.
 
-        The model was fitted on ``columns`` of X, and ``X_test`` has only these columns.
+        The model was fitted on ``columns`` of ``train`` (by default the rows of the search), and
+        ``X_test`` has only these columns.
         """
+        data = self.data if train is None else train
         fold = Fold(
             estimator=estimator,
-            X_train=self.data.columns(columns),
-            y_train=self.data.y,
+            X_train=data.columns(columns),
+            y_train=data.y,
             X_test=X_test,
             y_test=y_test,
             scorer=self.scorer,
-            train_weight=self.data.sample_weight,
+            train_weight=data.sample_weight,
         )
         return {m.name: float(m.fold(fold)) for m in self.measures if m.fold is not None}
 
@@ -137,7 +192,12 @@ def _measure_fold(
     split: Split,
     scorer: Callable[..., float],
     measures: Sequence[Measure],
-) -> list[float]:
+    loss_measure: Measure | None = None,
+) -> tuple[list[float], Any]:
+    """Return the value of each measure, and the losses of the test rows (None without a measure).
+
+    Without columns the baseline is fitted.
+    """
     train, test = split
     weight = data.sample_weight
     fold = Fold(
@@ -149,15 +209,76 @@ def _measure_fold(
         scorer=scorer,
         train_weight=None if weight is None else weight[train],
         test_weight=None if weight is None else weight[test],
-        test_rows=test,
+        test_rows=data.row_numbers[test],
     )
     fold.estimator.fit(
         fold.X_train, fold.y_train, **fit_options(fold.estimator, fold.train_weight)
     )
-    return [float(m.fold(fold)) for m in measures if m.fold is not None]
+    values = [float(m.fold(fold)) for m in measures if m.fold is not None]
+    if loss_measure is None or loss_measure.rows is None:
+        return values, None
+    losses = np.asarray(loss_measure.rows(fold), dtype=float)
+    if losses.shape != (len(test),):
+        raise ValueError(
+            f"rows of measure {loss_measure.name!r} must return one loss for each of the "
+            f"{len(test)} rows of the test fold, got shape {losses.shape}."
+        )
+    return values, losses
 
 
-class DuplicateIndex:
+def _losses_by_row(n_rows: int, tests: Sequence[Array], parts: Sequence[Array]) -> Array:
+    """Return the mean loss of each row over the test folds that hold it, NaN if none does."""
+    rows, losses = np.concatenate(tests), np.concatenate(parts)
+    times = np.bincount(rows, minlength=n_rows)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.bincount(rows, losses, minlength=n_rows) / times)
+
+
+class CompletedReader:
+    """Reads the completed trials of one study incrementally."""
+
+    def __init__(self) -> None:
+        self._read: set[int] = set()
+        self._read_to = 0
+
+    def new_trials(self, study: Study) -> Iterator[FrozenTrial]:
+        """Return the trials that have been completed since the last call."""
+        for other in trials_of(study)[self._read_to :]:
+            if other.number not in self._read and other.state.is_finished():
+                self._read.add(other.number)
+                if other.state == TrialState.COMPLETE:
+                    yield other
+        while self._read_to in self._read:
+            self._read.remove(self._read_to)
+            self._read_to += 1
+
+
+class FrontIndex(CompletedReader):
+    """The non-dominated losses among the completed, feasible trials of one study."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._front: Array | None = None
+
+    def dominates(self, study: Study, values: Sequence[float]) -> bool:
+        """Return whether a completed trial dominates these values."""
+        signs = study_signs(study)
+        for trial in self.new_trials(study):
+            losses = np.array(trial.values) * signs
+            if total_violation(trial) == 0 and not self._is_dominated(losses):
+                kept = np.zeros((0, len(losses))) if self._front is None else self._front
+                worse = (kept >= losses).all(axis=1)
+                self._front = np.vstack([kept[~worse], losses])
+        return self._is_dominated(np.array(values) * signs)
+
+    def _is_dominated(self, losses: Array) -> bool:
+        if self._front is None:
+            return False
+        no_worse = (self._front <= losses).all(axis=1)
+        return bool((no_worse & (self._front < losses).any(axis=1)).any())
+
+
+class DuplicateIndex(CompletedReader):
     """Completed trials of one study by their configuration, read incrementally.
 
     A configuration is the mask and the hyperparameters, because different integers can represent
@@ -169,24 +290,17 @@ class DuplicateIndex:
     """
 
     def __init__(self, representation: Representation | None) -> None:
+        super().__init__()
         self._representation = representation
         self._mask_parameters: frozenset[str] = frozenset()
         if representation is not None and representation.ranks != "fold":
             self._mask_parameters = frozenset(representation.distributions)
         self._by_configuration: dict[Hashable, FrozenTrial] = {}
-        self._read: set[int] = set()
-        self._read_to = 0
 
     def find(self, study: Study, trial: Trial, mask: Array) -> FrozenTrial | None:
         """Return the first completed trial with the configuration of a running one, or None."""
-        for other in trials_of(study)[self._read_to :]:
-            if other.number not in self._read and other.state.is_finished():
-                self._read.add(other.number)
-                if other.state == TrialState.COMPLETE:
-                    self._add(other)
-        while self._read_to in self._read:
-            self._read.remove(self._read_to)
-            self._read_to += 1
+        for other in self.new_trials(study):
+            self._add(other)
         return self._by_configuration.get(self._key(trial, mask))
 
     def _add(self, trial: FrozenTrial) -> None:

@@ -9,7 +9,7 @@ from optuna_mofs.features._representation import Representation
 from optuna_mofs.filters import DEFAULT_FILTERS
 from optuna_mofs.objectives._estimator_space import EstimatorSpace, Space
 from optuna_mofs.objectives._objective import StudyObjective
-from optuna_mofs.objectives._settings import Measures, ObjectiveSettings
+from optuna_mofs.objectives._settings import Holdout, Measures, ObjectiveSettings
 
 
 class FeatureSelectionObjective(StudyObjective):
@@ -42,6 +42,14 @@ class FeatureSelectionObjective(StudyObjective):
         expected_n_features: Expected number of features at the start of a search; by default
             that of decision trees on the data (Binder et al. 2020, section 4.3.1).
         redraw_folds: Draw new folds for each trial (integer ``cv`` only), as the paper's code did.
+        holdout: Rows that the search does not see, which tell what to expect of its models on new
+            rows: a fraction or a number of rows (drawn with the shares of the classes; whole
+            groups), row numbers, or None. ``"auto"``: a fifth if all rows of the search choose the
+            features (a mask, or filter ranks of all rows), so that cross-validated values are too
+            good; none if the features are chosen inside each training fold, or if there are few
+            rows. :meth:`refit` uses all rows.
+        store_losses: Keep the loss of each row (of many rows, a sample) on every trial, for
+            estimates that correct the luck of choosing the best trial.
         random_state: Seed of folds, filters and of every ``random_state`` of the estimator that is
             None, so that a trial can be repeated.
         n_jobs: Number of folds fitted in parallel, and threads of the filters that can use
@@ -55,7 +63,8 @@ class FeatureSelectionObjective(StudyObjective):
     Attributes:
         estimator: The estimator, with its random states set.
         space: As given.
-        data: X and y.
+        data: The rows of the search.
+        all_data: All rows.
         table: The features, without ranks.
         ranked_table: The features with their filter ranks and the size prior.
         representation: How a feature set is suggested.
@@ -97,6 +106,8 @@ class FeatureSelectionObjective(StudyObjective):
         fixed_features: Sequence[str] = (),
         expected_n_features: float | None = None,
         redraw_folds: bool = False,
+        holdout: Holdout = "auto",
+        store_losses: bool = True,
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:

@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import _BaseComposition
 
+from optuna_mofs._typing import Array
 from optuna_mofs.data._dataset import Dataset, Split
 
 #: Seeds, and parameters that do not affect the fitted model.
@@ -27,11 +28,13 @@ def comparable_conditions(
     scorer: Callable[..., float],
     splits: Sequence[Split] | int,
     searched: Sequence[Collection[str]] | None = None,
+    holdout_rows: Array | None = None,
 ) -> dict[str, str]:
     """Return the conditions that must be equal for values to be comparable, as short strings.
 
-    Parameters of an estimator that trials set (``searched``) are ignored. ``splits`` is the number
-    of folds if they are drawn again for each trial.
+    ``data`` has all rows, also those held out. Parameters of an estimator that trials set
+    (``searched``) are ignored. ``splits`` is the number of folds if they are drawn again for each
+    trial.
     """
     ignored = searched or [()] * len(estimators)
     fixed = [_format_fixed_params(e, names) for e, names in zip(estimators, ignored)]
@@ -50,6 +53,11 @@ def comparable_conditions(
         "parameters": "; ".join(filter(None, fixed)) or "the estimator's own defaults",
         "scoring": _scorer_name(scorer),
         "folds": folds,
+        "holdout": (
+            "none"
+            if holdout_rows is None
+            else f"{len(holdout_rows)} rows {_digest(holdout_rows.astype('<i8').tobytes())}"
+        ),
     }
 
 

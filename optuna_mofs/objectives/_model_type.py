@@ -14,7 +14,12 @@ from optuna_mofs.filters import DEFAULT_FILTERS
 from optuna_mofs.measures import get_measure
 from optuna_mofs.objectives._estimator_space import LEARNER, EstimatorChoice, Space
 from optuna_mofs.objectives._objective import StudyObjective
-from optuna_mofs.objectives._settings import Measures, ObjectiveSettings, as_sequence
+from optuna_mofs.objectives._settings import (
+    Holdout,
+    Measures,
+    ObjectiveSettings,
+    as_sequence,
+)
 
 
 class ModelTypeObjective(StudyObjective):
@@ -46,6 +51,8 @@ class ModelTypeObjective(StudyObjective):
         feature_groups: Columns that form one feature.
         fixed_features: Names of features that are always selected.
         expected_n_features: Expected number of features at the start of a search.
+        holdout: Rows that the search does not see, as in :class:`FeatureSelectionObjective`.
+        store_losses: Whether trials keep the loss of each row.
         random_state: Seed of folds, filters and of every ``random_state`` that is None.
         n_jobs: Number of folds fitted in parallel.
 
@@ -84,6 +91,8 @@ class ModelTypeObjective(StudyObjective):
         feature_groups: Mapping[str, Sequence[str]] | None = None,
         fixed_features: Sequence[str] = (),
         expected_n_features: float | None = None,
+        holdout: Holdout = "auto",
+        store_losses: bool = True,
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:

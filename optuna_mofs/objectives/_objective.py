@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import threading
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Literal, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,7 +22,15 @@ from sklearn.pipeline import Pipeline
 from optuna_mofs._optuna import frozen_attr, storage_of
 from optuna_mofs._typing import Array
 from optuna_mofs.columns import ColumnSelector
-from optuna_mofs.data._dataset import Dataset, Split, draw_splits
+from optuna_mofs.data._dataset import (
+    Dataset,
+    Split,
+    check_row_numbers,
+    draw_holdout,
+    draw_splits,
+    is_fold_count,
+    restrict_splits,
+)
 from optuna_mofs.data._target import check_target
 from optuna_mofs.features._ranking import Ranking
 from optuna_mofs.features._redundancy import median_redundancy
@@ -27,16 +38,26 @@ from optuna_mofs.features._representation import Representation, get_representat
 from optuna_mofs.features._table import FeatureTable, feature_layout
 from optuna_mofs.filters import FilterData
 from optuna_mofs.objectives._estimator_space import EstimatorSpace, replay
-from optuna_mofs.objectives._evaluator import DuplicateIndex, Evaluator, baseline, fit_options
+from optuna_mofs.objectives._evaluator import (
+    DuplicateIndex,
+    Evaluator,
+    FrontIndex,
+    baseline,
+    fit_options,
+)
 from optuna_mofs.objectives._fingerprint import comparable_conditions
 from optuna_mofs.objectives._settings import ObjectiveSettings
+from optuna_mofs.study._baselines import Baselines, write_baselines
 from optuna_mofs.study._description import MeasureDescription, StudyDescription
 from optuna_mofs.study._feature_sets import MASK, suggest_mask, trial_mask, write_features
+from optuna_mofs.study._losses import Source, copy_losses, write_loss_rows, write_losses
 
 # A child of Optuna's logger, so that Optuna's verbosity applies here too.
 _logger = optuna.logging.get_logger("optuna.mofs")
 #: Number of failed trials, without any success, after which the search is stopped.
 _MAX_FAILURES = 10
+#: Fraction of the rows that ``holdout="auto"`` holds out.
+_HOLDOUT = 0.2
 
 
 class AllTrialsFailedError(RuntimeError):
@@ -53,7 +74,10 @@ class StudyObjective:
         settings: All other arguments.
 
     Attributes:
-        data: X and y.
+        all_data: All rows.
+        holdout_rows: Rows of ``all_data`` that the search does not see, or None.
+        search_rows: The other rows of ``all_data``.
+        data: The rows of the search.
         table: The features, without ranks.
         representation: How a feature set is suggested, not bound to a table.
         ranking: Computes the ranks of the features when they are needed.
@@ -68,7 +92,7 @@ class StudyObjective:
         self.random_state = settings.random_state
         #: Number of folds to draw again for each trial, or None for fixed folds.
         self.redraw_folds = int(settings.cv) if settings.redraw_folds else None
-        self.data = Dataset(
+        all_data = Dataset(
             X,
             y,
             classification=estimator_space.classification,
@@ -76,16 +100,66 @@ class StudyObjective:
             sample_weight=settings.sample_weight,
             groups=settings.groups,
         )
+        representation = settings.representation
+        chosen = None if representation is None else get_representation(representation)
+        self._scorer = settings.get_scorer(estimator_space.estimators)
+        self.measures = settings.get_measures(
+            self._scorer, estimator_space.estimators[0], estimator_space.classification
+        )
+        if not is_fold_count(settings.cv):
+            # Drawn once: a generator can be read only once, and a splitter can be random.
+            settings = replace(settings, cv=draw_splits(all_data, settings.cv, self.random_state))
+        self._settings = settings
+        with_rows = [m for m in self.measures if m.rows is not None and settings.store_losses]
+        self._loss_measure = with_rows[0] if with_rows else None
+        self._use(all_data, chosen, self._draw_holdout(all_data, chosen))
+        self.__setstate__({})
+
+    def _draw_holdout(self, data: Dataset, chosen: Representation | None) -> Array | None:
+        holdout, seed = self._settings.holdout, self.random_state
+        if holdout is None:
+            return None
+        if not isinstance(holdout, str):
+            if self._loss_measure is None:
+                raise ValueError(
+                    f"holdout={holdout!r} needs losses of rows, but store_losses is False or none "
+                    f"of the measures {self.metric_names} has them. Pass holdout=None, or a "
+                    "scoring such as 'roc_auc' or 'neg_mean_squared_error'."
+                )
+            return draw_holdout(data, holdout, seed)
+        is_needed = chosen is not None and chosen.ranks != "fold"
+        cv = self._settings.cv
+        # Rows in the order of time: a random sample of them would know the future.
+        is_ordered = not is_fold_count(cv) and all(a.max() < b.min() for a, b in cv)
+        if not is_needed or self._loss_measure is None or is_ordered:
+            return None
+        try:
+            return draw_holdout(data, _HOLDOUT, seed)
+        except ValueError:  # too few rows
+            return None
+
+    def _use(
+        self, all_data: Dataset, representation: Representation | None, holdout_rows: Array | None
+    ) -> None:
+        """Prepare the search on some rows."""
+        settings, n = self._settings, all_data.shape[0]
+        self.all_data = all_data
+        self.holdout_rows = holdout_rows
+        self.search_rows = np.arange(n)
+        self.data = all_data
+        if holdout_rows is not None:
+            self.search_rows = np.delete(self.search_rows, holdout_rows)
+            self.data = all_data.take(self.search_rows)
         layout = feature_layout(
-            self.data.column_names,
+            all_data.column_names,
             groups=settings.feature_groups,
             fixed=settings.fixed_features,
             costs=settings.feature_costs,
-            all_fixed=settings.representation is None,
+            all_fixed=representation is None,
         )
-        self.representation: Representation | None = None
-        if settings.representation is not None:
-            self.representation = get_representation(settings.representation).resolve(
+        self.representation = representation
+        if representation is not None:
+            self.representation = representation.resolve(
                 lambda: median_redundancy(FilterData(self.data.X, self.data.y), layout.columns)
             )
         self.ranking = Ranking(
@@ -98,28 +172,53 @@ class StudyObjective:
             similar=self.representation is not None and self.representation.needs_similar,
         )
         self.table = self.ranking.unranked
-        estimator_space.check(self.representation, self.table)
-        scorer = settings.get_scorer(estimator_space.estimators)
-        self.measures = settings.get_measures(
-            scorer, estimator_space.estimators[0], estimator_space.classification
-        )
+        self.estimator_space.check(self.representation, self.table)
+        if is_fold_count(settings.cv):
+            splits = draw_splits(self.data, settings.cv, settings.random_state)
+        else:
+            splits = settings.cv
+            if holdout_rows is not None:
+                splits = restrict_splits(splits, self.search_rows, n)
         self.evaluator = Evaluator(
             self.data,
             self.table,
             measures=self.measures,
-            scorer=scorer,
-            splits=draw_splits(self.data, settings.cv, settings.random_state),
+            scorer=self._scorer,
+            splits=splits,
+            loss_measure=self._loss_measure,
             n_jobs=settings.n_jobs,
         )
-        self.__setstate__({})
+
+    def on_rows(self, rows: Any, *, y: Any = None) -> Self:
+        """Return the same objective on some rows, without held-out rows.
+
+        Folds that were given row by row keep those of their rows that are left; a number of folds
+        is drawn again.
+
+        Args:
+            rows: Row numbers of :attr:`all_data`, or a boolean mask.
+            y: Another target for these rows, in their order.
+        """
+        rows = check_row_numbers("rows", rows, self.all_data.shape[0])
+        part = copy.copy(self)
+        part.__dict__.pop("baselines", None)
+        settings = replace(self._settings, holdout=None)
+        if not is_fold_count(settings.cv):
+            kept = restrict_splits(settings.cv, rows, self.all_data.shape[0])
+            settings = replace(settings, cv=kept)
+        part._settings = settings
+        part._use(self.all_data.take(rows, y), self.representation, None)
+        return part
 
     def __getstate__(self) -> dict[str, Any]:
         # Caches of the studies of this process are not copied; a copy attaches again.
-        return {k: v for k, v in self.__dict__.items() if k not in ("_duplicates", "_lock")}
+        caches = ("_duplicates", "_fronts", "_lock")
+        return {k: v for k, v in self.__dict__.items() if k not in caches}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._duplicates: WeakKeyDictionary[Study, DuplicateIndex] = WeakKeyDictionary()
+        self._fronts: WeakKeyDictionary[Study, FrontIndex] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
     @property
@@ -136,6 +235,41 @@ class StudyObjective:
     def metric_names(self) -> list[str]:
         """Names of the values."""
         return [m.name for m in self.measures]
+
+    @cached_property
+    def baselines(self) -> Baselines:
+        """The constant model, and the estimator as given with all features; evaluated once.
+
+        The latter is None if the estimator fails, or if trials choose one of several estimators.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # trials show those of the estimator
+            return Baselines(self._constant_values(), self._all_features_values())
+
+    def _constant_values(self) -> tuple[float, ...]:
+        none = np.zeros(len(self.table), dtype=bool)
+        masks = [none] * len(self.evaluator.splits)
+        constant = baseline(self.data.classification)
+        values = []
+        for measure in self.measures:
+            # One at a time: a measure of the user need not know a constant model.
+            try:
+                alone = self.evaluator.with_measures([measure])
+                values += alone(constant, none, masks).values
+            except Exception:
+                values.append(math.nan)
+        return tuple(values)
+
+    def _all_features_values(self) -> tuple[float, ...] | None:
+        if len(self.estimator_space.estimators) > 1:
+            return None
+        every = np.ones(len(self.table), dtype=bool)
+        masks = [every] * len(self.evaluator.splits)
+        try:
+            values = self.evaluator(self.estimator_space.estimators[0], every, masks).values
+        except Exception:
+            return None
+        return None if np.isnan(values).any() else tuple(values)
 
     # ---- the study ----------------------------------------------------------------------------
 
@@ -170,30 +304,54 @@ class StudyObjective:
             )
         # Filters are slow: they are not computed again for a study that has their ranks.
         is_new = StudyDescription.read(study) is None
-        self._description(self.ranked_table if is_new else self.table).write(study)
+        if is_new:
+            self._write_baselines(study)
+        self._description(self.ranked_table if is_new else self.table, is_new).write(study)
         if study.metric_names is None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ExperimentalWarning)
                 study.set_metric_names(self.metric_names)
         self._duplicates[study] = DuplicateIndex(StudyDescription.require(study).representation)
+        self._fronts[study] = FrontIndex()
 
-    def _description(self, table: FeatureTable) -> StudyDescription:
+    def _write_baselines(self, study: Study) -> None:
+        # Before the description, so that a study that has one has these too.
+        found = self.baselines
+        write_baselines(study, constant=found.constant, all_features=found.all_features)
+        if self._loss_measure is None:
+            return
+        parts: dict[Source, Dataset] = {"cross_validation": self.data}
+        if self.holdout_rows is not None:
+            parts["holdout"] = self.all_data.take(self.holdout_rows)
+        write_loss_rows(
+            study,
+            self._loss_measure.name,
+            groups={source: data.groups for source, data in parts.items()},
+            weights={source: data.sample_weight for source, data in parts.items()},
+        )
+
+    def _description(self, table: FeatureTable, is_new: bool) -> StudyDescription:
+        """Return the description; the worst values of a study that has one are not compared."""
         chosen = self.representation
+        constant = self.baselines.constant if is_new else None
+        constants = constant or (math.nan,) * len(self.measures)
         return StudyDescription(
             features=table,
             representation=None if chosen is None else chosen.bind(table),
             space=self.estimator_space.distributions,
             measures=tuple(
-                MeasureDescription(m.name, m.direction, m.worst_of(table), m.label)
-                for m in self.measures
+                MeasureDescription(m.name, m.direction, m.worst_of(table, value), m.label)
+                for m, value in zip(self.measures, constants)
             ),
             active_if=self.estimator_space.active_if,
+            defaults=self.estimator_space.defaults,
             conditions=comparable_conditions(
-                self.data,
+                self.all_data,
                 self.estimator_space.estimators,
                 self.evaluator.scorer,
                 self.redraw_folds or self.evaluator.splits,
                 self.estimator_space.searched,
+                self.holdout_rows,
             ),
         )
 
@@ -223,6 +381,7 @@ class StudyObjective:
             if same is not None:
                 trial.set_user_attr("duplicate_of", same.number)
                 _write_fold_scores(trial, same.user_attrs.get("fold_scores", {}))
+                copy_losses(study, trial, same)
                 return tuple(same.values)
         try:
             splits = self.evaluator.splits
@@ -233,14 +392,38 @@ class StudyObjective:
             if chosen is not None and chosen.ranks == "fold":
                 fold_masks = [self._fold_mask(chosen, trial.params, fold) for fold in splits]
             estimator = self.estimator_space.configure(params)
-            values, fold_scores = self.evaluator(estimator, full, fold_masks, splits)
+            result = self.evaluator(estimator, full, fold_masks, splits)
         except optuna.TrialPruned:
             raise
         except Exception as error:
             return self._fail(trial, f"{type(error).__name__}: {error}")
-        _write_fold_scores(trial, fold_scores)
-        undefined = [m.name for m, v in zip(self.measures, values) if math.isnan(v)]
-        return self._fail(trial, f"NaN in {', '.join(undefined)}") if undefined else tuple(values)
+        _write_fold_scores(trial, result.by_fold)
+        undefined = [m.name for m, v in zip(self.measures, result.values) if math.isnan(v)]
+        if undefined:
+            return self._fail(trial, f"NaN in {', '.join(undefined)}")
+        held_out = self._holdout_losses(trial, estimator, full, result.values)
+        write_losses(study, trial, {"cross_validation": result.losses, "holdout": held_out})
+        return tuple(result.values)
+
+    def _holdout_losses(
+        self, trial: Trial, estimator: Any, mask: Array, values: Sequence[float]
+    ) -> Array | None:
+        """Return the losses of the held-out rows, or None if the trial cannot be in the front."""
+        if self.holdout_rows is None:
+            return None
+        with self._lock:
+            if self._fronts[trial.study].dominates(trial.study, values):
+                return None
+        try:
+            return self.evaluator.losses_on(
+                estimator, mask, self.all_data, self.search_rows, self.holdout_rows
+            )
+        except Exception as error:
+            _logger.warning(
+                f"Trial {trial.number} has no values on held-out rows: "
+                f"{type(error).__name__}: {error}"
+            )
+            return None
 
     def _fail(self, trial: Trial, reason: str) -> tuple[float, ...]:
         """Store the reason and return NaN, which Optuna records as a failed trial."""
@@ -313,15 +496,14 @@ class StudyObjective:
         return Pipeline([("select", select), ("estimator", final)])
 
     def refit(self, trial: FrozenTrial) -> Pipeline:
-        """Return the pipeline of a trial fitted on all data.
+        """Return the pipeline of a trial fitted on all rows, also those that were held out.
 
         It expects tables with all columns; of DataFrames with names the selected ones suffice.
         """
         model = self.estimator_for(trial)
-        options = fit_options(
-            model.named_steps["estimator"], self.data.sample_weight, "estimator__"
-        )
-        return model.fit(self.data.X, self.data.y, **options)
+        data = self.all_data
+        options = fit_options(model.named_steps["estimator"], data.sample_weight, "estimator__")
+        return model.fit(data.X, data.y, **options)
 
     def test_values(
         self, model: Pipeline, trial: FrozenTrial, X_test: Any, y_test: Any
@@ -340,6 +522,7 @@ class StudyObjective:
             self.table.columns_of(self.mask_for(trial)),
             model[:-1].transform(X_test),
             check_target(y_test, X_test.shape[0]),
+            train=self.all_data,
         )
         return [measured.get(m.name, v) for m, v in zip(self.measures, trial.values)]
 

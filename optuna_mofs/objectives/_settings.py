@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from sklearn.metrics import check_scoring
 
-from optuna_mofs._validation import check_int, check_n_jobs
+from optuna_mofs._typing import Array
+from optuna_mofs._validation import check_choice, check_int, check_n_jobs
 from optuna_mofs.data._dataset import is_fold_count
 from optuna_mofs.features._representation import Representation
 from optuna_mofs.filters import DEFAULT_FILTERS
@@ -18,6 +19,8 @@ from optuna_mofs.objectives._evaluator import last_step
 
 #: One or more measures, as users specify them.
 Measures = Sequence[str | Measure | Callable[[Fold], float]]
+#: Fraction, number or row numbers of the held-out rows, None for none, or the default.
+Holdout = float | int | Sequence[int] | Array | None | Literal["auto"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +45,8 @@ class ObjectiveSettings:
     fixed_features: Sequence[str] = ()
     expected_n_features: float | None = None
     redraw_folds: bool = False
+    holdout: Holdout = "auto"
+    store_losses: bool = True
     random_state: int = 0
     n_jobs: int | None = None
 
@@ -49,6 +54,8 @@ class ObjectiveSettings:
         check_int("random_state", self.random_state, 0)
         object.__setattr__(self, "random_state", int(self.random_state))
         object.__setattr__(self, "n_jobs", check_n_jobs(self.n_jobs))
+        if isinstance(self.holdout, str):
+            check_choice("holdout", self.holdout, ("auto",))
         if isinstance(self.scoring, list | tuple | set | dict):
             raise ValueError(f"scoring must be one scorer or its name, got {self.scoring!r}.")
         if self.redraw_folds and not is_fold_count(self.cv):

@@ -52,7 +52,8 @@ MASK = np.array([True, True, False, False, True])
 
 def test_values_are_those_of_scikit_learns_cross_validation():
     found = evaluator()
-    values, by_fold = found(TREE, MASK, [MASK] * 3)
+    result = found(TREE, MASK, [MASK] * 3)
+    values, by_fold = result.values, result.by_fold
     expected = 1 - cross_val_score(TREE, X[:, MASK], Y, cv=found.splits)
     assert by_fold == {"error": pytest.approx(expected.tolist())}
     assert values == pytest.approx([expected.mean(), 0.6])
@@ -63,7 +64,8 @@ def test_values_are_those_of_scikit_learns_cross_validation():
 def test_each_fold_may_have_its_own_columns():
     found = evaluator(("error", "instability"))
     masks = [MASK, ~MASK, MASK]
-    values, by_fold = found(TREE, MASK, masks)
+    result = found(TREE, MASK, masks)
+    values, by_fold = result.values, result.by_fold
     for (train, test), mask, error in zip(found.splits, masks, by_fold["error"]):
         columns = np.flatnonzero(mask)
         tree = DecisionTreeClassifier(max_depth=2, random_state=0)
@@ -75,7 +77,7 @@ def test_each_fold_may_have_its_own_columns():
 def test_folds_can_be_replaced_for_one_call():
     found = evaluator()
     splits = found.splits[:2]
-    _, by_fold = found(TREE, MASK, [MASK] * 2, splits)
+    by_fold = found(TREE, MASK, [MASK] * 2, splits).by_fold
     assert len(by_fold["error"]) == 2
     with pytest.raises(ValueError, match="zip"):
         found(TREE, MASK, [MASK] * 2)
@@ -83,7 +85,8 @@ def test_folds_can_be_replaced_for_one_call():
 
 def test_an_empty_set_predicts_the_majority_class():
     none = np.zeros(5, dtype=bool)
-    values, by_fold = evaluator()(TREE, none, [none] * 3)
+    result = evaluator()(TREE, none, [none] * 3)
+    values, by_fold = result.values, result.by_fold
     for (train, test), error in zip(evaluator().splits, by_fold["error"]):
         majority = np.bincount(Y[train]).argmax()
         assert error == pytest.approx(np.mean(Y[test] != majority))
@@ -97,7 +100,8 @@ def test_nothing_is_fitted_for_measures_of_the_set_alone():
         def fit(self, X, y, sample_weight=None):
             raise AssertionError
 
-    values, by_fold = evaluator(("fraction", "n_features"))(Breaks(), MASK, [MASK] * 3)
+    result = evaluator(("fraction", "n_features"))(Breaks(), MASK, [MASK] * 3)
+    values, by_fold = result.values, result.by_fold
     assert values == [0.6, 3.0]
     assert by_fold == {}
 
@@ -115,7 +119,8 @@ def test_own_measures_get_the_fold_and_the_whole_evaluation():
         assert whole.estimator is TREE
         return whole.X.shape[1]
 
-    values, by_fold = evaluator((depth, Measure("width", whole=width)))(TREE, MASK, [MASK] * 3)
+    result = evaluator((depth, Measure("width", whole=width)))(TREE, MASK, [MASK] * 3)
+    values, by_fold = result.values, result.by_fold
     assert values == [2.0, 3.0]
     assert by_fold == {"depth": [2.0] * 3}
     assert rows[0][:2] == ((60, 3), (30, 3))
@@ -124,7 +129,7 @@ def test_own_measures_get_the_fold_and_the_whole_evaluation():
 def test_weights_are_used_for_fitting_and_scoring():
     weight = np.where(Y == 1, 5.0, 1.0)
     found = evaluator(("error",), weight=weight)
-    _, by_fold = found(TREE, MASK, [MASK] * 3)
+    by_fold = found(TREE, MASK, [MASK] * 3).by_fold
     for (train, test), error in zip(found.splits, by_fold["error"]):
         tree = DecisionTreeClassifier(max_depth=2, random_state=0)
         tree.fit(X[train][:, MASK], Y[train], sample_weight=weight[train])

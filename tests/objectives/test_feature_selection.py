@@ -177,9 +177,9 @@ def test_folds_are_the_same_for_all_trials_unless_redrawn():
 
 
 def test_redrawn_folds_evaluate_duplicates_again():
-    CountingTree.fits.clear()
     found = objective(CountingTree(max_depth=2), redraw_folds=True)
     study = found.create_study()
+    CountingTree.fits.clear()  # what is evaluated once, before any trial
     for _ in range(2):
         enqueue_features(study, ["x0", "x1"])
     study.optimize(found, n_trials=2)
@@ -258,9 +258,10 @@ def test_folds_are_fitted_with_their_own_masks_and_instability_uses_them():
         measures=["error", "instability"],
     )
     study = run(found, trials=4)
-    assert len(Watching.seen) == 3 * len(study.trials)
+    # The estimator with all features is fitted once, before any trial.
+    assert len(Watching.seen) == 3 * (1 + len(study.trials))
     assert any(t.values[1] > 0 for t in study.trials)
-    fitted = iter(Watching.seen)
+    fitted = iter(Watching.seen[3:])
     for trial in study.trials:
         count = int(np.ceil(P * trial.params["fraction"]))
         assert trial.user_attrs["n_features"] == count
@@ -288,7 +289,6 @@ def test_ranks_on_all_data_yield_one_mask():
 @pytest.mark.parametrize("form", ["alone", "pipeline", "nested"])
 def test_weights_reach_the_last_step(form):
     weight = np.linspace(1, 2, len(Y))
-    Watching.seen.clear()
     estimator = Watching()
     if form != "alone":
         estimator = make_pipeline(StandardScaler(), estimator)
@@ -296,6 +296,7 @@ def test_weights_reach_the_last_step(form):
         estimator = make_pipeline(StandardScaler(), estimator)
     found = objective(estimator, sample_weight=weight)
     study = found.create_study()
+    Watching.seen.clear()  # what is evaluated once, before any trial
     enqueue_features(study, ["x1"])
     study.optimize(found, n_trials=1)
     assert study.trials[0].state == TrialState.COMPLETE
@@ -331,7 +332,6 @@ def test_feature_costs_replace_the_fraction(as_mapping):
 def test_columns_of_a_group_switch_as_one():
     names = [f"v{j}" for j in range(P)]
     groups = {"first": ["v0", "v4"], "last": ["v10", "v11", "v12"]}
-    Watching.seen.clear()
     found = objective(
         Watching(),
         feature_names=names,
@@ -341,6 +341,7 @@ def test_columns_of_a_group_switch_as_one():
     )
     assert len(found.table) == P - 3
     study = found.create_study()
+    Watching.seen.clear()  # what is evaluated once, before any trial
     enqueue_features(study, ["first", "v3"])
     enqueue_features(study, ["last"])
     study.optimize(found, n_trials=2)

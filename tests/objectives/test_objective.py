@@ -216,9 +216,9 @@ def test_test_frames_need_the_selected_columns():
 
 @pytest.mark.parametrize("form", ["bits", "packed"])
 def test_an_empty_set_is_a_valid_trial(form):
-    CountingTree.fits.clear()
     found = objective(CountingTree(max_depth=2), representation=MaskFeatures(form=form))
     study = found.create_study()
+    CountingTree.fits.clear()  # what is evaluated once, before any trial
     enqueue_features(study, [])
     study.optimize(found, n_trials=1)
     trial = study.trials[0]
@@ -249,9 +249,9 @@ def test_an_empty_set_predicts_the_mean_in_regression():
 
 @pytest.mark.parametrize("features", [MaskFeatures(form="bits"), MaskFeatures(form="packed")])
 def test_a_duplicate_takes_the_values_of_the_earlier_trial(features):
-    CountingTree.fits.clear()
     found = objective(CountingTree(), space=DEPTH, representation=features)
     study = found.create_study(sampler=RandomSampler(seed=0))
+    CountingTree.fits.clear()  # what is evaluated once, before any trial
     for depth in (2, 3, 2):
         enqueue_features(study, ["x0", "x6"], {"max_depth": depth})
     study.optimize(found, n_trials=3)
@@ -267,9 +267,9 @@ def test_a_duplicate_takes_the_values_of_the_earlier_trial(features):
 
 
 def test_duplicates_of_enqueued_parameters_of_a_filter_ensemble():
-    CountingTree.fits.clear()
     found = objective(CountingTree(), representation="filter_ensemble")
     study = found.create_study()
+    CountingTree.fits.clear()  # what is evaluated once, before any trial
     for _ in range(2):
         study.enqueue_trial({"fraction": 0.3, "weight_anova_f": 0.5})
     study.optimize(found, n_trials=2)

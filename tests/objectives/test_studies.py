@@ -38,6 +38,7 @@ def objective(X=X, y=Y, **options):
         "expected_n_features": 4,
         "cv": 3,
         "space": SPACE,
+        "holdout": None,
         **options,
     }
     return FeatureSelectionObjective(GaussianNB(), X, y, **options)
@@ -70,7 +71,7 @@ def test_directions_and_metric_names_are_set():
     assert study.metric_names == ["error", "accuracy", "n_features"]
     described = StudyDescription.read(study)
     assert [(m.name, m.direction, m.worst) for m in described.measures] == [
-        ("error", "minimize", 1.0),
+        ("error", "minimize", found.baselines.constant[0]),
         ("accuracy", "maximize", 0.0),
         ("n_features", "minimize", 13.0),
     ]

@@ -106,6 +106,8 @@ class StudyObjective:
         self.measures = settings.get_measures(
             self._scorer, estimator_space.estimators[0], estimator_space.classification
         )
+        #: Draws the folds of other rows, or None if the folds were given row by row.
+        self._splitter = settings.cv if hasattr(settings.cv, "split") else None
         if not is_fold_count(settings.cv):
             # Drawn once: a generator can be read only once, and a splitter can be random.
             settings = replace(settings, cv=draw_splits(all_data, settings.cv, self.random_state))
@@ -192,8 +194,8 @@ class StudyObjective:
     def on_rows(self, rows: Any, *, y: Any = None) -> Self:
         """Return the same objective on some rows, without held-out rows.
 
-        Folds that were given row by row keep those of their rows that are left; a number of folds
-        is drawn again.
+        Folds that were given row by row keep those of their rows that are left; those of a number
+        or of a splitter are drawn again.
 
         Args:
             rows: Row numbers of :attr:`all_data`, or a boolean mask.
@@ -202,12 +204,13 @@ class StudyObjective:
         rows = check_row_numbers("rows", rows, self.all_data.shape[0])
         part = copy.copy(self)
         part.__dict__.pop("baselines", None)
-        settings = replace(self._settings, holdout=None)
-        if not is_fold_count(settings.cv):
-            kept = restrict_splits(settings.cv, rows, self.all_data.shape[0])
-            settings = replace(settings, cv=kept)
-        part._settings = settings
-        part._use(self.all_data.take(rows, y), self.representation, None)
+        data, cv = self.all_data.take(rows, y), self._settings.cv
+        if self._splitter is not None:
+            cv = draw_splits(data, self._splitter, self.random_state)
+        elif not is_fold_count(cv):
+            cv = restrict_splits(cv, rows, self.all_data.shape[0])
+        part._settings = replace(self._settings, holdout=None, cv=cv)
+        part._use(data, self.representation, None)
         return part
 
     def __getstate__(self) -> dict[str, Any]:

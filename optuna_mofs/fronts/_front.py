@@ -478,4 +478,4 @@ class Front(Sequence[FrozenTrial]):
         trials = "1 trial" if len(self) == 1 else f"{len(self)} trials"
         title = f"Front of {trials} of study {self.study.study_name!r} ({metrics})"
         warning = self.honest().warning
-        return title if warning is None else f"{title}. {warning}"
+        return title if warning is None else f"{title}\n{warning}"

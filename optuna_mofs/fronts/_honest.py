@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from optuna_mofs._typing import Array, Floats, Indices
+from optuna_mofs.fronts._dominance import nondominated_mask
 from optuna_mofs.fronts._picks import knee_index
 
 #: Means that differ by less, relative to a typical one, are equal: losses are single precision.
@@ -109,7 +110,7 @@ class Estimate(NamedTuple):
     Attributes:
         values: Mean out-of-bag loss.
         standard_errors: Its standard error as an estimate of the loss on new rows.
-        optimism: By how much the mean loss on the rows of the choice is lower.
+        optimism: By how much it is above the mean loss, on all rows, of what is chosen there.
     """
 
     values: Floats
@@ -216,16 +217,17 @@ class SelectionBootstrap:
             constant: Error of the constant model. The empty set and trials that are no better
                 are left out, unless there are no others.
         """
-        other = np.asarray(others, dtype=np.float64)[self._order]
         # Only these can be on the front of two objectives.
         rows = np.unique(self._best)
+        other = np.asarray(others, dtype=np.float64)[self._order[rows]]
         chosen = np.empty(self._in_bag.shape[1], dtype=np.intp)
         for column in range(len(chosen)):
-            errors = self._in_bag[rows, column].astype(np.float64)
-            allowed = (self._sizes[rows] > 0) & (errors < constant)
-            kept = rows[allowed] if allowed.any() else rows
-            points = np.column_stack([self._in_bag[kept, column], other[kept]])
-            chosen[column] = kept[knee_index(points)]
+            points = np.column_stack([self._in_bag[rows, column], other])
+            front = nondominated_mask(points)
+            filled = front & (self._sizes[rows] > 0)
+            better = filled & (points[:, 0] < constant)
+            kept = np.flatnonzero(better if better.any() else filled if filled.any() else front)
+            chosen[column] = rows[kept[knee_index(points[kept])]]
         return np.asarray(self._order[chosen])
 
     def estimate(self, chosen: Indices) -> Estimate:
@@ -242,9 +244,12 @@ class SelectionBootstrap:
         samples = np.arange(n_samples)
         losses = self._sums[rows]
         out_weight = (self._weights @ self._out).astype(np.float64)
-        out = ((losses @ self._out) / out_weight)[inverse[:, 1:], samples]
-        values = out.mean(axis=1)
+        out = (losses @ self._out) / out_weight
         means = UnitLosses(losses, self._weights, None).means
+        # Compared with the choice on all rows, whose mean out-of-bag loss is known: what both have
+        # in common does not depend on the samples drawn.
+        optimism = (out[inverse[:, 1:], samples] - out[inverse[:, 0]]).mean(axis=1)
+        values = means[inverse[:, 0]] + optimism
         # Two answers, of which the larger one covers well in simulations with known errors (see
         # the tests). First: how much the rows vary that the chosen trials were tested on.
         squares = _squares(losses, self._weights, self._out, inverse[:, 1:], values[:, None])
@@ -258,7 +263,7 @@ class SelectionBootstrap:
         spread = np.maximum(shares @ means**2 - (shares @ means) ** 2, 0.0)
         mixed = UnitLosses(shares @ losses, self._weights, None)
         errors = np.maximum(errors, np.sqrt(mixed.standard_errors**2 + spread))
-        return Estimate(values, errors, values - means[inverse[:, 0]])
+        return Estimate(values, errors, optimism)
 
 
 def _squares(

@@ -258,7 +258,7 @@ def test_a_trial_without_errors_has_a_standard_error() -> None:
     for trial in study.get_trials(deepcopy=False):
         trial.user_attrs["fold_scores"] = {"error": [trial.values[0]] * 2}
     assert pareto_front(study).pick().number == 0, "the worst value is unknown"
-    measures = (MeasureDescription("error", worst=1.0), MeasureDescription("size"))
+    measures = (MeasureDescription("error", worst=0.5), MeasureDescription("size"))
     StudyDescription(measures=measures).write(study)
     assert pareto_front(study).pick().number == 1
 

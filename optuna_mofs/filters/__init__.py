@@ -13,6 +13,12 @@ from __future__ import annotations
 
 from optuna_mofs.data._target import detect_task
 from optuna_mofs.filters._data import DEFAULT_BINS, FilterData
+from optuna_mofs.filters._elimination import (
+    estimator_elimination,
+    forest_elimination,
+    l1_path,
+    linear_elimination,
+)
 from optuna_mofs.filters._ensemble import FilterEnsemble, rank_scores
 from optuna_mofs.filters._information import chi2, cmim, information_gain, jmi, mrmr
 from optuna_mofs.filters._registry import (
@@ -43,10 +49,14 @@ __all__ = [
     "chi2",
     "cmim",
     "detect_task",
+    "estimator_elimination",
     "filter_names",
+    "forest_elimination",
     "get_filter",
     "information_gain",
     "jmi",
+    "l1_path",
+    "linear_elimination",
     "mrmr",
     "mutual_information",
     "pearson",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from optuna_mofs._typing import Floats
+from optuna_mofs._typing import Floats, Indices
 from optuna_mofs._validation import check_choice, check_int, to_array
 from optuna_mofs.data._target import Task, check_target, detect_task
 from optuna_mofs.filters._counts import PairInformation
@@ -206,15 +206,26 @@ class FilterData:
         """The joint counts with the (binned) target."""
         return PairInformation(self.codes, self.levels, self.classes)
 
+    def rows(self, columns: Indices, samples: Indices) -> Floats:
+        """Return some columns at some samples, dense features × samples, NaN imputed."""
+        block = self._values[:, columns][samples]
+        if sparse.issparse(block):
+            block = block.toarray()
+        missing = np.isnan(block)
+        if missing.any():
+            block = np.where(missing, self._medians[columns], block)
+        return np.ascontiguousarray(block.T)
+
     @cached_property
-    def _constant(self) -> NDArray[np.bool_]:
+    def constant(self) -> NDArray[np.bool_]:
+        """Which features have one value only, after imputation."""
         same = [block.max(axis=1) == block.min(axis=1) for _, block in self.blocks()]
         return np.concatenate(same)
 
     def finish(self, scores: Any) -> Floats:
         """Assign the lowest score to features that are constant or have no score (NaN)."""
         result: Floats = np.array(scores, dtype=np.float64)
-        bad = np.isnan(result) | self._constant
+        bad = np.isnan(result) | self.constant
         result[bad] = 0.0 if bad.all() else result[~bad].min()
         return result
 

@@ -49,7 +49,7 @@ def filter_names() -> list[str]:
 
     Example:
         >>> filter_names()[:5]
-        ['anova_f', 'auc', 'chi2', 'cmim', 'information_gain']
+        ['anova_f', 'auc', 'chi2', 'cmim', 'forest_elimination']
     """
     return sorted(_FILTERS)
 
@@ -65,7 +65,8 @@ def get_filter(name: str) -> FilterFunction:
 
 def takes_filter_data(function: FilterFunction) -> bool:
     """Return whether a filter takes :class:`~optuna_mofs.filters.FilterData` in place of X, y."""
-    return any(function is known for known in _SHARING)
+    marked = getattr(function, "shares_data", False)
+    return marked is True or any(function is known for known in _SHARING)
 
 
 def resolve_filters(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.feature_selection import mutual_info_classif, mutual_info_regression
 
 from optuna_mofs._typing import Floats
-from optuna_mofs.filters._data import FilterOptions, prepare
+from optuna_mofs.filters._data import FilterData, FilterOptions, prepare
 from optuna_mofs.filters._registry import register_filter
 
 PERFECT = 1.0 - 1e-12  # explained share of variance that counts as 1
@@ -55,14 +56,14 @@ def anova_f(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
     """
     data = prepare(X, y, options)
     if data.task == "regression":
-        explained = _correlations(data, data.y[None, :])[:, 0] ** 2
+        explained = correlations(data, data.y[None, :])[:, 0] ** 2
         model, error = 1, data.n_samples - 2
     else:
         rows = np.array([data.classes == c for c in range(data.n_classes)], dtype=np.float64)
         weighted = rows / np.sqrt(rows.sum(axis=1, keepdims=True))
         explained = np.empty(data.n_features)
         for part, block in data.blocks():
-            explained[part] = ((_unit_rows(block) @ weighted.T) ** 2).sum(axis=1)
+            explained[part] = ((unit_rows(block) @ weighted.T) ** 2).sum(axis=1)
         model, error = data.n_classes - 1, data.n_samples - data.n_classes
     perfect = explained > PERFECT
     explained[perfect] = 0.0
@@ -75,7 +76,7 @@ def anova_f(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
 def pearson(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
     """Score by the absolute correlation with the target, or its mean over class indicators."""
     data = prepare(X, y, options)
-    return data.finish(np.abs(_correlations(data, data.indicators())).mean(axis=1))
+    return data.finish(np.abs(correlations(data, data.indicators())).mean(axis=1))
 
 
 @register_filter
@@ -86,10 +87,10 @@ def spearman(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
     if data.task == "regression":
         _, place, count = np.unique(data.y, return_inverse=True, return_counts=True)
         targets = (np.cumsum(count) - (count - 1) / 2)[place][None, :]
-    unit = _unit_rows(targets)
+    unit = unit_rows(targets)
     scores = np.empty(data.n_features)
     for part in _parts(data.n_features):
-        ranks = _unit_rows(data.ranks[part].astype(np.float64))
+        ranks = unit_rows(data.ranks[part].astype(np.float64))
         scores[part] = np.abs(ranks @ unit.T).mean(axis=1)
     return data.finish(scores)
 
@@ -116,7 +117,7 @@ def mutual_information(X: Any, y: Any = None, **options: Unpack[FilterOptions]) 
     score = mutual_info_regression if data.task == "regression" else mutual_info_classif
     values = np.empty((data.n_features, data.n_samples))
     for part, block in data.blocks():
-        values[part] = _unit_rows(block) * np.sqrt(data.n_samples)
+        values[part] = unit_rows(block) * np.sqrt(data.n_samples)
     values[data.discrete] = data.codes[data.discrete]
     return data.finish(
         score(
@@ -129,15 +130,16 @@ def mutual_information(X: Any, y: Any = None, **options: Unpack[FilterOptions]) 
     )
 
 
-def _correlations(data: Any, targets: Floats) -> Floats:
-    unit = _unit_rows(targets)
+def correlations(data: FilterData, targets: Floats) -> Floats:
+    """Return the correlation of each feature with each target, features × targets."""
+    unit = unit_rows(targets)
     result = np.empty((data.n_features, len(targets)))
     for part, block in data.blocks():
-        result[part] = _unit_rows(block) @ unit.T
+        result[part] = unit_rows(block) @ unit.T
     return result
 
 
-def _unit_rows(block: Floats) -> Floats:
+def unit_rows(block: Floats) -> Floats:
     """Center each row and scale it to length one; a constant row becomes zero."""
     constant = block.max(axis=1) == block.min(axis=1)
     half = block / 2.0  # so that the difference of two huge numbers is still finite
@@ -163,11 +165,7 @@ def random_forest(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Fl
     """
     data = prepare(X, y, options)
     model = RandomForestRegressor if data.task == "regression" else RandomForestClassifier
-    # Trees depend on the order of values only. Ranks are computed already and fit into single
-    # precision however large the values are. Ties sort faster.
-    values = data.ranks.T
-    if data.n_samples > 2 * N_CUTS:
-        values = np.floor(values * np.float32(N_CUTS / data.n_samples))
+    values = bin_ranks(data.ranks, data.n_samples).T
     forest = model(
         n_estimators=N_TREES,
         max_samples=MAX_TREE_SAMPLES if data.n_samples > MAX_TREE_SAMPLES else None,
@@ -177,3 +175,14 @@ def random_forest(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Fl
         n_jobs=data.n_jobs,
     )
     return data.finish(forest.fit(values, data.y).feature_importances_)
+
+
+def bin_ranks(ranks: NDArray[np.float32], n_samples: int) -> NDArray[np.float32]:
+    """Return what trees are fitted to: ranks, in 32 equal-frequency bins of many samples.
+
+    Trees depend on the order of values only. Ranks are computed already and fit into single
+    precision however large the values are. Ties sort faster.
+    """
+    if n_samples <= 2 * N_CUTS:
+        return ranks
+    return np.asarray(np.floor(ranks * np.float32(N_CUTS / n_samples)))

@@ -7,3 +7,4 @@ import pytest
 def small_forest(monkeypatch):
     """Fewer trees: the tests ask how the filter behaves, not how good its ranking is."""
     monkeypatch.setattr("optuna_mofs.filters._univariate.N_TREES", 40)
+    monkeypatch.setattr("optuna_mofs.filters._elimination.N_TREES", 20)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,19 +13,27 @@ from optuna.trial import FrozenTrial
 from optuna_mofs._validation import check_int
 from optuna_mofs.fronts._front import Front
 from optuna_mofs.fronts._preference import LexicographicPreference
+from optuna_mofs.visualization._honest_layers import (
+    SizeErrorAxes,
+    add_baselines,
+    add_expected,
+    add_honest_curve,
+    expectation,
+)
 from optuna_mofs.visualization._registry import register_figure
 from optuna_mofs.visualization._utils import (
     ACCENT,
+    LEGEND_ABOVE,
     MAIN,
     MUTED,
     SECOND_ACCENT,
     NothingToPlotError,
     apply_style,
-    axis_title,
     figure_title,
     hover_text,
     import_plotly,
     metric_axes,
+    metric_title,
     nonempty_front,
 )
 
@@ -42,6 +51,11 @@ def plot_front(
     max_dominated: int = 2000,
 ) -> go.Figure:
     """Plot the front of a study; the hover text of a trial lists its features.
+
+    For a study of an error and a size (fraction, number or cost of features), the size is the
+    horizontal axis. Beside the cross-validated values, which are too good because they were chosen
+    among many, the figure shows what to expect on new rows (:meth:`optuna_mofs.Front.honest`) and
+    the baselines in the study: a constant model, all features, and the noise floor.
 
     Args:
         study: A study of two or three metrics; the third is shown by color.
@@ -71,27 +85,48 @@ def plot_front(
         raise NothingToPlotError(
             f"Every trial on the front of study {study.study_name!r} has an infinite value."
         )
-    canvas = _Canvas(front)
+    axes = SizeErrorAxes.of(front)
+    canvas = _Canvas(front, axes)
+    if axes is not None:
+        add_baselines(canvas.figure, axes)
     canvas.add_others(max_dominated)
+    if axes is not None:
+        add_honest_curve(canvas.figure, axes)
     canvas.add_front()
     if pick:
         canvas.add_pick(front.pick(), "default pick", "circle-open", ACCENT)
     if preference is not None:
         canvas.add_pick(preference.best(study), "lexicographic pick", "square-open", SECOND_ACCENT)
+    if axes is not None and pick:
+        add_expected(canvas.figure, axes)
     return canvas.styled_figure()
 
 
 class _Canvas:
-    """A figure with the trials as points: two metrics by position, a third by color."""
+    """A figure with the trials as points: two metrics by position, a third by color.
 
-    def __init__(self, front: Front) -> None:
+    Args:
+        front: The front.
+        axes: Size and error of the trials, or None for the first two metrics as axes.
+    """
+
+    def __init__(self, front: Front, axes: SizeErrorAxes | None) -> None:
+        self.figure = import_plotly().Figure()
+        self._honest_front = front
+        self._axes = axes
         self._points = front.points
         self._row_of = {trial.number: i for i, trial in enumerate(front.points.trials)}
         self._front = [self._row_of[trial.number] for trial in front]
-        self._figure = import_plotly().Figure()
         #: Values of all trials, in the study's own directions.
         self._values = front.points.to_values(front.points.losses)
-        self._finite = np.asarray(np.isfinite(self._values).all(axis=1))
+        self._xy = self._values[:, :2]
+        self._honest = {}
+        if axes is not None:
+            self._xy = np.column_stack([axes.position(axes.sizes), self._values[:, axes.error]])
+            estimates = zip(self._front, front.honest().members)
+            self._honest = {row: e for row, e in estimates if not math.isnan(e.value)}
+        finite = np.isfinite(self._values).all(axis=1) & np.isfinite(self._xy).all(axis=1)
+        self._finite = np.asarray(finite)
 
     def add_others(self, max_trials: int) -> None:
         on_front = set(self._front)
@@ -106,16 +141,20 @@ class _Canvas:
 
     def add_front(self) -> None:
         rows = [i for i in self._front if self._finite[i]]
-        rows = [rows[i] for i in np.lexsort(self._values[rows].T[::-1])]
+        rows = [
+            rows[i] for i in np.lexsort((*self._values[rows].T[::-1], *self._xy[rows].T[::-1]))
+        ]
         marker: dict[str, Any] = {"size": 9, "line": {"width": 1, "color": "white"}}
         names, signs = self._points.metric_names, self._points.signs
         if len(names) == 2:
             # The line is the boundary of the dominated region.
-            line = {"shape": "hv" if signs[0] > 0 else "vh", "color": MAIN, "width": 1.5}
+            is_minimized = self._axes is not None or signs[0] > 0
+            line = {"shape": "hv" if is_minimized else "vh", "color": MAIN, "width": 1.5}
             marker["color"] = MAIN
-            self._add(rows, name="front", marker=marker, mode="lines+markers", line=line)
+            name = "front" if self._axes is None else "cross-validated"
+            self._add(rows, name=name, marker=marker, mode="lines+markers", line=line)
             return
-        title = axis_title(names[2], signs[2])
+        title = metric_title(self._points, 2)
         marker |= {
             "size": 11,
             "color": np.round(self._values[rows, 2], 12).tolist(),
@@ -134,25 +173,41 @@ class _Canvas:
             self._add([row], f"<b>{name}</b><br>", name=name, marker=marker)
 
     def styled_figure(self) -> go.Figure:
+        title = figure_title("Front", self._points.study)
+        if self._axes is not None:
+            warning = self._honest_front.honest().warning
+            subtitle = expectation(self._honest_front)
+            legend = {**LEGEND_ABOVE, "x": 0, "xanchor": "left", "traceorder": "normal"}
+            apply_style(self.figure, title, subtitle=subtitle, warning=warning, legend=legend)
+            # The legend is between title and figure.
+            self.figure.update_layout(margin_t=self.figure.layout.margin.t + 10)
+            return self._axes.style(self.figure)
         count, distinct = len(self._front), len(np.unique(self._values[self._front], axis=0))
         apply_style(
-            self._figure,
-            figure_title("Front", self._points.study),
+            self.figure,
+            title,
             subtitle=f"{count:,} of {len(self._points.trials):,} trials"
             + (f" at {distinct:,} points" if distinct < count else "")
             + "; hover over a trial for its features",
         )
-        return metric_axes(self._figure, self._points)
+        return metric_axes(self.figure, self._points)
 
     def _add(self, rows: list[int], heading: str = "", details: bool = True, **style: Any) -> None:
-        values = self._values[rows].tolist()
-        self._figure.add_scatter(
-            # Rounding shortens numbers such as 0.30000000000000004.
-            x=np.round(self._values[rows, 0], 12).tolist(),
-            y=np.round(self._values[rows, 1], 12).tolist(),
+        # Rounding shortens numbers such as 0.30000000000000004.
+        x, y = np.round(self._xy[rows], 12).T.tolist()
+        self.figure.add_scatter(
+            x=x,
+            y=y,
             text=[
-                heading + hover_text(self._points, row, numbers, details=details)
-                for row, numbers in zip(rows, values)
+                heading
+                + hover_text(
+                    self._points,
+                    row,
+                    self._values[row].tolist(),
+                    details=details,
+                    honest=self._honest.get(row),
+                )
+                for row in rows
             ],
             hovertemplate="%{text}<extra></extra>",
             **{"mode": "markers", **style},

@@ -31,6 +31,8 @@ PALETTE = ("#2f6db3", "#e07b39", "#2e9d74", "#b5446e", "#7b5ea7", "#d1a11b", "#3
 #: Colors of the subject of a figure, of what it is compared with, and of highlights.
 MAIN, MUTED, ACCENT, SECOND_ACCENT = PALETTE[0], "#b9c0ca", PALETTE[1], PALETTE[3]
 INK, FAINT_INK, GRID = "#2b313a", PALETTE[7], "#e8ebef"
+#: The accent color, dark enough for small letters.
+WARNING = "#b8500f"
 #: Color scale from 0 to 1.
 COLOR_SCALE = [[0.0, "#f3f5f8"], [0.15, "#d5e2f0"], [0.5, "#7fabd6"], [1.0, "#1f4f87"]]
 #: Positions of a legend: above the figure, or in a corner without lines.
@@ -46,8 +48,9 @@ NAME_AXIS: dict[str, Any] = {
     "ticksuffix": "  ",
 }
 #: Maximum numbers of characters: of a tick label (the hover text has the full name), of a study's
-#: name in a title (more would overlap the toolbar), of the features in a hover text, per line.
-_MAX_TICK, _MAX_TITLE, _MAX_HOVER, _MAX_HOVER_LINE = 30, 40, 400, 60
+#: name in a title (more would overlap the toolbar), of the features in a hover text, per line, of
+#: a line below the title.
+_MAX_TICK, _MAX_TITLE, _MAX_HOVER, _MAX_HOVER_LINE, _MAX_SUBTITLE = 30, 40, 400, 60, 95
 #: Prefix of the names that Optuna generates for studies.
 _GENERATED_NAME = "no-name-"
 
@@ -72,13 +75,23 @@ def with_opacity(hex_color: str, opacity: float) -> str:
 
 
 def apply_style(
-    figure: go.Figure, title: str, *, subtitle: str | None = None, **layout: Any
+    figure: go.Figure,
+    title: str,
+    *,
+    subtitle: str | None = None,
+    warning: str | None = None,
+    **layout: Any,
 ) -> go.Figure:
-    """Set title, fonts, background and legend of a figure in place, and return it."""
+    """Set title, fonts, background and legend of a figure in place, and return it.
+
+    The warning is shown below the subtitle, in the accent color.
+    """
     text = f"<b>{escape(title, quote=False)}</b>"
-    if subtitle:
-        style = f"font-size:12px;color:{FAINT_INK}"
-        text += f"<br><span style='{style}'>{escape(subtitle, quote=False)}</span>"
+    lines = [(subtitle, FAINT_INK)] if subtitle else []
+    lines += [(line, WARNING) for line in textwrap.wrap(warning or "", _MAX_SUBTITLE)]
+    for line, color in lines:
+        style = f"font-size:12px;color:{color}"
+        text += f"<br><span style='{style}'>{escape(line, quote=False)}</span>"
     position = {"x": 0.02, "xanchor": "left", "y": 1.0, "yanchor": "top", "pad": {"t": 26}}
     figure.update_layout(
         template="plotly_white",
@@ -86,12 +99,12 @@ def apply_style(
         font={"family": "Helvetica, Arial, sans-serif", "size": 13, "color": INK},
         hoverlabel={"bgcolor": "white", "bordercolor": MUTED, "align": "left"},
         legend={"orientation": "v", "bgcolor": "rgba(255,255,255,0.7)"},
-        margin={"l": 70, "r": 30, "t": 90 if subtitle else 70, "b": 60},
+        margin={"l": 70, "r": 30, "t": 70 + 20 * len(lines), "b": 60},
         colorway=list(PALETTE),
     )
-    lines = {"gridcolor": GRID, "linecolor": MUTED, "zeroline": False, "automargin": True}
-    figure.update_xaxes(**lines)
-    figure.update_yaxes(**lines)
+    axes = {"gridcolor": GRID, "linecolor": MUTED, "zeroline": False, "automargin": True}
+    figure.update_xaxes(**axes)
+    figure.update_yaxes(**axes)
     return figure.update_layout(**layout)
 
 
@@ -101,9 +114,24 @@ def axis_title(name: str, sign: float) -> str:
     return text if sign > 0 else f"{text} (more is better)"
 
 
+def metric_label(points: CompletedTrials, column: int) -> str:
+    """Return what a metric is, for people: ``error (1 − roc_auc)`` or ``RMSE``."""
+    description = StudyDescription.read(points.study)
+    measures = () if description is None else description.measures
+    labels = {measure.name: measure.label for measure in measures}
+    label = labels.get(points.measure_names[column], "").replace("1 - ", "1 − ")
+    name = points.metric_names[column]
+    return f"{name} ({label})" if label.startswith("1 − ") else label or name
+
+
+def metric_title(points: CompletedTrials, column: int) -> str:
+    """Return the title of the axis of a metric."""
+    return axis_title(metric_label(points, column), points.signs[column])
+
+
 def metric_axes(figure: go.Figure, points: CompletedTrials) -> go.Figure:
     """Set the titles of both axes to the first two metrics."""
-    x, y = map(axis_title, points.metric_names[:2], points.signs[:2])
+    x, y = (metric_title(points, column) for column in (0, 1))
     return figure.update_xaxes(title=x).update_yaxes(title=y)
 
 
@@ -252,13 +280,26 @@ def trial_operator(trial: FrozenTrial) -> str | None:
 
 
 def hover_text(
-    points: CompletedTrials, row: int, values: Sequence[float], *, details: bool
+    points: CompletedTrials,
+    row: int,
+    values: Sequence[float],
+    *,
+    details: bool,
+    honest: object = None,
 ) -> str:
-    """Return the hover text of a trial; its features and operator are details."""
+    """Return the hover text of a trial; its features, operator and spread are details.
+
+    ``honest`` is what to expect on new rows, shown as text; None if it is unknown.
+    """
     study, trial = points.study, points.trials[row]
-    metrics = zip(points.metric_names, values)
     lines = [f"<b>trial {trial.number}</b>"]
-    lines += [f"{name}: {format_number(value)}" for name, value in metrics]
+    for name, value, i in zip(points.metric_names, values, points.value_indices):
+        # The stored spread is that of the first measure.
+        spread = trial.user_attrs.get("fold_std") if details and i == 0 else None
+        over_folds = "" if spread is None else f" ± {format_number(spread)} over folds"
+        lines.append(f"{name}: {format_number(value)}{over_folds}")
+    if honest is not None:
+        lines.append(f"on new rows: {honest}")
     count, text = feature_count(study, trial), feature_text(study, trial) if details else None
     if count is not None:
         lines.append(f"{count:,} feature{'' if count == 1 else 's'}" + (":" if text else ""))

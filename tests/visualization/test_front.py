@@ -14,18 +14,33 @@ def traces(figure):
 
 
 def test_front_others_and_marks_are_drawn_in_the_studys_values():
-    study = nested_study()
-    wanted = LexicographicPreference(tolerances={"error": 0.3})
+    study = plain_study([(0.5, 1), (0.25, 2), (0.125, 4), (0.9, 10)])
+    wanted = LexicographicPreference(tolerances={"value_0": 0.3})
     found = traces(plot_front(study, preference=wanted))
     assert list(found) == ["other trials", "front", "default pick", "lexicographic pick"]
     front = pareto_front(study)
     assert np.column_stack([found["front"].x, found["front"].y]) == pytest.approx(front.values)
-    assert (found["other trials"].x[0], found["other trials"].y[0]) == (0.9, 1.0)
+    assert (found["other trials"].x[0], found["other trials"].y[0]) == (0.9, 10)
     for name, trial in (
         ("default pick", front.pick()),
         ("lexicographic pick", wanted.best(study)),
     ):
         assert [found[name].x[0], found[name].y[0]] == pytest.approx(trial.values)
+
+
+def test_size_is_the_horizontal_axis_of_a_study_of_error_and_size():
+    study = nested_study()
+    wanted = LexicographicPreference(tolerances={"error": 0.3})
+    figure = plot_front(study, preference=wanted)
+    found = traces(figure)
+    assert list(found) == ["other trials", "cross-validated", "default pick", "lexicographic pick"]
+    points = found["cross-validated"]
+    assert (list(points.x), list(points.y)) == ([1, 2, 4], [0.5, 0.25, 0.125])
+    assert points.line.shape == "hv"
+    assert (found["other trials"].x[0], found["other trials"].y[0]) == (10, 0.9)
+    assert found["lexicographic pick"].y[0] == wanted.best(study).values[0]
+    assert figure.layout.xaxis.title.text == "number of features, of 10"
+    assert figure.layout.yaxis.title.text == "error"
 
 
 def test_axes_name_the_metrics_and_mark_maximized_ones():
@@ -37,7 +52,7 @@ def test_axes_name_the_metrics_and_mark_maximized_ones():
 
 def test_the_hover_text_lists_features_and_operator():
     study = nested_study(operators=["start", "mutation", "union", "start"])
-    texts = traces(plot_front(study))["front"].text
+    texts = traces(plot_front(study))["cross-validated"].text
     pair = next(text for text in texts if "trial 1<" in text)
     assert "error: 0.25<br>fraction: 0.2<br>2 features:<br>&lt;f0&gt;, &lt;f1&gt;" in pair
     assert "operator: mutation" in pair
@@ -48,8 +63,8 @@ def test_the_hover_text_lists_features_and_operator():
 def test_the_hover_of_many_features_stays_readable():
     study = nested_study(p=10_935, sizes=(3, 5_000))
     figure = plot_front(study)
-    assert max(len(text) for text in traces(figure)["front"].text) < 1000
-    assert "more" in traces(figure)["front"].text[0]
+    assert max(len(text) for text in traces(figure)["cross-validated"].text) < 1000
+    assert "more" in traces(figure)["cross-validated"].text[-1]
     assert len(figure.to_json()) < 30_000
 
 
@@ -80,7 +95,7 @@ def test_the_line_is_the_boundary_of_what_is_dominated(directions, shape):
 def test_one_trial_and_equal_trials():
     assert len(traces(plot_front(plain_study([(1, 2)])))["front"].x) == 1
     same = masked_study([[0], [1]], [(0.2, 0.1)] * 2)
-    assert len(traces(plot_front(same))["front"].x) == 2
+    assert len(traces(plot_front(same))["cross-validated"].x) == 2
 
 
 def test_infinite_values_are_left_out():

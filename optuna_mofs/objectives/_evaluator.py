@@ -186,18 +186,8 @@ def last_step(estimator: Any, prefix: str = "") -> tuple[Any, str]:
     return estimator, prefix
 
 
-def _measure_fold(
-    estimator: Any,
-    data: Dataset,
-    split: Split,
-    scorer: Callable[..., float],
-    measures: Sequence[Measure],
-    loss_measure: Measure | None = None,
-) -> tuple[list[float], Any]:
-    """Return the value of each measure, and the losses of the test rows (None without a measure).
-
-    Without columns the baseline is fitted.
-    """
+def fit_fold(estimator: Any, data: Dataset, split: Split, scorer: Callable[..., float]) -> Fold:
+    """Fit a clone of the estimator on a training fold; without columns the baseline is fitted."""
     train, test = split
     weight = data.sample_weight
     fold = Fold(
@@ -214,6 +204,19 @@ def _measure_fold(
     fold.estimator.fit(
         fold.X_train, fold.y_train, **fit_options(fold.estimator, fold.train_weight)
     )
+    return fold
+
+
+def _measure_fold(
+    estimator: Any,
+    data: Dataset,
+    split: Split,
+    scorer: Callable[..., float],
+    measures: Sequence[Measure],
+    loss_measure: Measure | None = None,
+) -> tuple[list[float], Any]:
+    """Return the value of each measure, and the losses of the test rows or None."""
+    fold, test = fit_fold(estimator, data, split, scorer), split[1]
     values = [float(m.fold(fold)) for m in measures if m.fold is not None]
     if loss_measure is None or loss_measure.rows is None:
         return values, None

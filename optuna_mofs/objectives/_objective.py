@@ -37,12 +37,14 @@ from optuna_mofs.features._redundancy import median_redundancy
 from optuna_mofs.features._representation import Representation, get_representation
 from optuna_mofs.features._table import FeatureTable, feature_layout
 from optuna_mofs.filters import FilterData
+from optuna_mofs.measures import Fold
 from optuna_mofs.objectives._estimator_space import EstimatorSpace, replay
 from optuna_mofs.objectives._evaluator import (
     DuplicateIndex,
     Evaluator,
     FrontIndex,
     baseline,
+    fit_fold,
     fit_options,
 )
 from optuna_mofs.objectives._fingerprint import comparable_conditions
@@ -387,10 +389,7 @@ class StudyObjective:
                 copy_losses(study, trial, same)
                 return tuple(same.values)
         try:
-            splits = self.evaluator.splits
-            if self.redraw_folds is not None:
-                seed = self.random_state + 1 + trial.number
-                splits = draw_splits(self.data, self.redraw_folds, seed)
+            splits = self._splits_of(trial.number)
             fold_masks = [full] * len(splits)
             if chosen is not None and chosen.ranks == "fold":
                 fold_masks = [self._fold_mask(chosen, trial.params, fold) for fold in splits]
@@ -443,6 +442,12 @@ class StudyObjective:
             )
         return tuple(math.nan for _ in self.measures)
 
+    def _splits_of(self, number: int) -> list[Split]:
+        """Return the folds of a trial."""
+        if self.redraw_folds is None:
+            return self.evaluator.splits
+        return draw_splits(self.data, self.redraw_folds, self.random_state + 1 + number)
+
     def _fold_mask(
         self, representation: Representation, params: Mapping[str, Any], fold: Split
     ) -> Array:
@@ -483,6 +488,34 @@ class StudyObjective:
     def features_for(self, trial: FrozenTrial) -> list[str]:
         """Return the names of the features that a trial selected."""
         return self.table.names_of(self.mask_for(trial))
+
+    def fold_masks_for(self, trial: FrozenTrial) -> list[Array]:
+        """Return the mask over all features that a trial selected in each fold.
+
+        They differ only if filters rank the features in each training fold.
+        """
+        splits, chosen = self._splits_of(trial.number), self.representation
+        if chosen is None or chosen.ranks != "fold":
+            return [self.mask_for(trial)] * len(splits)
+        bound = chosen.bind(self.table)
+        return [self._fold_mask(bound, trial.params, fold) for fold in splits]
+
+    def tested_folds(self, trial: FrozenTrial) -> list[Fold]:
+        """Fit the models of a trial on each training fold, and return them with their test rows.
+
+        If rows are held out, there is one fold: the rows of the search, tested on the others.
+        """
+        estimator = self.estimator_space.configure(self.params_for(trial))
+        data, masks, splits = self.data, self.fold_masks_for(trial), self._splits_of(trial.number)
+        if self.holdout_rows is not None:
+            data, masks = self.all_data, [self.mask_for(trial)]
+            splits = [(self.search_rows, self.holdout_rows)]
+        return [
+            fit_fold(
+                estimator, data.narrowed(self.table.columns_of(mask)), split, self.evaluator.scorer
+            )
+            for mask, split in zip(masks, splits)
+        ]
 
     def estimator_for(self, trial: FrozenTrial) -> Pipeline:
         """Return the unfitted pipeline of a trial: column selection, then the estimator."""

@@ -483,3 +483,29 @@ def test_filter_trials_store_the_mask_of_all_data():
         mask = unpack_attribute(frozen_attr(trial, MASK), P)
         assert sorted(expected) == np.flatnonzero(mask).tolist()
         np.testing.assert_array_equal(selected_mask(study, trial), mask)
+
+
+@pytest.mark.parametrize("features", ["mask", "filter_ensemble"])
+@pytest.mark.parametrize("redraw_folds", [False, True])
+def test_the_folds_of_a_trial_can_be_fitted_again(features, redraw_folds):
+    objective = models_objective(
+        features=features, holdout=None, redraw_folds=redraw_folds, filters=("anova_f",)
+    )
+    trial = models_run(objective).trials[-1]
+    folds = objective.tested_folds(trial)
+    errors = [1.0 - fold.score() for fold in folds]
+    assert errors == pytest.approx(trial.user_attrs["fold_scores"]["error"])
+    rows = np.sort(np.concatenate([fold.test_rows for fold in folds]))
+    assert rows.tolist() == list(range(len(objective.data.y)))
+    masks = objective.fold_masks_for(trial)
+    assert [mask.sum() for mask in masks] == [fold.X_test.shape[1] for fold in folds]
+    if features == "mask":
+        assert all((mask == objective.mask_for(trial)).all() for mask in masks)
+
+
+def test_the_only_fold_of_a_trial_with_held_out_rows_has_these_rows():
+    objective = models_objective(holdout=0.25)
+    trial = models_run(objective).trials[-1]
+    (fold,) = objective.tested_folds(trial)
+    assert fold.test_rows.tolist() == objective.holdout_rows.tolist()
+    assert len(fold.y_train) == len(objective.search_rows)

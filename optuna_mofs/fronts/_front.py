@@ -215,7 +215,8 @@ class Front(Sequence[FrozenTrial]):
           objective stores with every trial.
         - ``"holdout"``, for other studies, if the objective held rows out.
 
-        Each trial of the front is regarded as the best with at most as many features.
+        Each trial of the front is regarded as the best with at most as many features, up to the
+        next trial of the front: it won against all of them.
 
         Args:
             n_bootstraps: Number of bootstrap samples.

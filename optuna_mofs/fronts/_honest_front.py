@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -126,9 +127,9 @@ def honest_front(front: Front, *, n_bootstraps: int, confidence: float, seed: in
     """Compute the honest values of a front; see :meth:`Front.honest`."""
     context = _Context.read(front, confidence)
     found: _Values | None = None
-    if context.selects_inside_folds:
+    if context.has_losses and context.selects_inside_folds:
         found = _bootstrap_values(context, n_bootstraps, seed)
-    if found is None:
+    if context.has_losses and found is None:
         found = _holdout_values(context)
     if found is None:
         found = _no_values(context)
@@ -182,6 +183,7 @@ class _Context:
     Attributes:
         front: The front.
         column: The metric.
+        has_losses: Whether trials may have losses of rows for this metric.
         confidence: Of the intervals.
         trials: Rows of ``front.points``: feasible trials with a known number of features.
         errors: Their losses.
@@ -193,6 +195,7 @@ class _Context:
 
     front: Front
     column: int
+    has_losses: bool
     confidence: float
     trials: Indices
     errors: Floats
@@ -217,6 +220,7 @@ class _Context:
         return cls(
             front=front,
             column=column,
+            has_losses=known,
             confidence=confidence,
             trials=trials,
             errors=errors,
@@ -252,10 +256,16 @@ class _Context:
     def distinct_sizes(self) -> Floats:
         return np.unique(self.sizes)
 
-    def held_until(self, size: float) -> np.float64:
-        """Return the largest k for which the best trial with at most k features is the same."""
-        holder = self.best[np.searchsorted(self.distinct_sizes, size)]
-        return np.float64(self.distinct_sizes[self.best == holder].max())
+    @property
+    def member_limits(self) -> Floats:
+        """For each trial of the front, the largest k up to which the best of its size stays best.
+
+        It was chosen among all trials with at most k features, also those with more than its own.
+        """
+        distinct = self.distinct_sizes
+        last = dict(zip(self.best, distinct))
+        limits = {size: last[best] for best, size in zip(self.best, distinct)}
+        return np.array([limits.get(size, np.nan) for size in self.member_sizes], dtype=np.float64)
 
     def estimates(self, raw: Floats, part: _Shift, found: _Values) -> list[HonestEstimate]:
         """Return estimates in the study's direction."""
@@ -298,7 +308,7 @@ class _Context:
         if not len(front):
             return {}
         found = {"best": front.best(self.column), "knee": front.knee()}
-        if front.has_standard_error:
+        with suppress(ValueError):  # no values per fold, or no numbers of features
             found["one_standard_error"] = front.one_standard_error(metric=self.column)
         return found
 
@@ -396,18 +406,18 @@ def _bootstrap_values(context: _Context, n_bootstraps: int, seed: int) -> _Value
     positions, units = read
     sizes = context.sizes[positions]
     bootstrap = SelectionBootstrap(units, sizes, n_bootstraps=n_bootstraps, seed=seed)
-    at_most = bootstrap.estimate(bootstrap.best_at_most())
+    chosen = bootstrap.best_at_most()
+    at_most = bootstrap.estimate(chosen)
 
-    def shift_at(limits: Floats | np.float64) -> _Shift:
+    def at(limits: Floats, values: Floats) -> Floats:
         index = np.searchsorted(bootstrap.sizes, limits, side="right") - 1
-        known = (index >= 0) & ~np.isnan(limits)
-        return _Shift(
-            np.where(known, at_most.optimism[index], np.nan),
-            np.where(known, at_most.standard_errors[index], np.nan),
-        )
+        return np.where((index >= 0) & ~np.isnan(limits), values[index], np.nan)
+
+    def shift_at(limits: Floats) -> _Shift:
+        return _Shift(at(limits, at_most.optimism), at(limits, at_most.standard_errors))
 
     curve = shift_at(context.distinct_sizes)
-    members = shift_at(context.member_sizes)
+    members = shift_at(context.member_limits)
     trials = context.rule_trials()
     rules: dict[str, Estimate] = {}
     if "one_standard_error" in trials:
@@ -419,14 +429,14 @@ def _bootstrap_values(context: _Context, n_bootstraps: int, seed: int) -> _Value
         knee = bootstrap.knee(others, constant=context.constant)
         rules["knee"] = bootstrap.estimate(knee[None])
     picks: dict[str, tuple[float, _Shift]] = {}
-    pick_index = _honest_pick(context, curve)
+    spread = units._replace(sums=units.sums[chosen[:, 0]]).standard_errors
+    pick_index = _honest_pick(context, members.shift, at(context.member_limits, spread))
     if pick_index is not None:
-        # Trials with more features lost against the pick too, so that they count as well.
-        largest = context.held_until(context.member_sizes[pick_index])
-        picks["pick"] = (float(context.member_losses[pick_index]), shift_at(largest))
+        shift = _Shift(members.shift[pick_index], members.standard_error[pick_index])
+        picks["pick"] = (float(context.member_losses[pick_index]), shift)
     if "best" in trials:
-        largest = context.distinct_sizes[-1]
-        picks["best"] = (context.loss_of(trials["best"]), shift_at(largest))
+        shift = _Shift(at_most.optimism[-1], at_most.standard_errors[-1])
+        picks["best"] = (context.loss_of(trials["best"]), shift)
     for name, estimate in rules.items():
         shift = _Shift(estimate.optimism[0], estimate.standard_errors[0])
         picks[name] = (context.loss_of(trials[name]), shift)
@@ -441,23 +451,27 @@ def _bootstrap_values(context: _Context, n_bootstraps: int, seed: int) -> _Value
     )
 
 
-def _honest_pick(context: _Context, curve: _Shift) -> int | None:
+def _honest_pick(context: _Context, shifts: Floats, standard_errors: Floats) -> int | None:
     """Return the sparsest trial of the front whose honest value is close to the lowest.
 
-    "Close" means within one standard error. A trial is compared by the honest value of the best
-    trial with at most as many features. None if that is unknown for all trials.
+    Args:
+        context: The front.
+        shifts: Honest minus raw value of each trial of the front.
+        standard_errors: Standard error of the mean loss of the best trial of that size. A value
+            within one of the lowest is close.
+
+    Returns:
+        The position on the front, or None if no honest value is known.
     """
     raw = context.errors[context.best]
-    at_most = dict(zip(context.distinct_sizes, zip(raw + curve.shift, curve.standard_error)))
-    unknown = (np.nan, np.nan)
-    table = np.array([at_most.get(size, unknown) for size in context.member_sizes])
-    values, standard_errors = table.reshape(-1, 2).T
+    rounded = round_off(np.append(context.member_losses, raw))
+    losses, best = rounded[: len(context.front)], rounded[len(context.front) :]
+    lowest_of = dict(zip(context.distinct_sizes, best))
     # Trials that are worse than the best of their size are on the front for another metric.
-    best = dict(zip(context.distinct_sizes, round_off(raw)))
-    losses = round_off(np.append(context.member_losses, raw))[: len(context.front)]
-    is_best = [loss <= best.get(size, np.inf) for loss, size in zip(losses, context.member_sizes)]
+    of_size = np.array([lowest_of.get(size, np.inf) for size in context.member_sizes])
+    values = context.member_losses + shifts
     rows = np.flatnonzero(~np.isnan(values))
-    for allowed in (np.array(is_best), context.member_losses < context.constant):
+    for allowed in (losses <= of_size, context.member_losses < context.constant):
         rows = rows[allowed[rows]] if allowed[rows].any() else rows
     rows = _nonempty(rows, context)
     if not len(rows):

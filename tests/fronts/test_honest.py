@@ -215,7 +215,7 @@ def test_intervals_contain_their_value_and_stay_inside_the_bounds(value, error, 
     assert low <= value + 1e-12
     assert high >= value - 1e-12
     if bound is not None:
-        assert 0.0 <= low
+        assert low >= 0.0
         assert high <= bound
         assert high - low > 0.0
     wide = interval(value, error, n_rows, bound=bound, confidence=0.99)

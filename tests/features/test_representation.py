@@ -21,6 +21,7 @@ from optuna_mofs.features import (
 from optuna_mofs.features._codec import unpack_attribute
 from optuna_mofs.features._mask_sampling import weights_from_raw
 from optuna_mofs.filters import rank_scores
+from optuna_mofs.history._search_space import SearchSpace
 
 
 def table(p, *, fixed=(), seed=0, filters=("a", "b"), ties=False):
@@ -35,13 +36,30 @@ def ensemble_params(fraction, a, b, penalty=0.0):
     return {"fraction": fraction, "weight_a": a, "weight_b": b, "redundancy_penalty": penalty}
 
 
+PAPER = FilterEnsembleFeatures.from_paper()
+
+
+@pytest.mark.parametrize(("make", "power"), [(FilterEnsembleFeatures(), 3), (PAPER, 1)])
 @settings(max_examples=100)
-@given(st.integers(1, 200), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.booleans())
-def test_the_top_of_the_aggregate_is_chosen(p, fraction, a, b, ties):
+@given(
+    p=st.integers(1, 200),
+    u=st.floats(0, 1),
+    a=st.floats(0, 1),
+    b=st.floats(0, 1),
+    ties=st.booleans(),
+)
+def test_the_top_of_the_aggregate_is_chosen(make, power, p, u, a, b, ties):
     features = table(p, ties=ties)
-    mask = FilterEnsembleFeatures().bind(features).choose(ensemble_params(fraction, a, b))
-    assert mask.sum() == pytest.approx(np.ceil(p * fraction), abs=1e-6 if fraction > 1e-9 else 1)
-    score = np.round(weights_from_raw(np.array([a, b])) @ features.ranks, 12)
+    bound = make.bind(features)
+    fraction = SearchSpace({"fraction": bound.fraction}).decode(np.array([u]))["fraction"]
+    mask = bound.choose(ensemble_params(fraction, a, b))
+    if power == 3:
+        assert abs(mask.sum() - p * fraction) <= 0.5 + 1e-9
+    else:
+        assert mask.sum() == pytest.approx(
+            np.ceil(p * fraction), abs=1e-6 if fraction > 1e-9 else 1
+        )
+    score = np.round(weights_from_raw(np.array([a, b]) ** power) @ features.ranks, 12)
     if mask.any() and not mask.all():
         assert score[mask].min() >= score[~mask].max()
         # Of equal scores the first positions are chosen.
@@ -53,17 +71,93 @@ def test_the_top_of_the_aggregate_is_chosen(p, fraction, a, b, ties):
     ("p", "fraction", "count"),
     [(10, 0.0, 0), (10, 0.3, 3), (10, 0.31, 4), (10, 1.0, 10), (3, 0.01, 1), (10_935, 0.1, 1094)],
 )
-def test_count_is_the_ceiling(p, fraction, count):
+def test_the_papers_count_is_the_ceiling(p, fraction, count):
+    chosen = SingleFilterFeatures.from_paper().bind(table(p))
+    assert chosen.choose({"fraction": fraction, "filter": "a"}).sum() == count
+
+
+@pytest.mark.parametrize(
+    ("p", "fraction", "count"),
+    [(10, 0.04, 0), (10, 0.049, 0), (10, 0.051, 1), (10, 0.31, 3), (10, 1.0, 10), (1, 0.4, 0)],
+)
+def test_the_count_is_rounded(p, fraction, count):
     chosen = SingleFilterFeatures().bind(table(p))
     assert chosen.choose({"fraction": fraction, "filter": "a"}).sum() == count
 
 
-def test_count_does_not_depend_on_the_last_bit():
+@pytest.mark.parametrize("scale", ["log", "linear"])
+def test_count_does_not_depend_on_the_last_bit(scale):
     # 25 · (7 / 25) is 7.000000000000001 in floats, and still seven features.
     assert 25 * (7 / 25) > 7
     for p, count in [(25, 7), (29, 15), (41, 7)]:
-        chosen = SingleFilterFeatures().bind(table(p))
+        chosen = SingleFilterFeatures(scale=scale).bind(table(p))
         assert chosen.choose({"fraction": count / p, "filter": "a"}).sum() == count
+
+
+@pytest.mark.parametrize("scale", ["log", "linear"])
+@pytest.mark.parametrize("p", [1, 2, 3, 40, 1000])
+def test_every_number_of_features_can_be_reached(p, scale):
+    bound = FilterEnsembleFeatures(scale=scale).bind(table(p, fixed=(0,) if p > 2 else ()))
+    free = len(bound.table.free)
+    # As a study decodes it, from no features to all of them.
+    space = SearchSpace({"fraction": bound.fraction})
+    rows = np.linspace(0, 1, 40 * free + 1)[:, None]
+    sizes = bound.sizes({"fraction": space.values("fraction", rows)})
+    assert (np.diff(sizes) >= 0).all()
+    assert (sizes[0], sizes[-1]) == (0, free)
+    exact = bound.sizes({"fraction": np.arange(1, free + 1) / free})
+    assert exact.tolist() == list(range(1, free + 1))
+
+
+@settings(max_examples=50)
+@given(st.integers(1, 20_000), st.floats(0, 1), st.floats(0, 1))
+def test_more_of_the_range_is_more_features(p, u, v):
+    few, many = sorted((u, v))
+    bound = SingleFilterFeatures().bind(FeatureTable(tuple(map(str, range(p))), filters=("a",)))
+    space = SearchSpace({"fraction": bound.fraction})
+    values = space.values("fraction", np.array([[few], [many]]))
+    sizes = bound.sizes({"fraction": values})
+    assert 0 <= sizes[0] <= sizes[1] <= p
+    # One at a time as all at once.
+    assert [int(bound.sizes({"fraction": v})) for v in values.tolist()] == sizes.tolist()
+
+
+def test_small_sets_have_as_much_room_as_large_ones():
+    bound = FilterEnsembleFeatures().bind(table(1000))
+    space = SearchSpace({"fraction": bound.fraction})
+    unit = (np.arange(4000)[:, None] + 0.5) / 4000
+    sizes = bound.sizes({"fraction": space.values("fraction", unit)})
+    whole = np.log(2500)
+    for low, high in [(1, 9), (10, 99), (100, 999)]:
+        share = np.mean((sizes >= low) & (sizes <= high))
+        expected = np.log((high + 0.5) / (low - 0.5)) / whole
+        assert share == pytest.approx(expected, abs=0.002)
+    # The empty set is a small part of the range.
+    assert np.mean(sizes == 0) == pytest.approx(np.log(0.5 / 0.4) / whole, abs=0.002)
+    assert np.mean(PAPER.bind(table(1000)).sizes({"fraction": unit}) < 100) < 0.11
+
+
+def test_cubed_weights_often_leave_nearly_all_to_one_filter():
+    features = table(5, filters=("a", "b", "c"))
+    identity = np.eye(3)
+    rng = np.random.default_rng(0)
+    raw = {f"weight_{name}": rng.random(4000) for name in features.filters}
+    ours = FilterEnsembleFeatures().bind(features).scores(raw, identity)
+    papers = PAPER.bind(features).scores(raw, identity)
+    columns = np.column_stack(list(raw.values()))
+    np.testing.assert_allclose(ours, weights_from_raw(columns**3))
+    np.testing.assert_allclose(papers, weights_from_raw(columns))
+    # Uniform on the simplex: the largest of three exceeds w with probability 3 (1 - w)^2.
+    assert np.mean(papers.max(axis=1) > 0.9) == pytest.approx(0.03, abs=0.01)
+    assert np.mean(ours.max(axis=1) > 0.9) > 0.2
+
+
+def test_the_corners_of_the_weights_are_the_same_on_both_scales():
+    features = table(5)
+    for a, b in [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)]:
+        raw = {"weight_a": np.array(a), "weight_b": np.array(b)}
+        ours = FilterEnsembleFeatures().bind(features).scores(raw, np.eye(2))
+        np.testing.assert_allclose(ours, PAPER.bind(features).scores(raw, np.eye(2)))
 
 
 def test_fixed_features_do_not_count_and_are_not_chosen():
@@ -117,9 +211,8 @@ def test_copies_of_a_feature_are_taken_by_position_whatever_the_sum_rounds_to():
     p = 101
     ranks = np.full((3, p), 1 / 3)
     features = FeatureTable(tuple(f"x{j}" for j in range(p)), filters=("a", "b", "c"), ranks=ranks)
-    params = {"fraction": 0.5, "weight_a": 0.1, "weight_b": 0.7, "weight_c": 0.3}
-    papers = FilterEnsembleFeatures().bind(features)
-    mask = papers.choose(params)
+    params = {"weight_a": 0.1, "weight_b": 0.7, "weight_c": 0.3}
+    mask = FilterEnsembleFeatures().bind(features).choose({**params, "fraction": 51 / p})
     assert np.flatnonzero(mask).tolist() == list(range(51))
 
 
@@ -170,37 +263,56 @@ def test_median_redundancy_is_computed_only_if_needed():
 
 def test_parameters_of_each_representation():
     features = table(40)
-    papers = {
-        "fraction": FloatDistribution(0.0, 1.0),
-        "weight_a": FloatDistribution(0.0, 1.0),
-        "weight_b": FloatDistribution(0.0, 1.0),
-    }
-    without = FilterEnsembleFeatures().bind(features)
-    assert without.distributions == papers
+    unit = FloatDistribution(0.0, 1.0)
+    fraction = FloatDistribution(0.4 / 40, 1.0, log=True)
+    ours = {"fraction": fraction, "weight_a": unit, "weight_b": unit}
+    assert FilterEnsembleFeatures().bind(features).distributions == ours
     penalized = FilterEnsembleFeatures(redundancy_penalty=True).bind(features)
-    assert penalized.distributions == {
-        **papers,
-        "redundancy_penalty": FloatDistribution(0.0, 1.0),
-    }
-    assert SingleFilterFeatures().bind(features).distributions == {
-        "fraction": FloatDistribution(0.0, 1.0),
-        "filter": CategoricalDistribution(("a", "b")),
-    }
+    assert penalized.distributions == {**ours, "redundancy_penalty": unit}
+    filters = CategoricalDistribution(("a", "b"))
+    single = SingleFilterFeatures().bind(features)
+    assert single.distributions == {"fraction": fraction, "filter": filters}
+    # Only free features count.
+    some = FilterEnsembleFeatures().bind(table(40, fixed=(1, 2)))
+    assert some.fraction == FloatDistribution(0.4 / 38, 1.0, log=True)
     packed = MaskFeatures(name="chosen").bind(features)
     assert list(packed.distributions) == ["chosen"]
     assert packed.mask_parameters == ("chosen",)
     assert FilterEnsembleFeatures().bind(features).mask_parameters == ()
 
 
-@pytest.mark.parametrize("make", [FilterEnsembleFeatures, SingleFilterFeatures, MaskFeatures])
-def test_binding_leaves_the_users_object_alone_and_json_brings_it_back(make):
-    original = make()
+def test_the_papers_representations():
+    unit = FloatDistribution(0.0, 1.0)
+    assert (PAPER.ranks, PAPER.scale, PAPER.redundancy_penalty) == ("all", "linear", False)
+    # Whatever the data: there is no penalty to add.
+    resolved = PAPER.resolve(lambda: 1.0).bind(table(40))
+    assert resolved.distributions == {"fraction": unit, "weight_a": unit, "weight_b": unit}
+    single = SingleFilterFeatures.from_paper()
+    assert (single.ranks, single.scale) == ("all", "linear")
+    assert single.bind(table(40)).distributions["fraction"] == unit
+
+
+@pytest.mark.parametrize(
+    "original",
+    [
+        FilterEnsembleFeatures(),
+        FilterEnsembleFeatures(ranks="all", redundancy_penalty=True),
+        FilterEnsembleFeatures(scale="linear"),
+        FilterEnsembleFeatures.from_paper(),
+        SingleFilterFeatures(),
+        SingleFilterFeatures.from_paper(),
+        MaskFeatures(),
+    ],
+    ids=lambda features: f"{features.kind} {vars(features)}",
+)
+def test_binding_leaves_the_users_object_alone_and_json_brings_it_back(original):
     before = dict(vars(original))
     bound = original.bind(table(40))
     assert vars(original) == before
     again = get_representation(json.loads(json.dumps(bound.to_json())))
-    assert type(again) is make
+    assert type(again) is type(original)
     assert again.bind(table(40)).to_json() == bound.to_json()
+    assert again.bind(table(40)).distributions == bound.distributions
     assert again.ranks == original.ranks
 
 
@@ -229,6 +341,8 @@ def test_masks_ignore_ranks_and_need_all_parameters():
         (lambda: get_representation({"form": "bits"}), "must be one of"),
         (lambda: MaskFeatures(form="words"), "'words'"),
         (lambda: FilterEnsembleFeatures(ranks="none"), "'fold', 'all', got 'none'"),
+        (lambda: FilterEnsembleFeatures(scale="cubic"), "'log', 'linear', got 'cubic'"),
+        (lambda: SingleFilterFeatures(scale=None), "'log', 'linear', got None"),
         (lambda: FilterEnsembleFeatures(redundancy_penalty="yes"), "or 'auto', got 'yes'"),
         (lambda: FilterEnsembleFeatures().bind(FeatureTable(("a",))), "there are none"),
         (

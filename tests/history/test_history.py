@@ -20,7 +20,11 @@ from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from optuna_mofs._optuna import write_trial_attr
 from optuna_mofs.features._codec import pack, unpack
-from optuna_mofs.features._representation import MaskFeatures
+from optuna_mofs.features._representation import (
+    FilterEnsembleFeatures,
+    MaskFeatures,
+    SingleFilterFeatures,
+)
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history import _history as module
 from optuna_mofs.history._history import History, HistoryFollower
@@ -465,3 +469,45 @@ def test_an_infinite_constraint_is_a_large_number() -> None:
     history.update(study)
     assert np.isfinite(history.violations).all()
     assert history.violations[0] > 1e200
+
+
+# ---- rules --------------------------------------------------------------------------------------
+
+RANKED = FeatureTable(names=("a", "b", "c"), filters=("f", "g"), ranks=np.eye(2, 3))
+
+
+@pytest.mark.parametrize(
+    ("features", "expected"),
+    [
+        (FilterEnsembleFeatures(), {"fraction", "weight_f", "weight_g"}),
+        (
+            FilterEnsembleFeatures(redundancy_penalty=True),
+            {"fraction", "weight_f", "weight_g", "redundancy_penalty"},
+        ),
+        (SingleFilterFeatures.from_paper(), {"fraction", "filter"}),
+        (MaskFeatures(form="bits"), set()),
+        (MaskFeatures(form="packed"), set()),
+    ],
+)
+def test_columns_of_a_rule(features: Any, expected: set[str]) -> None:
+    history = History(StudyDescription(RANKED, features.bind(RANKED), space={"x": X}))
+    assert history.rule_columns.shape == (len(history.space),)
+    assert {n for n, r in zip(history.space.names, history.rule_columns) if r} == expected
+
+
+def test_columns_of_a_rule_follow_the_search_space() -> None:
+    bound = SingleFilterFeatures().bind(RANKED)
+    history = History(StudyDescription(RANKED, bound))
+    assert history.rule_columns.tolist() == [True, True]
+    # Columns are sorted by name.
+    history.require({"alpha": X, "gamma": X, "zeta": N})
+    assert history.space.names == ["alpha", "filter", "fraction", "gamma", "zeta"]
+    assert history.rule_columns.tolist() == [False, True, True, False, False]
+
+
+def test_a_parameter_called_fraction_is_no_rule_without_one() -> None:
+    study = new_study()
+    add(study, {"fraction": (X, 0.5), "n": (N, 3)})
+    history = read(study)
+    assert history.rule_columns.tolist() == [False, False]
+    assert History().rule_columns.shape == (0,)

@@ -97,6 +97,59 @@ def test_decoding_twice_gives_the_same_values(seed: int) -> None:
     }
 
 
+@settings(max_examples=60)
+@given(SEEDS)
+def test_values_of_many_rows_are_those_of_each_row(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = SPACE.sample(rng, 6)
+    rows[1], rows[2], rows[3], rows[4] = rows[1] - 2, rows[2] + 9, 0.0, 1.0
+    before = rows.copy()
+    decoded = [SPACE.decode(row) for row in rows]
+    for name, distribution in KINDS.items():
+        found = SPACE.values(name, rows)
+        expected = [params[name] for params in decoded]
+        if isinstance(distribution, CategoricalDistribution):
+            assert all(f is e for f, e in zip(found, expected, strict=True)), name
+        else:
+            np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12, err_msg=name)
+            assert all(distribution._contains(value) for value in found.tolist()), name
+    np.testing.assert_array_equal(rows, before)
+
+
+@settings(max_examples=40)
+@given(
+    st.fixed_dictionaries(
+        {
+            "float": st.floats(-3, 7),
+            "log": st.floats(1e-5, 1e3),
+            **{name: st.sampled_from(_values(d)) for name, d in FINITE.items()},
+        }
+    )
+)
+def test_values_of_an_encoded_row_are_the_parameters(params: dict[str, Any]) -> None:
+    row = SPACE.encode(params)[None]
+    for name, value in params.items():
+        found = SPACE.values(name, row)[0]
+        assert found == (pytest.approx(value) if isinstance(value, float) else value), name
+
+
+def test_values_are_nan_where_a_parameter_is_missing() -> None:
+    rows = np.full((3, len(SPACE)), 0.0)
+    rows[1] = np.nan
+    for name in SPACE.names:
+        found = SPACE.values(name, rows)
+        assert [value != value for value in found] == [False, True, False], name
+
+
+@pytest.mark.filterwarnings("ignore:Choices for a categorical")
+def test_values_may_be_tuples() -> None:
+    layers = ((50, 50), (20, 20), (7, 7))
+    space = SearchSpace({"layers": CategoricalDistribution(layers)})
+    found = space.values("layers", np.array([[2.0], [0.0], [np.nan]]))
+    assert found[:2].tolist() == [(7, 7), (50, 50)]
+    assert found[2] != found[2]
+
+
 @pytest.mark.parametrize("name", ["stepped", "int", "even", "mixed", "flag"])
 def test_a_uniform_draw_hits_all_values_equally_often(name: str) -> None:
     space = SearchSpace({name: KINDS[name]})

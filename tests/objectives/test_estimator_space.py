@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import math
+
 import optuna
 import pytest
-from optuna.distributions import FloatDistribution, IntDistribution
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FixedTrial, create_trial
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -18,8 +21,10 @@ from optuna_mofs.objectives._estimator_space import (
     LEARNER,
     EstimatorChoice,
     EstimatorSpace,
+    default_value,
     replay,
 )
+from optuna_mofs.study._description import PER_FEATURE
 
 COST = FloatDistribution(0.1, 10, log=True)
 DEPTH = IntDistribution(1, 9)
@@ -261,3 +266,77 @@ def test_parameters_of_learners_may_not_be_named_like_features():
         table = FeatureTable(("a", "svm__C"))
         with pytest.raises(ValueError, match=f"The name {name} is used for a hyperparameter"):
             EstimatorChoice(learners).check(MaskFeatures(), table)
+
+
+# ---- the estimator's own values -----------------------------------------------------------------
+
+WIDE = FloatDistribution(1e-3, 1e3, log=True)
+FROM_A_TENTH = FloatDistribution(0.1, 10, log=True)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "space", "expected"),
+    [
+        (LogisticRegression(), {"C": WIDE}, {"C": 1.0}),
+        # The estimator as given, not as its class has it.
+        (LogisticRegression(C=7), {"C": WIDE}, {"C": 7}),
+        (SVC(), {"gamma": WIDE, "C": WIDE}, {"gamma": PER_FEATURE, "C": 1.0}),
+        (SVC(gamma="auto"), {"gamma": WIDE}, {"gamma": PER_FEATURE}),
+        (SVC(gamma=0.5), {"gamma": WIDE}, {"gamma": 0.5}),
+        (PIPE, {"svc__gamma": WIDE}, {"svc__gamma": PER_FEATURE}),
+        (SVC(), {"gamma": CategoricalDistribution(("scale", "auto"))}, {"gamma": "scale"}),
+        # The nearest end of the range.
+        (LogisticRegression(C=1e9), {"C": WIDE}, {"C": 1e3}),
+        (DecisionTreeClassifier(), {"min_impurity_decrease": WIDE}, {"min_impurity_decrease": 1e-3}),
+        (DecisionTreeClassifier(), {"min_samples_leaf": DEPTH}, {"min_samples_leaf": 1}),
+        # None is no number.
+        (DecisionTreeClassifier(), {"max_depth": DEPTH}, {}),
+        (SVC(), {"kernel": CategoricalDistribution(("linear", "rbf"))}, {"kernel": "rbf"}),
+        (SVC(), {"kernel": CategoricalDistribution(("linear", "poly"))}, {}),
+        (SVC(), {"shrinking": CategoricalDistribution((True, False))}, {"shrinking": True}),
+        (SVC(), {"shrinking": FloatDistribution(0, 1)}, {}),
+        (SVC(), None, {}),
+        (SVC(), lambda trial: {"C": trial.suggest_float("C", 0, 1)}, {}),
+    ],
+)
+def test_defaults_are_the_estimators_own_values(estimator, space, expected):
+    found = EstimatorSpace(estimator, space).defaults
+    assert found == expected
+    # A study stores them.
+    assert json.loads(json.dumps(found)) == found
+
+
+def test_defaults_of_boosted_trees_are_within_the_range():
+    LGBMClassifier = pytest.importorskip("lightgbm").LGBMClassifier
+    space = {
+        "reg_lambda": FloatDistribution(1e-4, 10, log=True),
+        "num_leaves": IntDistribution(2, 16, log=True),
+        "learning_rate": FROM_A_TENTH,
+    }
+    # Its own values are 0, 31 and 0.1.
+    found = EstimatorSpace(LGBMClassifier(), space).defaults
+    assert found == {"reg_lambda": 1e-4, "num_leaves": 16, "learning_rate": 0.1}
+
+
+@pytest.mark.parametrize("value", [None, "text", math.nan, math.inf, True, [1.0], (1,)])
+def test_what_is_no_number_is_no_default(value):
+    assert default_value("C", value, WIDE) is None
+
+
+def test_defaults_of_several_learners_have_the_names_in_the_trial():
+    learners = {
+        "svm": (SVC(C=3.0), {"C": COST, "gamma": WIDE}),
+        "tree": (DecisionTreeClassifier(), {"max_depth": DEPTH, "min_samples_leaf": DEPTH}),
+        "line": (Pipeline([("line", LogisticRegression())]), {"line__C": COST}),
+        "free": (SVC(), lambda trial: {"C": trial.suggest_float("free_C", 0.1, 1)}),
+        "bayes": (GaussianNB(), None),
+    }
+    several = EstimatorChoice(learners)
+    assert several.defaults == {
+        "svm__C": 3.0,
+        "svm__gamma": PER_FEATURE,
+        "tree__min_samples_leaf": 1,
+        "line__C": 1.0,
+    }
+    # No learner is preferred.
+    assert LEARNER not in several.defaults

@@ -15,7 +15,11 @@ from optuna_mofs.features import (
     SingleFilterFeatures,
 )
 from optuna_mofs.filters import rank_scores
-from optuna_mofs.study._description import MeasureDescription, StudyDescription
+from optuna_mofs.study._description import (
+    PER_FEATURE,
+    MeasureDescription,
+    StudyDescription,
+)
 
 TABLE = FeatureTable(
     ("age", "city", "pay"),
@@ -47,17 +51,46 @@ def described(features=None, table=TABLE, **changes):
         MaskFeatures(),
         MaskFeatures(form="packed", name="chosen"),
         FilterEnsembleFeatures(ranks="all"),
+        FilterEnsembleFeatures.from_paper(),
         SingleFilterFeatures(),
     ],
 )
 def test_json_round_trip(features):
-    before = described(features)
+    before = described(features, defaults={"C": 1.0, "depth": PER_FEATURE, "kernel": "rbf"})
     after = StudyDescription.from_json(json.loads(json.dumps(before.to_json())))
     assert after.to_json() == before.to_json()
     assert after.differences(before) == before.differences(after) == []
     assert after.distributions == before.distributions
     assert after.mask_parameters == before.mask_parameters
     assert after.measures == MEASURES
+    assert after.rule_parameters == before.rule_parameters
+    assert after.defaults == before.defaults
+
+
+def test_parameters_of_a_rule():
+    unbound = {"fraction", "weight_a", "weight_b"}
+    assert set(described(FilterEnsembleFeatures()).rule_parameters) == unbound
+    assert described(SingleFilterFeatures()).rule_parameters == ("fraction", "filter")
+    for features in (MaskFeatures(form="bits"), MaskFeatures(form="packed")):
+        assert described(features).rule_parameters == ()
+    assert StudyDescription().rule_parameters == ()
+
+
+def test_a_rule_on_another_scale_is_another_search():
+    found = described(FilterEnsembleFeatures()).differences(
+        described(FilterEnsembleFeatures(scale="linear"))
+    )
+    assert len(found) == 1
+    assert "'scale': 'log'" in found[0]
+    assert "'scale': 'linear'" in found[0]
+
+
+def test_defaults_only_guide_a_search():
+    assert described(defaults={"C": 1.0}).differences(described(defaults={"C": 2.0})) == []
+    # A study may have been written without them.
+    data = described().to_json()
+    del data["defaults"]
+    assert StudyDescription.from_json(data).defaults == {}
 
 
 def test_a_study_without_features_or_space():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import secrets
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from numpy.random import bit_generator
 from optuna.samplers._lazy_random_state import LazyRandomState
 from optuna.storages import RDBStorage
 
+os.environ["OPTUNA_MOFS_CACHE"] = "0"  # tests must not write into the cache of the user
 hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("repeatable")
 

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from time import perf_counter
 from typing import Any, Literal
 
+import joblib
 import numpy as np
+import optuna
 from sklearn.utils import _safe_indexing
+from tqdm import tqdm
 
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_choice
 from optuna_mofs.data._dataset import Dataset, take_rows
+from optuna_mofs.features._rank_cache import (
+    cache_folder,
+    content_key,
+    read_arrays,
+    write_arrays,
+)
 from optuna_mofs.features._redundancy import Similarity, nearest_features
 from optuna_mofs.features._table import FeatureTable, feature_layout
 from optuna_mofs.filters import (
@@ -23,9 +34,13 @@ from optuna_mofs.filters import (
     resolve_filters,
 )
 
+_logger = optuna.logging.get_logger("optuna.mofs")
+
 #: Number of row sets whose ranks are cached: enough for the folds of a cross-validation, while
 #: folds that are drawn again in each trial do not fill the memory.
 _MAX_CACHED = 64
+#: Rankings that take longer are kept on disk, ranked in parallel, and show their progress.
+_SLOW_SECONDS = 2.0
 
 
 class Ranking:
@@ -54,6 +69,7 @@ class Ranking:
         self.n_jobs = n_jobs
         self.similar = similar
         self._by_rows: dict[bytes, FeatureTable] = {}
+        self._lock = threading.Lock()
 
     @cached_property
     def table(self) -> FeatureTable:
@@ -76,25 +92,130 @@ class Ranking:
 
     def of_rows(self, rows: Array) -> FeatureTable:
         """Return the features with ranks and similarity computed on some rows only."""
-        key = rows.tobytes()
-        if key in self._by_rows:
-            return self._by_rows[key]
-        X, y = take_rows(self.data.X, rows), self.data.y[rows]
-        columns = self.unranked.columns
-        ensemble = FilterEnsemble(
-            self.filters,
-            task="classification" if self.data.classification else "regression",
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
+        return self.of_folds([rows])[0]
+
+    def of_folds(self, folds: Sequence[Array]) -> list[FeatureTable]:
+        """Return :meth:`of_rows` of several training folds, computed in parallel if it is slow."""
+        keys = [rows.tobytes() for rows in folds]
+        with self._lock:  # a second thread waits for the result of the first one
+            missing = {k: rows for k, rows in zip(keys, folds) if k not in self._by_rows}
+            found = dict(zip(missing, self._rank(list(missing.values()))))
+            tables = [found[k] if k in found else self._by_rows[k] for k in keys]
+            for key, table in found.items():
+                if len(self._by_rows) < _MAX_CACHED:
+                    self._by_rows[key] = table
+        return tables
+
+    def _rank(self, folds: Sequence[Array]) -> list[FeatureTable]:
+        """Rank on each fold: from files, or in this process, or in several if it is slow."""
+        # Jobs are made when needed, because each has a copy of its rows.
+        names: list[str | None] = [None] * len(folds)
+        if cache_folder() is not None:
+            names = [self._job(rows).content_key() for rows in folds]
+        tables = [self._read(name) for name in names]
+        to_do = [i for i, table in enumerate(tables) if table is None]
+        jobs = (self._job(folds[i]) for i in to_do)
+        total = 0.0
+        for i, (arrays, seconds) in zip(to_do, _run(jobs, len(to_do), self.n_jobs)):
+            tables[i] = self._with_arrays(arrays)
+            name, total = names[i], total + seconds
+            if name is not None and seconds > _SLOW_SECONDS:
+                write_arrays(name, arrays)
+        if total > _SLOW_SECONDS:
+            _logger.info(
+                f"Ranked {len(self.unranked)} features by {len(self.unranked.filters)} filters on "
+                f"{len(to_do)} sets of rows, which took {total:.0f} seconds of work."
+            )
+        return [table for table in tables if table is not None]
+
+    def _job(self, rows: Array) -> _RankingJob:
+        return _RankingJob(
+            take_rows(self.data.X, rows),
+            self.data.y[rows],
+            ensemble=FilterEnsemble(
+                self.filters,
+                task="classification" if self.data.classification else "regression",
+                random_state=self.random_state,
+                n_jobs=self.n_jobs,
+            ),
+            columns=self.unranked.columns,
+            similar=self.similar,
         )
-        ranks = ensemble.fit(X, y, feature_groups=columns).ranks_
-        similar = None
+
+    def _read(self, name: str | None) -> FeatureTable | None:
+        arrays = None if name is None else read_arrays(name)
+        try:
+            return None if arrays is None else self._with_arrays(arrays)
+        except (KeyError, ValueError):  # another version wrote it
+            return None
+
+    def _with_arrays(self, arrays: Mapping[str, Array]) -> FeatureTable:
+        similar = Similarity(arrays["others"], arrays["shares"]) if self.similar else None
+        return replace(self.unranked, ranks=arrays["ranks"], similar=similar)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+
+
+@dataclass
+class _RankingJob:
+    """What a process needs to rank the features on some rows."""
+
+    X: Any
+    y: Array
+    ensemble: FilterEnsemble
+    columns: Sequence[Sequence[int]] | None
+    similar: bool
+
+    def content_key(self) -> str | None:
+        """Return the name of the result on disk, or None if a filter is the user's own."""
+        functions = [function for _, function in resolve_filters(self.ensemble.filters)]
+        options = (self.ensemble.task, self.ensemble.random_state, self.columns, self.similar)
+        return content_key(functions, self.X, self.y, options)
+
+    def __call__(self) -> tuple[dict[str, Array], float]:
+        """Return the arrays of a table, and the seconds that they took."""
+        start = perf_counter()
+        fitted = self.ensemble.fit(self.X, self.y, feature_groups=self.columns)
+        arrays: dict[str, Array] = {"ranks": fitted.ranks_}
         if self.similar:
-            similar = Similarity(*nearest_features(FilterData(X, y), columns))
-        table = replace(self.unranked, ranks=ranks, similar=similar)
-        if len(self._by_rows) < _MAX_CACHED:
-            self._by_rows[key] = table
-        return table
+            near = nearest_features(FilterData(self.X, self.y), self.columns)
+            arrays["others"], arrays["shares"] = near
+        return arrays, perf_counter() - start
+
+    def alone(self) -> tuple[dict[str, Array], float]:
+        """Return the same on one thread, beside other processes."""
+        self.ensemble.set_params(n_jobs=1)
+        return self()
+
+
+def _run(
+    jobs: Iterator[_RankingJob], count: int, n_jobs: int | None
+) -> Iterator[tuple[dict[str, Array], float]]:
+    """Yield the results of ``count`` jobs in order, with a progress bar if they take long."""
+    if count == 0:
+        return
+    first = next(jobs)()  # it tells how long the others take
+    yield first
+    rest = first[1] * (count - 1)
+    results: Iterable[Any] = (job() for job in jobs)
+    # Processes have to be started and to import this package first.
+    if rest > _SLOW_SECONDS and joblib.effective_n_jobs(n_jobs) > 1:
+        parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
+        results = parallel(joblib.delayed(job.alone)() for job in jobs)
+    yield from tqdm(
+        results,
+        total=count,
+        initial=1,
+        desc="Ranking features on training folds",
+        unit="fold",
+        leave=False,
+        disable=None if rest > _SLOW_SECONDS else True,  # None: shown on terminals only
+    )
 
 
 def feature_table(

@@ -23,6 +23,7 @@ from optuna_mofs.filters._ensemble import FilterEnsemble, rank_scores
 from optuna_mofs.filters._information import chi2, cmim, information_gain, jmi, mrmr
 from optuna_mofs.filters._registry import (
     DEFAULT_FILTERS,
+    RULE_FILTERS,
     filter_names,
     get_filter,
     register_filter,
@@ -42,6 +43,7 @@ from optuna_mofs.filters._univariate import (
 __all__ = [
     "DEFAULT_BINS",
     "DEFAULT_FILTERS",
+    "RULE_FILTERS",
     "FilterData",
     "FilterEnsemble",
     "anova_f",

@@ -6,7 +6,6 @@ feature is then compared with those that remain, not with the noise among which 
 
 from __future__ import annotations
 
-import logging
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from functools import cache
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
+import optuna
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import rankdata
@@ -29,7 +29,7 @@ from optuna_mofs.filters._data import FilterData, FilterOptions, prepare
 from optuna_mofs.filters._registry import FilterFunction, register_filter
 from optuna_mofs.filters._univariate import MAX_TREE_SAMPLES, bin_ranks, correlations, unit_rows
 
-_logger = logging.getLogger(__name__)
+_logger = optuna.logging.get_logger("optuna.mofs")
 
 #: Of more features, only the best by a univariate score are eliminated one by one.
 MAX_FEATURES = 2_000

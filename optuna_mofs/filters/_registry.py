@@ -14,6 +14,15 @@ F = TypeVar("F", bound=FilterFunction)
 DEFAULT_FILTERS: tuple[str, ...] = ("information_gain", "random_forest", "jmi", "cmim", "auc")
 """The five filters of Binder et al. (2020)."""
 
+RULE_FILTERS: tuple[str, ...] = (
+    "random_forest",
+    "jmi",
+    "forest_elimination",
+    "linear_elimination",
+    "l1_path",
+)
+"""Filters of rules that are repeated in every training fold: also those that fit models."""
+
 _FILTERS: dict[str, FilterFunction] = {}
 _SHARING: list[FilterFunction] = []  # filters that take FilterData
 

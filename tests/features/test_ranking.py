@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -76,6 +80,157 @@ def test_ranks_of_ever_new_rows_do_not_fill_the_memory(monkeypatch):
     for k in range(6):
         found.of_rows(np.arange(k, 60))
     assert len(found._by_rows) == 3
+
+
+def test_folds_are_ranked_once_and_in_order(fits):
+    found = make()
+    folds = [np.arange(0, 60, 2), np.arange(1, 60, 2), np.arange(0, 60, 2)]
+    tables = found.of_folds(folds)
+    assert fits == [30, 30]
+    assert tables[0] is tables[2] is found.of_rows(folds[0])
+    assert tables[1] is found.of_rows(folds[1])
+    assert not np.array_equal(tables[0].ranks, tables[1].ranks)
+    assert found.of_folds([]) == []
+    assert fits == [30, 30]
+
+
+def test_threads_wait_for_the_first_one(fits):
+    found, rows = make(filters=["random_forest"]), np.arange(50)
+    with ThreadPoolExecutor(4) as pool:
+        tables = list(pool.map(found.of_rows, [rows] * 4))
+    assert fits == [50]
+    assert all(table is tables[0] for table in tables)
+
+
+def test_a_copy_of_a_ranking_ranks_too(fits):
+    copy = pickle.loads(pickle.dumps(make()))
+    rows = np.arange(50)
+    np.testing.assert_array_equal(copy.of_rows(rows).ranks, make().of_rows(rows).ranks)
+
+
+@pytest.fixture
+def all_are_slow(monkeypatch):
+    monkeypatch.setattr(ranking, "_SLOW_SECONDS", -1.0)
+
+
+@pytest.mark.usefixtures("all_are_slow")
+def test_slow_folds_are_ranked_in_parallel(monkeypatch):
+    filters = ["forest_elimination", ("own", lambda X, y: X.sum(axis=0))]
+    folds = [np.delete(np.arange(60), np.arange(k, 60, 5)) for k in range(5)]
+    calls = []
+    original = ranking._RankingJob.alone
+    monkeypatch.setattr(
+        ranking._RankingJob, "alone", lambda self: calls.append(self) or original(self)
+    )
+    expected = make(filters).of_folds(folds)
+    assert calls == []
+    with joblib.parallel_config(backend="threading"):  # starting processes takes seconds
+        tables = make(filters, similar=True, n_jobs=2).of_folds(folds)
+    assert len(calls) == 4  # the first fold told that it is slow
+    assert {job.ensemble.n_jobs for job in calls} == {1}
+    for table, same in zip(tables, expected, strict=True):
+        np.testing.assert_array_equal(table.ranks, same.ranks)
+        assert table.similar is not None
+
+
+def test_jobs_can_be_sent_to_processes():
+    job = make(["jmi", "l1_path"])._job(np.arange(50))
+    copy = pickle.loads(pickle.dumps(job))
+    np.testing.assert_array_equal(copy()[0]["ranks"], job()[0]["ranks"])
+
+
+def test_quick_folds_start_no_processes(monkeypatch):
+    monkeypatch.setattr(joblib, "Parallel", None)
+    tables = make(n_jobs=2).of_folds([np.arange(50), np.arange(10, 60)])
+    assert len(tables) == 2
+
+
+@pytest.mark.parametrize("seconds", [-1.0, 1000.0])
+def test_progress_is_shown_only_if_it_is_slow(monkeypatch, seconds):
+    monkeypatch.setattr(ranking, "_SLOW_SECONDS", seconds)
+    bars, messages = [], []
+    monkeypatch.setattr(ranking, "tqdm", lambda it, **options: bars.append(options) or it)
+    monkeypatch.setattr(ranking._logger, "info", messages.append)
+    make().of_folds([np.arange(50), np.arange(10, 60), np.arange(5, 55)])
+    assert (bars[0]["total"], bars[0]["initial"]) == (3, 1)
+    assert bars[0]["disable"] is (None if seconds < 0 else True)
+    slow = ["Ranked 4 features by 1 filters on 3 sets of rows, which took 0 seconds of work."]
+    assert messages == (slow if seconds < 0 else [])
+
+
+@pytest.fixture
+def folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("OPTUNA_MOFS_CACHE", str(tmp_path / "ranks"))
+    return tmp_path / "ranks"
+
+
+@pytest.mark.usefixtures("all_are_slow")
+@pytest.mark.parametrize("similar", [True, False])
+def test_slow_ranks_are_found_on_disk_by_another_process(folder, fits, similar):
+    filters = ["jmi", "forest_elimination", "linear_elimination", "l1_path"]
+    folds = [np.arange(50), np.arange(10, 60)]
+    first = make(filters, similar=similar).of_folds(folds)
+    assert fits == [50, 50]
+    assert len(list(folder.iterdir())) == 2
+    second = make(filters, similar=similar)
+    for one, other in zip(first, second.of_folds(folds), strict=True):
+        np.testing.assert_array_equal(one.ranks, other.ranks)
+        if similar:
+            np.testing.assert_array_equal(one.similar.others, other.similar.others)
+            np.testing.assert_array_equal(one.similar.shares, other.similar.shares)
+        else:
+            assert other.similar is None
+    assert fits == [50, 50]
+
+
+def test_quick_ranks_are_not_kept_on_disk(folder):
+    make().of_rows(np.arange(50))
+    assert not folder.exists()
+
+
+@pytest.mark.usefixtures("all_are_slow")
+def test_other_content_has_another_file(folder, fits):
+    rows = np.arange(50)
+    make().of_rows(rows)
+    make(similar=True).of_rows(rows)
+    make(["auc"]).of_rows(rows)
+    make().of_rows(rows[1:])
+    layout = FeatureTable(("ab", "c", "d"), columns=((0, 1), (2,), (3,)))
+    Ranking(Dataset(X, Y, classification=True), layout, ["anova_f"], 0).of_rows(rows)
+    plain = FeatureTable(("a", "b", "c", "d"))
+    Ranking(Dataset(X, Y, classification=True), plain, ["anova_f"], 1).of_rows(rows)
+    Ranking(Dataset(X, Y, classification=False), plain, ["anova_f"], 0).of_rows(rows)
+    Ranking(Dataset(X, 1 - Y, classification=True), plain, ["anova_f"], 0).of_rows(rows)
+    changed = X.copy()
+    changed[3, 2] += 1e-9
+    Ranking(Dataset(changed, Y, classification=True), plain, ["anova_f"], 0).of_rows(rows)
+    assert len(fits) == len(list(folder.iterdir())) == 9
+    # n_jobs does not change ranks.
+    make(n_jobs=2).of_rows(rows)
+    assert len(fits) == 9
+
+
+@pytest.mark.usefixtures("all_are_slow")
+def test_a_broken_file_is_replaced(folder, fits):
+    rows = np.arange(50)
+    expected = make(similar=True).of_rows(rows)
+    (path,) = folder.iterdir()
+    whole = path.read_bytes()
+    for content in (b"", b"nothing", whole[: len(whole) // 2]):
+        path.write_bytes(content)
+        np.testing.assert_array_equal(make(similar=True).of_rows(rows).ranks, expected.ranks)
+        assert path.read_bytes() == whole
+    np.savez(path.with_suffix(""), ranks=np.zeros((1, 3)))
+    assert make(similar=True).of_rows(rows).ranks.shape == (1, 4)
+    assert fits == [50] * 5
+
+
+@pytest.mark.usefixtures("all_are_slow")
+def test_ranks_of_own_functions_are_not_kept_on_disk(folder, fits):
+    for _ in range(2):
+        make(["auc", ("own", lambda X, y: X.sum(axis=0))]).of_rows(np.arange(50))
+    assert fits == [50, 50]
+    assert not folder.exists()
 
 
 def test_without_filters_or_free_features_nothing_is_ranked(fits):

@@ -282,12 +282,12 @@ def draw_holdout(data: Dataset, holdout: float | int | Sequence[int] | Array, se
         return np.sort(rows)
     is_number = isinstance(holdout, int | float | np.integer | np.floating)
     number = float(holdout) if is_number and not isinstance(holdout, bool) else 0.0  # type: ignore[arg-type]
-    if not 0 < number < n:
+    if not 0 < number < n or (number >= 1 and number % 1):
         raise ValueError(
             f"holdout must be a fraction between 0 and 1, a number of rows below {n}, row "
             f"numbers, 'auto' or None, got {holdout!r}."
         )
-    size = round(number * n if number < 1 else number)
+    size = round(number * n) if number < 1 else int(number)
     if n < _MIN_ROWS or min(size, n - size) < 2:
         raise ValueError(
             f"holdout={holdout!r} of {n} rows leaves too few: it needs at least {_MIN_ROWS} rows "
@@ -302,8 +302,9 @@ def draw_holdout(data: Dataset, holdout: float | int | Sequence[int] | Array, se
                 np.arange(n), test_size=size, random_state=seed, stratify=labels
             )[1]
         except ValueError as error:  # a class with one row, or fewer held-out rows than classes
+            reason = str(error).rstrip(".")
             raise ValueError(
-                f"holdout={holdout!r} cannot be drawn: {error} Pass holdout=None."
+                f"holdout={holdout!r} cannot be drawn: {reason}. Pass holdout=None."
             ) from None
     if data.classification:
         classes, codes = np.unique(data.y, return_inverse=True)

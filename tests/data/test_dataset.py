@@ -6,7 +6,13 @@ import pytest
 from scipy import sparse
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, TimeSeriesSplit
 
-from optuna_mofs.data._dataset import Dataset, draw_splits, take_rows
+from optuna_mofs.data._dataset import (
+    Dataset,
+    draw_holdout,
+    draw_splits,
+    restrict_splits,
+    take_rows,
+)
 from optuna_mofs.data._target import check_target
 
 X = np.arange(12.0).reshape(4, 3)
@@ -225,3 +231,99 @@ def test_masked_entries_are_missing():
 def test_masked_targets_weights_and_groups_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         data(**options)
+
+
+# ---- parts of the rows ------------------------------------------------------------------------
+
+
+def task(n=100, *, classes=2, **options):
+    rng = np.random.default_rng(n)
+    y = np.arange(n) % classes if classes else rng.normal(size=n)
+    return Dataset(rng.normal(size=(n, 3)), y, classification=classes > 0, **options)
+
+
+def test_some_rows_keep_their_numbers_weights_and_groups():
+    weight, groups = np.arange(100.0), np.repeat(np.arange(20), 5)
+    part = task(sample_weight=weight, groups=groups).take(np.array([7, 3, 50]))
+    part = part.take(np.array([2, 0]))
+    assert part.row_numbers.tolist() == [50, 7]
+    assert part.sample_weight.tolist() == [50, 7]
+    assert part.groups.tolist() == [10, 1]
+    assert part.y.tolist() == [0, 1]
+    assert part.shape == (2, 3)
+
+
+def test_some_rows_can_have_another_target():
+    full = task()
+    part = full.take(np.array([1, 2]), y=["b", "a"])
+    assert part.y.tolist() == ["b", "a"]
+    assert full.y[1] == 1
+    with pytest.raises(ValueError, match="3 rows"):
+        full.take(np.arange(3), y=[0, 1])
+
+
+@pytest.mark.parametrize(("holdout", "size"), [(0.2, 20), (0.5, 50), (30, 30), (np.int64(8), 8)])
+def test_holdout_has_the_shares_of_the_classes(holdout, size):
+    data = task(classes=4)
+    rows = draw_holdout(data, holdout, 0)
+    assert len(set(rows.tolist())) == size
+    assert rows.tolist() == sorted(rows)
+    assert np.bincount(data.y[rows]).tolist() == [size // 4] * 4 or size % 4
+    assert draw_holdout(data, holdout, 0).tolist() == rows.tolist()
+    assert draw_holdout(data, holdout, 1).tolist() != rows.tolist()
+
+
+def test_holdout_of_numbers():
+    assert len(draw_holdout(task(classes=0), 0.3, 0)) == 30
+
+
+def test_holdout_takes_whole_groups_of_all_classes():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(40), rng.integers(1, 9, 40))
+    y = (groups % 5 == 0).astype(int)
+    n = len(y)
+    data = Dataset(rng.normal(size=(n, 2)), y, classification=True, groups=groups)
+    rows = draw_holdout(data, 0.2, 0)
+    assert not set(groups[rows]) & set(np.delete(groups, rows))
+    assert len(rows) == pytest.approx(0.2 * n, abs=3)
+    assert y[rows].mean() == pytest.approx(y.mean(), abs=0.07)
+
+
+@pytest.mark.parametrize("rows", [[3, 1, 2], np.isin(np.arange(100), [1, 2, 3])])
+def test_holdout_by_row_number(rows):
+    assert draw_holdout(task(), rows, 0).tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("data", "holdout", "message"),
+    [
+        (task(), True, "must be a fraction"),
+        (task(), 0, "must be a fraction"),
+        (task(), 100, "number of rows below 100"),
+        (task(), "half", "got 'half'"),
+        (task(), 20.5, "got 20.5"),
+        (task(30), 0.2, "at least 40 rows"),
+        (task(), 1, "at least 40 rows in total and 2 in each part"),
+        (task(classes=15), 0.2, "fewer than 2 rows of class"),
+        (task(classes=60), 0.2, "cannot be drawn"),
+        (task(), [1, 1], "each row once"),
+        (task(), [1, 100], "rows from 0 to 99"),
+        (task(), [0.5], "rows from 0 to 99"),
+        (task(), [], "rows from 0 to 99"),
+        (task(), np.arange(100), "all 100 rows"),
+    ],
+)
+def test_wrong_holdouts(data, holdout, message):
+    with pytest.raises(ValueError, match=message):
+        draw_holdout(data, holdout, 0)
+
+
+def test_splits_of_some_rows():
+    splits = draw_splits(task(), 5, 0)
+    rows = np.random.default_rng(0).permutation(100)[:60]
+    found = restrict_splits(splits, rows, 100)
+    for (train, test), (some_train, some_test) in zip(splits, found):
+        assert set(rows[some_train]) == set(train) & set(rows)
+        assert set(rows[some_test]) == set(test) & set(rows)
+    with pytest.raises(ValueError, match="Fold 0 has no test rows"):
+        restrict_splits(splits, splits[0][0], 100)

@@ -23,6 +23,7 @@ from optuna_mofs.measures import Measure, get_measure
 from optuna_mofs.objectives._evaluator import (
     DuplicateIndex,
     Evaluator,
+    FrontIndex,
     baseline,
     fit_options,
     last_step,
@@ -272,3 +273,99 @@ def test_numpy_integers_are_numbers_of_jobs():
     study = found.create_study(sampler=RandomSampler(seed=0))
     study.optimize(found, n_trials=1)
     assert study.trials[0].state == TrialState.COMPLETE
+
+
+# ---- losses of rows ---------------------------------------------------------------------------
+
+
+def with_losses(measures=("error", "fraction"), **options):
+    found = evaluator(measures, **options)
+    found.loss_measure = found.measures[0]
+    return found
+
+
+def test_losses_are_those_of_the_test_folds():
+    found = with_losses()
+    result = found(TREE, MASK, [MASK] * 3)
+    assert result.losses.shape == (90,)
+    assert set(result.losses) == {0.0, 1.0}
+    for (_, test), error in zip(found.splits, result.by_fold["error"]):
+        assert result.losses[test].mean() == pytest.approx(error)
+    assert evaluator()(TREE, MASK, [MASK] * 3).losses is None
+
+
+def test_a_row_of_several_test_folds_has_its_mean_loss_and_one_of_none_nan():
+    found = with_losses()
+    first = found(TREE, MASK, [MASK] * 3).losses
+    train, test = found.splits[0]
+    other = found(TREE, MASK, [MASK] * 2, [(train, test), (train[:50], test[:10])]).losses
+    alone = found(TREE, MASK, [MASK], [(train[:50], test[:10])]).losses
+    assert np.isnan(other[train]).all()
+    np.testing.assert_array_equal(other[test[10:]], first[test[10:]])
+    np.testing.assert_allclose(other[test[:10]], (first[test[:10]] + alone[test[:10]]) / 2)
+
+
+def test_losses_do_not_depend_on_the_number_of_jobs():
+    one, two = with_losses(), with_losses()
+    two.n_jobs = 2
+    for found in (one, two):
+        found.splits = found.splits[::-1]
+    np.testing.assert_array_equal(
+        one(TREE, MASK, [MASK] * 3).losses, two(TREE, MASK, [MASK] * 3).losses
+    )
+
+
+def test_losses_of_rows_must_be_one_per_row():
+    wrong = Measure("wrong", fold=lambda fold: 0.5, rows=lambda fold: np.zeros(3))
+    with pytest.raises(ValueError, match=r"rows of measure 'wrong' .* 30 rows .* \(3,\)"):
+        with_losses((wrong,))(TREE, MASK, [MASK] * 3)
+
+
+def test_losses_on_other_rows():
+    found = with_losses()
+    train, test = found.splits[0]
+    losses = found.losses_on(TREE, MASK, found.data, train, test)
+    np.testing.assert_array_equal(losses, found(TREE, MASK, [MASK] * 3).losses[test])
+    none = np.zeros(5, dtype=bool)
+    majority = np.bincount(Y[train]).argmax()
+    np.testing.assert_array_equal(
+        found.losses_on(TREE, none, found.data, train, test), Y[test] != majority
+    )
+
+
+def test_row_numbers_of_folds_are_those_of_the_whole_table():
+    seen = []
+    watch = Measure("watch", fold=lambda fold: seen.append(fold.test_rows) or 0.0)
+    found = evaluator((watch,))
+    found.data = found.data.take(np.arange(60)[::-1])
+    found(TREE, MASK, [MASK], [(np.arange(50), np.arange(50, 60))])
+    assert seen[0].tolist() == list(range(10))[::-1]
+
+
+@pytest.mark.parametrize("directions", [["minimize"] * 2, ["maximize", "minimize"]])
+def test_the_front_of_completed_trials(directions):
+    study = optuna.create_study(directions=directions, sampler=RandomSampler(seed=0))
+    front = FrontIndex()
+    rng = np.random.default_rng(0)
+    signs = np.where(np.array(directions) == "maximize", -1, 1)
+    tried = []
+    for _ in range(60):
+        values = rng.integers(6, size=2) * signs
+        losses = values * signs
+        expected = any((a <= losses).all() and (a < losses).any() for a in tried)
+        assert front.dominates(study, values.tolist()) == expected
+        trial = study.ask()
+        if rng.random() < 0.1:
+            study.tell(trial, state=TrialState.FAIL)
+            continue
+        study.tell(trial, values.tolist())
+        tried.append(losses)
+    assert FrontIndex().dominates(study, (signs * 6).tolist())
+
+
+def test_an_infeasible_trial_dominates_none():
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=RandomSampler(seed=0))
+    trial = study.ask()
+    trial.set_constraint("size", 1.0)
+    study.tell(trial, [0.0, 0.0])
+    assert not FrontIndex().dominates(study, [1.0, 1.0])

@@ -38,6 +38,8 @@ def _objective(**changes: Any) -> FeatureSelectionObjective:
         ({"y": np.roll(Y, 1)}, "target: "),
         ({"cv": 3}, "folds: 5 folds"),
         ({"random_state": 7}, "folds: "),
+        ({"holdout": 0.25}, "holdout: 36 rows"),
+        ({"holdout": None}, "none now"),
         ({"redraw_folds": True}, "5 drawn again for each trial now"),
         ({"scoring": "balanced_accuracy"}, "scoring: the estimator's own in the study"),
         ({"sample_weight": np.ones(178)}, "weights: none in the study"),

@@ -8,7 +8,6 @@ import optuna
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
@@ -21,6 +20,7 @@ from optuna_mofs import (
     MaskFeatures,
     SingleFilterFeatures,
 )
+from optuna_mofs.features import Representation
 from optuna_mofs.features._redundancy import Similarity
 from optuna_mofs.features._representation import FilterFeatures
 from optuna_mofs.history._history import History
@@ -28,13 +28,13 @@ from optuna_mofs.history._search_space import SearchSpace
 from optuna_mofs.samplers._encoding import (
     FeatureSetEmbedding,
     FilterSets,
-    InputWarping,
     RowEncoding,
     SurrogateEncoder,
+    TriedFeatureSets,
     filter_sets,
 )
 from optuna_mofs.study._description import StudyDescription
-from optuna_mofs.study._feature_sets import selected_mask
+from optuna_mofs.study._feature_sets import selected_mask, suggest_mask
 
 
 class Memory:
@@ -73,9 +73,8 @@ def history_of(study: optuna.Study) -> History:
 
 
 def encoder_of(history: History, *, by_distance: bool, kept: Any = None) -> SurrogateEncoder:
-    warping = InputWarping(history.space.names, history.described)
     filters = filter_sets(history)
-    return SurrogateEncoder(history, filters, warping, kept or Memory(), by_distance=by_distance)
+    return SurrogateEncoder(history, filters, kept or Memory(), by_distance=by_distance)
 
 
 @pytest.mark.parametrize(
@@ -153,50 +152,6 @@ def test_two_choices_need_one_column() -> None:
     assert X[:, 4].tolist() == [1, 0]
 
 
-def described(features: object, p: int = 60) -> StudyDescription:
-    table = FeatureTable(
-        tuple(f"f{j}" for j in range(p)),
-        filters=("auc",),
-        ranks=np.linspace(0, 1, p)[None],
-        expected_n_features=2.0,
-    )
-    return StudyDescription(features=table, representation=features.bind(table))  # type: ignore[attr-defined]
-
-
-@settings(max_examples=50)
-@given(arrays(float, (3, 2), elements=st.floats(0, 1)))
-def test_inverse_of_the_warping(rows: np.ndarray) -> None:
-    warping = InputWarping(["C", "fraction"], described(FilterEnsembleFeatures()))
-    there = warping(rows)
-    np.testing.assert_array_equal(there[:, 0], rows[:, 0])
-    assert ((there >= 0) & (there <= 1 + 1e-12)).all()
-    np.testing.assert_allclose(warping.inverse(there), rows, atol=1e-12)
-    np.testing.assert_allclose(warping.inverse(there[0]), rows[0], atol=1e-12)
-
-
-def test_one_filter_may_have_nearly_all_of_the_weight() -> None:
-    names = ["C", "weight_auc", "fraction", "weight_other"]
-    warping = InputWarping(names, described(FilterEnsembleFeatures()))
-    rows = np.array([[0.5, 0.125, 1.0, 0.5]])
-    np.testing.assert_allclose(warping(rows), [[0.5, 0.5, 1.0, 0.5]])
-    np.testing.assert_allclose(warping.inverse(warping(rows)), rows)
-
-
-def test_few_features_get_as_much_of_the_range_as_many() -> None:
-    warping = InputWarping(["fraction"], described(FilterEnsembleFeatures()))
-    place = warping(np.array([[0.0], [1 / 60], [7 / 60], [1.0]]))[:, 0]
-    np.testing.assert_allclose(place[[0, 3]], [0, 1])
-    np.testing.assert_allclose(place[[1, 2]], np.log([2, 8]) / np.log(61))
-
-
-def test_other_fractions_are_left_alone() -> None:
-    rows = np.array([[0.25]])
-    for known in (None, described(MaskFeatures())):
-        warping = InputWarping(["fraction"], known)
-        assert warping(rows) is rows
-        assert warping.inverse(rows) is rows
-
-
 def table(p: int, filters: int = 3, seed: int = 0, fixed: tuple[int, ...] = ()) -> FeatureTable:
     """Features with ties among the ranks, each like four others or fewer."""
     rng = np.random.default_rng(seed)
@@ -223,8 +178,10 @@ def space_of(chosen: FilterFeatures) -> SearchSpace:
 REPRESENTATIONS = [
     FilterEnsembleFeatures(),
     FilterEnsembleFeatures(redundancy_penalty=True),
-    FilterEnsembleFeatures(redundancy_penalty=False),
+    FilterEnsembleFeatures(redundancy_penalty=True, scale="linear"),
+    FilterEnsembleFeatures.from_paper(),
     SingleFilterFeatures(),
+    SingleFilterFeatures.from_paper(),
 ]
 
 
@@ -245,7 +202,9 @@ def test_of_many_features_those_that_a_filter_ranks_highest_are_embedded() -> No
     assert len(FeatureSetEmbedding(FeatureTable(tuple(map(str, range(900))))).features) == 500
 
 
-@pytest.mark.parametrize("features", REPRESENTATIONS, ids=lambda f: f"{f.kind} {f.needs_similar}")
+@pytest.mark.parametrize(
+    "features", REPRESENTATIONS, ids=lambda f: f"{f.kind} {f.scale} {f.needs_similar}"
+)
 @settings(max_examples=25)
 @given(p=st.integers(1, 32), seed=st.integers(0, 99), fixed=st.booleans())
 def test_sets_are_those_that_the_objective_chooses(
@@ -260,9 +219,10 @@ def test_sets_are_those_that_the_objective_chooses(
     rows[:4, at] = [0, 1, 1 / p, 1 - 1 / p]
     # Raw weights of 0 and 1 are legal too.
     rows[4:8, 1:] = np.round(rows[4:8, 1:])
-    sets = FilterSets(chosen, space)(rows)
-    for row, found in zip(rows, sets):
+    sets = FilterSets(chosen, space)
+    for row, found in zip(rows, sets(rows)):
         np.testing.assert_array_equal(found, chosen.choose(space.decode(row)))
+    np.testing.assert_array_equal(sets.sizes(rows), sets(rows).sum(axis=1))
 
 
 def test_large_sets_are_nearly_those_that_the_objective_chooses() -> None:
@@ -283,10 +243,26 @@ def test_rows_that_lack_a_parameter_have_no_set() -> None:
     rows[1, space.names.index("weight_f1")] = np.nan
     rows[2, space.names.index("C")] = np.nan  # not about features
     rows[3, space.names.index("fraction")] = np.nan
-    assert FilterSets(chosen, space)(rows).sum(axis=1).tolist() == [5, 0, 5, 0]
+    sets = FilterSets(chosen, space)
+    # Halfway from 0.4 to 9 features on a logarithmic scale.
+    assert sets(rows).sum(axis=1).tolist() == [2, 0, 2, 0]
+    assert sets.sizes(rows).tolist() == [2, 0, 2, 0]
+    assert sets.complete(rows).tolist() == [True, False, True, False]
 
 
-@pytest.mark.parametrize("features", REPRESENTATIONS, ids=lambda f: f"{f.kind} {f.needs_similar}")
+def test_sizes_count_features_that_are_not_embedded() -> None:
+    chosen = FilterEnsembleFeatures().bind(table(900))
+    space = space_of(chosen)
+    params = dict.fromkeys(chosen.distributions, 0.5)
+    rows = np.array([space.encode({**params, "fraction": f}) for f in (1.0, 700 / 900, 3 / 900)])
+    sets = FilterSets(chosen, space)
+    assert sets.sizes(rows).tolist() == [900, 700, 3]
+    assert sets(rows).sum(axis=1).tolist() == [500, 500, 3]
+
+
+@pytest.mark.parametrize(
+    "features", REPRESENTATIONS, ids=lambda f: f"{f.kind} {f.scale} {f.needs_similar}"
+)
 def test_parameters_that_only_determine_the_features_are_hidden(features: FilterFeatures) -> None:
     chosen = features.bind(table(9))
     hidden = FilterSets(chosen, space_of(chosen)).parameters
@@ -307,3 +283,162 @@ def test_features_must_be_ranked() -> None:
     chosen = FilterEnsembleFeatures().bind(unranked)
     with pytest.raises(ValueError, match="have not ranked"):
         FilterSets(chosen, space_of(chosen))
+
+
+# ---- feature sets that were tried ---------------------------------------------------------------
+
+RANKS = np.array([[1.0, 0.8, 0.6, 0.4, 0.2, 0.0], [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]])
+FEATURE_SETS_TABLE = FeatureTable(tuple("abcdef"), filters=("up", "down"), ranks=RANKS)
+
+
+def feature_history(features: Representation, trials: list[dict[str, Any]]) -> History:
+    bound = features.bind(FEATURE_SETS_TABLE)
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    StudyDescription(FEATURE_SETS_TABLE, bound).write(study)
+    for params in trials:
+        study.enqueue_trial(params)
+
+    def objective(trial: optuna.Trial) -> float:
+        suggest_mask(trial, bound)
+        return trial.suggest_float("x", 0, 1)
+
+    study.optimize(objective, n_trials=len(trials))
+    history = History(StudyDescription.read(study))
+    history.update(study)
+    return history
+
+
+def exhausted_of(
+    history: History, memory: Memory | None = None
+) -> Callable[[dict[str, Any]], bool]:
+    """Return a function that tells whether the set of given parameters is exhausted."""
+    sets = TriedFeatureSets(history, filter_sets(history), memory or Memory())
+
+    def exhausted(params: dict[str, Any]) -> bool:
+        row = history.space.encode({**params, "x": 0.123})
+        return sets.exhausted(row)
+
+    return exhausted
+
+
+def test_a_set_of_k_features_is_exhausted_after_the_root_of_k_trials() -> None:
+    one, two = {"fraction": 1 / 6, "filter": "up"}, {"fraction": 2 / 6, "filter": "up"}
+    history = feature_history(SingleFilterFeatures(ranks="all"), [one, two])
+    exhausted = exhausted_of(history)
+    assert exhausted(one)
+    assert exhausted({"fraction": 0.1, "filter": "up"})  # the same feature
+    assert not exhausted({"fraction": 1 / 6, "filter": "down"})
+    assert not exhausted(two)
+    again = feature_history(SingleFilterFeatures(ranks="all"), [two, two])
+    assert exhausted_of(again)(two)
+
+
+@pytest.mark.parametrize(
+    ("features", "smallest"),
+    [(SingleFilterFeatures(ranks="all"), 0.4 / 6), (SingleFilterFeatures.from_paper(), 0.0)],
+)
+def test_the_empty_set_is_exhausted_after_one_trial(
+    features: Representation, smallest: float
+) -> None:
+    none = {"fraction": smallest, "filter": "up"}
+    history = feature_history(features, [none, {"fraction": 1.0}])
+    assert exhausted_of(history)(none)
+    history = feature_history(features, [{"fraction": 1.0}])
+    assert not exhausted_of(history)(none)
+
+
+def test_other_weights_of_the_same_features_are_the_same_set() -> None:
+    def params(up: float, down: float) -> dict[str, float]:
+        return {"fraction": 1 / 6, "weight_up": up, "weight_down": down}
+
+    history = feature_history(FilterEnsembleFeatures(ranks="all"), [params(0.9, 0.1)])
+    memory = Memory()
+    for _ in range(2):  # the second time from the cache
+        exhausted = exhausted_of(history, memory)
+        assert exhausted(params(0.8, 0.3))
+        assert not exhausted(params(0.1, 0.9))
+
+
+@pytest.mark.parametrize("form", ["bits", "packed"])
+def test_masks_are_counted(form: str) -> None:
+    history = feature_history(MaskFeatures(form=form), [{}] * 6)
+    sets = TriedFeatureSets(history, None, Memory())
+    masks = [history.mask(i) for i in range(6)]
+    for mask in masks:
+        n_trials = sum((mask == other).all() for other in masks)
+        assert sets.exhausted(np.zeros(1), mask) == (n_trials >= np.sqrt(max(1, mask.sum())))
+    assert not sets.exhausted(np.zeros(1), np.ones(6, dtype=bool))
+    single = np.arange(6) == 2
+    tried = any((mask == single).all() for mask in masks)
+    assert sets.exhausted(np.zeros(1), single) == tried
+
+
+def test_rows_that_determine_no_set_are_never_exhausted() -> None:
+    one = {"fraction": 1 / 6, "filter": "up"}
+    history = feature_history(SingleFilterFeatures(ranks="all"), [one])
+    assert exhausted_of(history)(one)
+    assert not exhausted_of(history)({"filter": "up"})
+    none = TriedFeatureSets(history, None, Memory())
+    assert not none.exhausted(history.rows[0])
+
+
+ENSEMBLE = FilterEnsembleFeatures(ranks="all")
+
+
+def rule(fraction: float, up: float = 0.9, down: float = 0.1, x: float = 0.5) -> dict[str, float]:
+    return {"fraction": fraction, "weight_up": up, "weight_down": down, "x": x}
+
+
+@pytest.mark.parametrize(
+    ("new", "parent", "expected"),
+    [
+        # Another set is never a repetition.
+        (rule(2 / 6), None, False),
+        (rule(2 / 6), rule(1 / 6), False),
+        (rule(1 / 6, up=0.1, down=0.9), rule(1 / 6), False),
+        # A set that was tried is one, whatever the hyperparameters, without a parent of that set.
+        (rule(1 / 6, x=0.9), None, True),
+        (rule(1 / 6, x=0.9), rule(3 / 6), True),
+        # The parent's set is one, unless a hyperparameter changed.
+        (rule(1 / 6), rule(1 / 6), True),
+        (rule(1 / 6, up=0.8, down=0.3), rule(1 / 6), True),
+        (rule(0.15), rule(1 / 6), True),
+        (rule(1 / 6, x=0.9), rule(1 / 6), False),
+        (rule(0.15, up=0.8, x=0.9), rule(1 / 6), False),
+        # Without features there are no hyperparameters to change.
+        (rule(0.4 / 6, x=0.9), rule(0.4 / 6), True),
+        (rule(0.45 / 6, x=0.9), rule(0.4 / 6), True),
+    ],
+)
+def test_repetitions_of_a_set(
+    new: dict[str, float], parent: dict[str, float] | None, expected: bool
+) -> None:
+    history = feature_history(ENSEMBLE, [rule(1 / 6), rule(3 / 6), rule(0.4 / 6)])
+    sets = TriedFeatureSets(history, filter_sets(history), Memory())
+    encode = history.space.encode
+    found = sets.repeats(
+        encode(new), None if parent is None else encode(parent), history.rule_columns
+    )
+    assert found == expected
+
+
+def test_an_inactive_hyperparameter_is_no_change() -> None:
+    history = feature_history(ENSEMBLE, [rule(1 / 6)])
+    sets = TriedFeatureSets(history, filter_sets(history), Memory())
+    row, x = history.rows[0].copy(), history.space.names.index("x")
+    row[x] = np.nan
+    assert sets.repeats(row, row.copy(), history.rule_columns)
+    assert not sets.repeats(row, history.rows[0], history.rule_columns)
+
+
+def test_rows_that_determine_no_set_are_no_repetitions() -> None:
+    history = feature_history(ENSEMBLE, [rule(1 / 6)])
+    row = history.rows[0].copy()
+    sets = TriedFeatureSets(history, filter_sets(history), Memory())
+    assert sets.repeats(row, None, history.rule_columns)
+    row[history.space.names.index("weight_up")] = np.nan
+    assert not sets.repeats(row, None, history.rule_columns)
+    # A parent without a set does not have this one.
+    assert sets.repeats(history.rows[0], row, history.rule_columns)
+    unknown = TriedFeatureSets(history, None, Memory())
+    assert not unknown.repeats(history.rows[0], None, history.rule_columns)

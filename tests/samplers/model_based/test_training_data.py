@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,27 +14,15 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import BayesianRidge
 from sklearn.naive_bayes import GaussianNB
 
-from optuna_mofs import (
-    FeatureSelectionObjective,
-    FeatureTable,
-    FilterEnsembleFeatures,
-    FilterEnsembleNSGA2Sampler,
-    MaskFeatures,
-    ParEGOSampler,
-    SingleFilterFeatures,
-)
-from optuna_mofs.features import Representation
+from optuna_mofs import FeatureSelectionObjective, FilterEnsembleNSGA2Sampler, ParEGOSampler
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers._candidates import Candidates
-from optuna_mofs.samplers._encoding import filter_sets
 from optuna_mofs.samplers.model_based import _training_data as module
 from optuna_mofs.samplers.model_based._training_data import (
     KnownObjectives,
     TrainingData,
-    TriedFeatureSets,
 )
 from optuna_mofs.study._description import StudyDescription
-from optuna_mofs.study._feature_sets import suggest_mask
 from tests.samplers.context import make_context
 
 
@@ -68,9 +55,7 @@ def test_candidates_look_like_trials(features: str) -> None:
     np.testing.assert_allclose(encoded.X, data.trials.X)
     np.testing.assert_allclose(encoded.known_values, data.trials.known_values)
     for i in range(9):
-        known = data.history.contains(
-            data.warping.inverse(data.rows[i]), None if masks is None else masks[i]
-        )
+        known = data.history.contains(data.rows[i], None if masks is None else masks[i])
         # There and back a fraction may lose its last bit.
         assert known or features != "mask"
 
@@ -246,94 +231,3 @@ def test_a_sampler_and_one_that_resumes_the_study_propose_the_same() -> None:
         return [trial.values[0] for trial in study.trials[52:]]
 
     assert values(resumed=False) == values(resumed=True)
-
-
-RANKS = np.array([[1.0, 0.8, 0.6, 0.4, 0.2, 0.0], [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]])
-FEATURE_SETS_TABLE = FeatureTable(tuple("abcdef"), filters=("up", "down"), ranks=RANKS)
-
-
-def feature_history(features: Representation, trials: list[dict[str, Any]]) -> History:
-    bound = features.bind(FEATURE_SETS_TABLE)
-    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
-    StudyDescription(FEATURE_SETS_TABLE, bound).write(study)
-    for params in trials:
-        study.enqueue_trial(params)
-
-    def objective(trial: optuna.Trial) -> float:
-        suggest_mask(trial, bound)
-        return trial.suggest_float("x", 0, 1)
-
-    study.optimize(objective, n_trials=len(trials))
-    history = History(StudyDescription.read(study))
-    history.update(study)
-    return history
-
-
-def exhausted_of(
-    history: History, cache: dict[str, Any] | None = None
-) -> Callable[[dict[str, Any]], bool]:
-    """Return a function that tells whether the set of given parameters is exhausted."""
-    study_cache = make_context(history, cache).study_cache
-    sets = TriedFeatureSets(history, filter_sets(history), study_cache)
-
-    def exhausted(params: dict[str, Any]) -> bool:
-        row = history.space.encode({**params, "x": 0.123})
-        return sets.exhausted(row)
-
-    return exhausted
-
-
-def test_a_set_of_k_features_is_exhausted_after_the_root_of_k_trials() -> None:
-    one, two = {"fraction": 1 / 6, "filter": "up"}, {"fraction": 2 / 6, "filter": "up"}
-    history = feature_history(SingleFilterFeatures(ranks="all"), [one, two])
-    exhausted = exhausted_of(history)
-    assert exhausted(one)
-    assert exhausted({"fraction": 0.1, "filter": "up"})  # the same feature
-    assert not exhausted({"fraction": 1 / 6, "filter": "down"})
-    assert not exhausted(two)
-    again = feature_history(SingleFilterFeatures(ranks="all"), [two, two])
-    assert exhausted_of(again)(two)
-
-
-def test_the_empty_set_is_exhausted_after_one_trial() -> None:
-    none = {"fraction": 0.0, "filter": "up"}
-    history = feature_history(SingleFilterFeatures(ranks="all"), [none, {"fraction": 1.0}])
-    assert exhausted_of(history)(none)
-    history = feature_history(SingleFilterFeatures(ranks="all"), [{"fraction": 1.0}])
-    assert not exhausted_of(history)(none)
-
-
-def test_other_weights_of_the_same_features_are_the_same_set() -> None:
-    def params(up: float, down: float) -> dict[str, float]:
-        return {"fraction": 1 / 6, "weight_up": up, "weight_down": down}
-
-    history = feature_history(FilterEnsembleFeatures(ranks="all"), [params(0.9, 0.1)])
-    cache: dict[str, Any] = {}
-    for _ in range(2):  # the second time from the cache
-        exhausted = exhausted_of(history, cache)
-        assert exhausted(params(0.8, 0.3))
-        assert not exhausted(params(0.1, 0.9))
-
-
-@pytest.mark.parametrize("form", ["bits", "packed"])
-def test_masks_are_counted(form: str) -> None:
-    history = feature_history(MaskFeatures(form=form), [{}] * 6)
-    sets = TriedFeatureSets(history, None, make_context(history).study_cache)
-    masks = [history.mask(i) for i in range(6)]
-    for mask in masks:
-        n_trials = sum((mask == other).all() for other in masks)
-        assert sets.exhausted(np.zeros(1), mask) == (n_trials >= np.sqrt(max(1, mask.sum())))
-    assert not sets.exhausted(np.zeros(1), np.ones(6, dtype=bool))
-    single = np.arange(6) == 2
-    tried = any((mask == single).all() for mask in masks)
-    assert sets.exhausted(np.zeros(1), single) == tried
-
-
-def test_rows_that_determine_no_set_are_never_exhausted() -> None:
-    history = feature_history(
-        SingleFilterFeatures(ranks="all"), [{"fraction": 0.0, "filter": "up"}]
-    )
-    assert exhausted_of(history)({"fraction": 0.0, "filter": "up"})
-    assert not exhausted_of(history)({"filter": "up"})
-    none = TriedFeatureSets(history, None, make_context(history).study_cache)
-    assert not none.exhausted(history.rows[0])

@@ -280,10 +280,10 @@ def test_losses_are_one_write_and_few_bytes(tmp_path, open_sqlite):
         found = objective(GaussianNB(), wide, y, cv=2, store_losses=store_losses)
         study = found.create_study(storage=open_sqlite(path), sampler=RandomSampler(seed=0))
         before = os.path.getsize(path)
-        study.optimize(found, n_trials=30)
+        study.optimize(found, n_trials=20)
         sizes[store_losses] = os.path.getsize(path) - before
         writes[store_losses] = sum(len(trial.system_attrs) for trial in study.trials)
-    assert writes[True] == writes[False] + 30
+    assert writes[True] == writes[False] + 20
     assert sizes[True] < 1.1 * sizes[False]
 
 

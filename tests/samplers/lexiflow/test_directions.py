@@ -15,7 +15,6 @@ from optuna_mofs import FeatureSelectionObjective, LexiFlowSampler
 from optuna_mofs.features import FeatureTable, FilterEnsembleFeatures
 from optuna_mofs.history._history import History
 from optuna_mofs.history._search_space import SearchSpace
-from optuna_mofs.samplers._encoding import LogFractionScale
 from optuna_mofs.samplers._initial_design import latin_hypercube
 from optuna_mofs.samplers.lexiflow import LexiFlowSettings
 from optuna_mofs.samplers.lexiflow._directions import (
@@ -108,20 +107,17 @@ def test_a_step_changes_a_fraction_of_features_by_a_factor():
     space = EuclideanSpace.of(history)
     j = history.space.names.index("fraction")
     counts = []
-    for coordinate in (0.0, 1 / 3, 2 / 3, 1.0):
+    for size in (0.4, 4, 40, 400, 1000):
+        coordinate = np.log(size / 0.4) / np.log(1000 / 0.4)
         row = space.to_row(np.where(np.arange(space.dimension) == j, coordinate, 0.5))
         mask = chosen.choose({**history.space.decode(row)})
         counts.append(int(mask.sum()))
-    assert counts == [1, 10, 100, 1000]
-    unit = np.full(len(history.space), 0.5)
-    assert space.from_unit(unit)[j] == pytest.approx(1000**-0.5)
-    other = [k for k in range(len(history.space)) if k != j]
-    assert space.from_unit(unit)[other].tolist() == [0.5] * len(other)
+    assert counts == [0, 4, 40, 400, 1000]
 
 
 def test_several_rows_at_once_are_as_one_by_one():
     units = np.random.default_rng(0).random((6, 5))
-    space = EuclideanSpace(SPACE, LogFractionScale({1: 40}))
+    space = EuclideanSpace(SPACE)
     rows = space.from_unit(units)
     np.testing.assert_array_equal(rows, [space.from_unit(u) for u in units])
     there = space.to_point(rows)
@@ -130,16 +126,6 @@ def test_several_rows_at_once_are_as_one_by_one():
     inside = space.bounded(moved)
     np.testing.assert_array_equal(inside, [space.bounded(point) for point in moved])
     np.testing.assert_array_equal(space.to_row(inside), [space.to_row(point) for point in inside])
-
-
-def test_half_of_the_fractions_are_uniform_on_request():
-    fraction = SearchSpace({"fraction": FloatDistribution(0, 1)})
-    space = EuclideanSpace(fraction, LogFractionScale({0: 100}))
-    units = np.linspace(0.0005, 0.9995, 1000)[:, None]
-    small, mixed_sizes = space.from_unit(units), space.from_unit(units, with_large_sets=True)
-    assert np.mean(small > 0.5) == pytest.approx(0.15, abs=0.01)
-    assert np.mean(mixed_sizes > 0.5) == pytest.approx((0.15 + 0.5) / 2, abs=0.01)
-    np.testing.assert_allclose(space.scale.coordinates(small)[:, 0], units[:, 0])
 
 
 def table(p, **options):

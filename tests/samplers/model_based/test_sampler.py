@@ -9,17 +9,24 @@ from unittest.mock import MagicMock
 import moocore
 import numpy as np
 import optuna
+import pandas as pd
 import pytest
-from optuna.distributions import FloatDistribution
+from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import Trial, create_trial
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 from optuna_mofs import (
     FeatureSelectionObjective,
+    FeatureTable,
     FilterEnsembleFeatures,
     MaskFeatures,
+    ModelTypeObjective,
     ParEGOSampler,
     SMSEGOSampler,
     suggest_features,
@@ -35,7 +42,8 @@ from optuna_mofs.samplers.model_based import (
     ModelBasedSettings,
     _sampler,
 )
-from optuna_mofs.study._feature_sets import selected_mask
+from optuna_mofs.study._description import MeasureDescription, StudyDescription
+from optuna_mofs.study._feature_sets import selected_mask, suggest_mask
 from optuna_mofs.study._trial_note import NOTE
 from optuna_mofs.testing.problems import PROBLEMS, make_study
 
@@ -240,8 +248,8 @@ def test_few_features_have_as_much_room_as_many() -> None:
         )
         study.optimize(objective, n_trials=24)
         fractions = np.array([t.params["fraction"] for t in study.trials[1:20]])
-        # Half of a scale by log(1 + 63 f) are those of up to 7 features.
-        assert 0.3 < (fractions < 7 / 63).mean() < 0.7
+        # Half of the scale from 0.4 to 63 features are those of up to 5.
+        assert 0.3 < (fractions < 5 / 63).mean() < 0.7
         assert fractions.max() > 0.5
         assert {n["operator"] for n in notes(study)[20:]} <= {"focus", "local"}
 
@@ -260,7 +268,81 @@ def test_the_start_has_the_empty_set_once(measures: list[str], empty: int) -> No
     )
     study = objective.create_study(sampler=ParEGOSampler(seed=0, n_startup_trials=8))
     study.optimize(objective, n_trials=8)
-    assert [t.params["fraction"] for t in study.trials].count(0.0) == empty
+    fractions = np.array([t.params["fraction"] for t in study.trials])
+    assert np.isclose(fractions, 0.4 / 12).sum() == empty
+    if empty:
+        sizes = [t.user_attrs["n_features"] for t in study.trials]
+        assert sizes[int(fractions.argmin())] == 0
+
+
+def test_two_of_three_trials_of_the_start_are_near_the_defaults() -> None:
+    X, y = make_classification(60, 12, random_state=0)
+    objective = FeatureSelectionObjective(
+        make_pipeline(StandardScaler(), SVC()),
+        X,
+        y,
+        space={
+            "svc__C": FloatDistribution(1e-6, 1e6, log=True),
+            "svc__gamma": FloatDistribution(1e-6, 1e6, log=True),
+            "svc__kernel": CategoricalDistribution(("rbf", "linear", "poly")),
+        },
+        representation=FilterEnsembleFeatures(ranks="all"),
+        filters=["auc"],
+        cv=2,
+    )
+    study = objective.create_study(sampler=ParEGOSampler(seed=0, n_startup_trials=24))
+    study.optimize(objective, n_trials=24)
+    params = pd.DataFrame([trial.params for trial in study.trials])
+    sizes = np.array([trial.user_attrs["n_features"] for trial in study.trials])
+    near = np.arange(24) % 3 > 0
+    assert set(params["svc__kernel"][near]) == {"rbf"}
+    assert len(set(params["svc__kernel"][~near])) == 3
+    for away in (params["svc__C"], params["svc__gamma"] * np.maximum(1, sizes)):
+        orders = np.abs(np.log10(away))
+        assert orders[near].mean() < 1.5 < 2 < orders[~near].mean()
+
+
+def test_a_start_near_the_defaults_leaves_inactive_parameters_out() -> None:
+    X, y = make_classification(60, 6, random_state=0)
+    wide = FloatDistribution(1e-6, 1e6, log=True)
+    objective = ModelTypeObjective(
+        {"svm": (SVC(), {"C": wide}), "line": (LogisticRegression(), {"C": wide})},
+        X,
+        y,
+        representation="filter_ensemble",
+        filters=["auc"],
+        cv=2,
+    )
+    sampler = ParEGOSampler(seed=0, n_startup_trials=9)
+    study = objective.create_study(sampler=sampler)
+    study.optimize(objective, n_trials=9)
+    for trial in study.trials:
+        own = trial.params["learner"] + "__C"
+        assert {name for name in trial.params if name.endswith("__C")} == {own}
+        if trial.number % 3:
+            assert abs(np.log10(trial.params[own])) < 4
+
+
+@pytest.mark.parametrize("seed", [2, 5])
+def test_trials_of_another_objective_without_a_rule(seed: int) -> None:
+    # Such as those of an earlier version: a fraction then looks like a conditional parameter.
+    table = FeatureTable(tuple("abcdef"), filters=("one",), ranks=np.linspace(0, 1, 6)[None])
+    bound = FilterEnsembleFeatures(ranks="all", redundancy_penalty=False).bind(table)
+    space = {"kind": CategoricalDistribution(("k", "l")), "C": FloatDistribution(0, 1)}
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=ParEGOSampler(seed=seed))
+    measures = (MeasureDescription("error"), MeasureDescription("fraction"))
+    StudyDescription(table, bound, space, measures).write(study)
+    params = {"kind": "k", "C": 0.5}
+    for _ in range(3):
+        study.add_trial(create_trial(params=params, distributions=space, values=[1.0, 1.0]))
+
+    def objective(trial: Trial) -> tuple[float, float]:
+        mask = suggest_mask(trial, bound)
+        trial.suggest_categorical("kind", ("k", "l"))
+        return trial.suggest_float("C", 0, 1), float(mask.mean())
+
+    study.optimize(objective, n_trials=4)
+    assert all("fraction" in trial.params for trial in study.trials[3:])
 
 
 @pytest.mark.parametrize("sampler", BOTH)

@@ -3,20 +3,30 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import moocore
 import numpy as np
 import optuna
 import pytest
+from optuna.distributions import FloatDistribution
 from optuna.trial import Trial, TrialState
+from scipy import stats
 
 from optuna_mofs._optuna import frozen_attr
+from optuna_mofs.features._representation import (
+    FilterEnsembleFeatures,
+    FilterFeatures,
+    SingleFilterFeatures,
+)
 from optuna_mofs.features._table import FeatureTable
+from optuna_mofs.filters import rank_scores
 from optuna_mofs.samplers import FilterEnsembleNSGA2Sampler
 from optuna_mofs.samplers._initial_design import RandomDesign
 from optuna_mofs.samplers._mask_operators import BitFlip, FilterEnsembleMutation, HammingPreserving
 from optuna_mofs.samplers.nsga2._population import Population, TournamentSelection
 from optuna_mofs.samplers.nsga2._sampler import NSGA2Settings
 from optuna_mofs.samplers.nsga2._variation import PaperVariation
-from optuna_mofs.study._feature_sets import selected_features, suggest_features
+from optuna_mofs.study._description import MeasureDescription, StudyDescription
+from optuna_mofs.study._feature_sets import selected_features, suggest_features, suggest_mask
 from optuna_mofs.study._trial_note import NOTE
 from optuna_mofs.testing.problems import PROBLEMS, make_study
 
@@ -239,7 +249,7 @@ def test_variants_are_those_of_table_5(
     variant: int | str, mask_sampler: str, mutation: Any
 ) -> None:
     settings = Sampler.from_paper(variant).settings
-    assert settings.initial_design == RandomDesign((mask_sampler,))
+    assert settings.initial_design == RandomDesign((mask_sampler,), plain=True)
     assert settings.variation == PaperVariation(mask_mutation=mutation)
 
 
@@ -260,3 +270,115 @@ def test_probabilities_are_those_of_table_1(variant: int | str) -> None:
 def test_unknown_variants_raise(variant: Any) -> None:
     with pytest.raises(ValueError, match=r"variant must be one of .*GA-MO-FE.* got"):
         Sampler.from_paper(variant)
+
+
+# ---- rules --------------------------------------------------------------------------------------
+
+ENSEMBLE = FilterEnsembleFeatures(ranks="all", redundancy_penalty=False)
+
+
+def rule_study(
+    features: FilterFeatures, sampler: Sampler, n_trials: int, p: int = 30
+) -> tuple[optuna.Study, list[tuple[int, ...]]]:
+    """Return a study of rules on ten useful features, and the feature set of each trial."""
+    scores = np.random.default_rng(0).random((3, p))
+    scores[0, :10] += 1
+    names, filters = tuple(f"f{j}" for j in range(p)), ("good", "b", "c")
+    table = FeatureTable(names, filters=filters, ranks=rank_scores(scores))
+    bound = features.bind(table)
+    space = {"C": FloatDistribution(1e-3, 1e3, log=True)}
+    measures = (MeasureDescription("error", worst=2.0), MeasureDescription("fraction", worst=1.0))
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
+    StudyDescription(table, bound, space, measures, defaults={"C": 1.0}).write(study)
+    sets = []
+
+    def objective(trial: Trial) -> tuple[float, float]:
+        mask = suggest_mask(trial, bound)
+        C = trial.suggest_float("C", 1e-3, 1e3, log=True)
+        sets.append(tuple(np.flatnonzero(mask).tolist()))
+        wrong = 1 - mask[:10].mean() + 0.1 * mask[10:].sum() / p
+        return float(wrong + (np.log10(C) - 0.5) ** 2 / 10), float(mask.mean())
+
+    study.optimize(objective, n_trials=n_trials)
+    return study, sets
+
+
+@pytest.mark.parametrize("features", [ENSEMBLE, SingleFilterFeatures(ranks="all")])
+def test_a_feature_set_is_tried_again_only_with_other_hyperparameters(
+    features: FilterFeatures,
+) -> None:
+    study, sets = rule_study(features, Sampler(seed=0, n_startup_trials=12), 80)
+    tried = [(chosen, t.params["C"]) for chosen, t in zip(sets, study.trials)]
+    assert len(set(tried)) == len(tried)
+    assert sets.count(()) == 1
+    by_parent = 0
+    for trial, chosen in zip(study.trials[12:], sets[12:]):
+        if chosen in sets[: trial.number]:
+            note = frozen_attr(trial, NOTE)
+            # A child that keeps the set of its first parent and changes the hyperparameters.
+            assert sets[note["parents"][0]] == chosen
+            assert note["operator"].split("+")[-1] in ("gaussian", "sbx")
+            by_parent += 1
+    assert by_parent > 5
+
+
+def test_a_rule_of_one_feature_is_searched() -> None:
+    # Two feature sets in all: repetitions are allowed after some attempts.
+    study, sets = rule_study(SingleFilterFeatures(ranks="all"), Sampler(seed=0), 50, p=1)
+    assert set(sets) == {(), (0,)}
+    assert [t.state for t in study.trials] == [TrialState.COMPLETE] * 50
+
+
+def test_rules_are_searched_better_than_at_random() -> None:
+    def hypervolume(sampler: Any) -> float:
+        study, _ = rule_study(ENSEMBLE, sampler, 60)
+        values = np.array([trial.values for trial in study.trials])
+        return float(moocore.hypervolume(values, ref=[1.5, 1.0]))
+
+    seeds = range(3)
+    ours = [hypervolume(Sampler(seed=seed)) for seed in seeds]
+    chance = [hypervolume(optuna.samplers.RandomSampler(seed=seed)) for seed in seeds]
+    assert min(ours) > max(chance)
+
+
+@pytest.mark.parametrize(("n_trials", "size"), [(None, 24), (10, 8), (60, 20), (5000, 24)])
+def test_a_rule_has_a_shorter_initial_design(n_trials: int | None, size: int) -> None:
+    study, _ = rule_study(ENSEMBLE, Sampler(n_trials=n_trials, seed=0), size + 1)
+    with_parents = [bool(frozen_attr(t, NOTE).get("parents")) for t in study.trials]
+    assert with_parents == [False] * size + [True]
+
+
+def test_the_start_of_a_rule_is_near_the_defaults_and_of_all_sizes() -> None:
+    study, sets = rule_study(ENSEMBLE, Sampler(seed=0, n_startup_trials=24), 24)
+    orders = np.abs(np.log10([trial.params["C"] for trial in study.trials]))
+    near = np.arange(24) % 3 > 0
+    assert orders[near].mean() < 0.75 < orders[~near].mean()
+    sizes = [len(chosen) for chosen in sets]
+    assert sizes[1] == 0
+    assert sizes.count(0) == 1
+    assert min(sizes[2:]) <= 2 < 20 < max(sizes)
+
+
+@pytest.mark.parametrize("features", [FilterEnsembleFeatures.from_paper(), ENSEMBLE])
+def test_the_paper_starts_at_random(features: FilterFeatures) -> None:
+    sampler = Sampler.from_paper(seed=0, population_size=60)
+    study, sets = rule_study(features, sampler, 60)
+    log = features.scale == "log"
+    fractions = np.array([trial.params["fraction"] for trial in study.trials])
+    unit = np.log(fractions * 30 / 0.4) / np.log(30 / 0.4) if log else fractions
+    orders = np.array([np.log10(trial.params["C"]) for trial in study.trials])
+    for drawn in (unit, (orders + 3) / 6):
+        assert stats.kstest(drawn, "uniform").pvalue > 0.01
+        # Consecutive trials are independent.
+        assert abs(np.corrcoef(drawn[1:], drawn[:-1])[0, 1]) < 0.3
+    if not log:
+        assert [len(chosen) for chosen in sets] == np.ceil(30 * fractions).tolist()
+
+
+def test_the_paper_may_repeat_feature_sets() -> None:
+    sampler = Sampler.from_paper(seed=0, population_size=10)
+    study, sets = rule_study(FilterEnsembleFeatures.from_paper(), sampler, 60)
+    assert len(set(sets)) < len(sets)
+    # Crossover of all parameters or none, of the rule as of the hyperparameters.
+    operators = {trial.user_attrs["operator"] for trial in study.trials[10:]}
+    assert operators <= {"copy", "crossover", "mutation", "crossover+mutation"}

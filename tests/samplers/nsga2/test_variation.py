@@ -3,18 +3,30 @@ from __future__ import annotations
 import numpy as np
 import optuna
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.samplers import RandomSampler
 
 from optuna_mofs._optuna import write_trial_attr
 from optuna_mofs.features._mask_sampling import raw_from_weights, weights_from_raw
+from optuna_mofs.features._representation import (
+    FilterEnsembleFeatures,
+    FilterFeatures,
+    MaskFeatures,
+    SingleFilterFeatures,
+)
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers import FilterEnsembleNSGA2Sampler
-from optuna_mofs.samplers.nsga2._variation import Configuration, NSGA2Note
+from optuna_mofs.samplers.nsga2._variation import (
+    Configuration,
+    MixedVariation,
+    NSGA2Note,
+    change_rule,
+)
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._trial_note import NOTE
-from optuna_mofs.testing.problems import PROBLEMS, make_study
+from optuna_mofs.testing.problems import PROBLEMS, _table, make_study
 
 
 def read(study: optuna.Study) -> History:
@@ -76,3 +88,169 @@ def test_raw_weights_are_the_inverse_of_weights(parts: list[float]) -> None:
     raw = raw_from_weights(weights)
     assert ((raw >= 0) & (raw < 1)).all()
     np.testing.assert_allclose(weights_from_raw(raw), weights, rtol=1e-6)
+
+
+# ---- rules --------------------------------------------------------------------------------------
+
+RULES = [
+    FilterEnsembleFeatures(),
+    FilterEnsembleFeatures(redundancy_penalty=True),
+    SingleFilterFeatures(),
+    FilterEnsembleFeatures.from_paper(),
+]
+SPACE = {
+    "C": FloatDistribution(1e-3, 1e3, log=True),
+    "kind": CategoricalDistribution(("a", "b", "c")),
+}
+
+
+def rule_history(features: FilterFeatures | MaskFeatures, **options: object) -> History:
+    table = _table(100)
+    return History(StudyDescription(table, features.bind(table), **{"space": SPACE, **options}))  # type: ignore[arg-type]
+
+
+def changed_columns(history: History, before: np.ndarray, after: np.ndarray) -> set[str]:
+    return {name for name, is_new in zip(history.space.names, before != after) if is_new}
+
+
+@pytest.mark.parametrize("features", RULES, ids=lambda f: f"{f.kind} {f.scale} {f.needs_similar}")
+@settings(max_examples=30)
+@given(seed=st.integers(0, 9999))
+def test_an_operator_changes_only_its_part_of_the_rule(
+    features: FilterFeatures, seed: int
+) -> None:
+    history = rule_history(features)
+    rng = np.random.default_rng(seed)
+    row, other = history.space.sample(rng, 2)
+    before = row.copy(), other.copy()
+    rule = {name for name, is_rule in zip(history.space.names, history.rule_columns) if is_rule}
+    allowed = {
+        "": set(),
+        "add_drop": {"fraction"},
+        "filter_ensemble": rule - {"fraction"},
+        "crossover": set(history.space.names),
+        "resample": set(history.space.names),
+    }
+    for operator, columns in allowed.items():
+        made = change_rule(rng, history, operator, row, other, 5.0)
+        assert changed_columns(history, row, made) <= columns
+        assert ((made >= 0) & (made <= np.where(history.space.categorical, 2, 1))).all()
+    np.testing.assert_array_equal([row, other], before)
+
+
+def test_steps_of_the_number_of_features_are_small_and_stay_inside() -> None:
+    history = rule_history(FilterEnsembleFeatures())
+    j = history.space.names.index("fraction")
+    rng = np.random.default_rng(0)
+    row = np.full(len(history.space), 0.5)
+    steps = [change_rule(rng, history, "add_drop", row, row, 5.0)[j] - 0.5 for _ in range(500)]
+    assert np.mean(steps) == pytest.approx(0, abs=0.01)
+    assert np.std(steps) == pytest.approx(0.08, abs=0.01)
+    # At an end of the range no step is lost.
+    row[j] = 0.0
+    ends = [change_rule(rng, history, "add_drop", row, row, 5.0)[j] for _ in range(100)]
+    assert min(ends) > 0
+
+
+@pytest.mark.parametrize(
+    ("features", "expected"),
+    [
+        # A filter is named again, which may be the same.
+        (SingleFilterFeatures(), {"filter": 0.5}),
+        (FilterEnsembleFeatures(), {"weight_good": 0.5, "weight_poor": 0.5}),
+        (
+            FilterEnsembleFeatures(redundancy_penalty=True),
+            {"weight_good": 0.35, "weight_poor": 0.35, "redundancy_penalty": 0.35},
+        ),
+    ],
+)
+def test_weights_are_drawn_again_with_a_probability(
+    features: FilterFeatures, expected: dict[str, float]
+) -> None:
+    history = rule_history(features)
+    rng = np.random.default_rng(0)
+    row = history.space.sample(rng)[0]
+    made = [change_rule(rng, history, "filter_ensemble", row, row, 5.0) for _ in range(600)]
+    share = dict(zip(history.space.names, (np.array(made) != row).mean(axis=0)))
+    for name in history.space.names:
+        assert share[name] == pytest.approx(expected.get(name, 0.0), abs=0.06), name
+
+
+def test_resampled_rules_are_uniform() -> None:
+    history = rule_history(FilterEnsembleFeatures())
+    rng = np.random.default_rng(0)
+    row = np.full(len(history.space), 0.5)
+    made = np.array([change_rule(rng, history, "resample", row, row, 5.0) for _ in range(500)])
+    rules = made[:, history.rule_columns]
+    assert rules.mean(axis=0) == pytest.approx(np.full(rules.shape[1], 0.5), abs=0.05)
+
+
+def only(**probs: float) -> MixedVariation:
+    """Return a variation in which only the named operators have a probability."""
+    none = {
+        f"{name}_prob": 0.0
+        for name in (
+            "mask_crossover",
+            "filter_ensemble",
+            "add_drop",
+            "resample",
+            "gaussian",
+            "sbx",
+        )
+    }
+    return MixedVariation(**{**none, **{f"{name}_prob": p for name, p in probs.items()}})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("operators", "name", "columns"),
+    [
+        ({"add_drop": 1.0}, "add_drop", {"fraction"}),
+        ({"filter_ensemble": 1.0}, "filter_ensemble", {"weight_good", "weight_poor"}),
+        ({"mask_crossover": 1.0}, "crossover", {"fraction", "weight_good", "weight_poor"}),
+        ({"resample": 1.0}, "resample", {"fraction", "weight_good", "weight_poor"}),
+        # Operators of hyperparameters leave the rule as it is.
+        ({"gaussian": 1.0}, "gaussian", {"C", "kind"}),
+        ({"sbx": 1.0}, "sbx", {"C", "kind"}),
+        ({"add_drop": 1.0, "gaussian": 1.0}, "add_drop+gaussian", {"fraction", "C", "kind"}),
+    ],
+)
+def test_a_child_changes_by_its_operators_only(
+    operators: dict[str, float], name: str, columns: set[str]
+) -> None:
+    history = rule_history(FilterEnsembleFeatures())
+    rng = np.random.default_rng(0)
+    seen: set[str] = set()
+    for _ in range(60):
+        rows = history.space.sample(rng, 2)
+        first, second = (Configuration(row, None, np.zeros(0)) for row in rows)
+        child, operator, crossed = only(**operators)(rng, history, first, second)
+        assert operator == name
+        assert crossed == (name in ("crossover", "sbx"))
+        assert child.mask is None
+        seen |= changed_columns(history, first.row, child.row)
+    assert seen == columns
+
+
+def test_every_child_of_a_rule_has_an_operator() -> None:
+    for features in RULES[:3]:
+        for space in (SPACE, {}):
+            history = rule_history(features, space=space)
+            rng = np.random.default_rng(0)
+            operators = set()
+            for _ in range(100):
+                rows = history.space.sample(rng, 2)
+                first, second = (Configuration(row, None, np.zeros(0)) for row in rows)
+                operators.add(MixedVariation()(rng, history, first, second)[1])
+            sets = {"crossover", "filter_ensemble", "add_drop", "resample"}
+            assert sets <= operators
+            assert any("gaussian" in operator for operator in operators) == bool(space)
+            assert "copy" not in operators
+
+
+def test_what_a_parent_lacks_of_a_rule_is_drawn() -> None:
+    history = rule_history(FilterEnsembleFeatures())
+    rng = np.random.default_rng(0)
+    for operator in ("mask_crossover", "filter_ensemble", "add_drop", "gaussian"):
+        empty = Configuration(np.full(len(history.space), np.nan), None, np.zeros(0))
+        child, _, _ = only(**{operator: 1.0})(rng, history, empty, empty)
+        assert not np.isnan(child.row).any()

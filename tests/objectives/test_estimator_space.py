@@ -287,7 +287,11 @@ FROM_A_TENTH = FloatDistribution(0.1, 10, log=True)
         (SVC(), {"gamma": CategoricalDistribution(("scale", "auto"))}, {"gamma": "scale"}),
         # The nearest end of the range.
         (LogisticRegression(C=1e9), {"C": WIDE}, {"C": 1e3}),
-        (DecisionTreeClassifier(), {"min_impurity_decrease": WIDE}, {"min_impurity_decrease": 1e-3}),
+        (
+            DecisionTreeClassifier(),
+            {"min_impurity_decrease": WIDE},
+            {"min_impurity_decrease": 1e-3},
+        ),
         (DecisionTreeClassifier(), {"min_samples_leaf": DEPTH}, {"min_samples_leaf": 1}),
         # None is no number.
         (DecisionTreeClassifier(), {"max_depth": DEPTH}, {}),

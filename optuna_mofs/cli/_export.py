@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import joblib
+import numpy as np
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 from sklearn.pipeline import Pipeline
@@ -68,16 +69,22 @@ def run(arguments: argparse.Namespace) -> None:
     read_feature_costs(arguments)
     with existing_study(arguments.storage, arguments.study) as study:
         stored = Settings.read(study)
-        pick = pick_trial(read_front(study), arguments, stored)
+        front = read_front(study)
+        pick = pick_trial(front, arguments, stored)
+        warning = front.honest().warning
         settings = (stored or Settings()).updated(arguments)
         _check_data(settings, study)
         table = load_table(settings)
         objective = make_objective(settings, table)
         _check_columns(study, objective)
     model = _fit(objective, table, pick.trial)
+    if _is_constant(model, table):
+        _report_constant(pick, is_chosen=arguments.trial is not None)
     write_file(arguments.output, lambda file: joblib.dump(model, file, compress=3))
     if not arguments.quiet:
         _print_summary(arguments.output, pick, objective, settings)
+        if warning:
+            print_status(f"optuna-mofs: warning: {warning}")
 
 
 def _fit(objective: FeatureSelectionObjective, table: Table, trial: FrozenTrial) -> Pipeline:
@@ -96,6 +103,27 @@ def _fit(objective: FeatureSelectionObjective, table: Table, trial: FrozenTrial)
         as_frame=bool(table.text_columns),
     )
     return Pipeline([("columns", columns), ("model", estimator)])
+
+
+def _is_constant(model: Pipeline, table: Table) -> bool:
+    """Return whether a model predicts the same for all rows."""
+    predicted = np.asarray(model.predict(table.X))
+    return len(np.unique(predicted)) == 1
+
+
+def _report_constant(pick: Pick, *, is_chosen: bool) -> None:
+    """Raise for a model that predicts a constant, or warn if it was chosen by number."""
+    text = (
+        f"The model of trial {pick.trial.number} ({pick.description}) predicts the same for every "
+        "row: no feature set is clearly better than a constant."
+    )
+    if is_chosen:
+        print_status(f"optuna-mofs: warning: {text}")
+        return
+    raise CommandError(
+        f"{text} Search with another --scoring, such as balanced_accuracy or roc_auc if one class "
+        f"is rare, pick another trial, or export it anyway by --trial {pick.trial.number}."
+    )
 
 
 def _check_data(settings: Settings, study: Study) -> None:
@@ -136,10 +164,6 @@ def _print_summary(
     count = len(objective.features_for(trial))
     print(f"{output}: {settings.learner} of trial {trial.number}, {pick.description}")
     print(f"  {values}; {count} of {p} features, fitted on {n} rows")
+    if pick.expected is not None:
+        print(f"  expect {objective.metric_names[0]} {pick.expected} on new rows")
     print(format_model(objective, trial))
-    if count == 0:
-        print_status(
-            "optuna-mofs: warning: this model has no features and predicts a constant: no feature "
-            "set was clearly better. Pick another trial, or search with another --scoring, such "
-            "as balanced_accuracy for rare classes."
-        )

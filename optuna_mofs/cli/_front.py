@@ -7,7 +7,7 @@ import json
 import math
 import shutil
 import textwrap
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from optuna.study import Study
@@ -32,10 +32,15 @@ from optuna_mofs.cli._output import (
 )
 from optuna_mofs.cli._settings import Settings
 from optuna_mofs.cli._storage import existing_study
+from optuna_mofs.fronts import HonestEstimate
+from optuna_mofs.visualization._honest_layers import expectation
 
 DESCRIPTION = """\
 Print the Pareto front of a study: the trials that no other trial dominates. Works on any Optuna
 study. The table is for reading; CSV and JSON contain all features and hyperparameters.
+
+The best of many trials is also the luckiest: its cross-validated value is too good. The column
+'honest' is what to expect on new rows, with a 95 % interval, for studies of 'optuna-mofs run'.
 
 examples:
   optuna-mofs front --study wine
@@ -75,7 +80,7 @@ def front_text(front: Front) -> str:
     """Return the front as a table, with as many names of features as fit the terminal."""
     frame = front.to_frame()
     pick = front.pick().number
-    header = ["trial", *front.metric_names]
+    header = ["trial", *front.metric_names, *honest_header(front)]
     has_counts = "n_features" in frame and "n_features" not in front.metric_names
     if has_counts:
         header.append("n")
@@ -83,6 +88,7 @@ def front_text(front: Front) -> str:
     for row, (number, values) in enumerate(zip(frame.index, front.values)):
         cells = [f"*{number}" if number == pick else str(number)]
         cells += [format_number(value) for value in values]
+        cells += honest_cells(front, row)
         if has_counts:
             cells.append(str(frame["n_features"].iloc[row]))
         rows.append(cells)
@@ -99,7 +105,40 @@ def front_text(front: Front) -> str:
         f"\nFront of {trials} of study {front.study.study_name!r}, "
         f"hypervolume {front.hypervolume():.4f}, * is the default pick"
     )
+    lines.append(sentence(expectation(front)))
+    if front.honest().warning:
+        lines.append(str(front.honest().warning))
     return "\n".join(lines)
+
+
+def honest_header(front: Front) -> list[str]:
+    """Return the names of the columns of honest values, if there are such values."""
+    return [] if front.honest().source is None else ["honest", "interval"]
+
+
+def honest_cells(front: Front, row: int) -> list[str]:
+    """Return the honest value of a trial and its interval as text, if there are such values."""
+    if not honest_header(front):
+        return []
+    estimate = known(front.honest().members[row])
+    if estimate is None:
+        return ["-", "-"]
+    return [f"{estimate.value:.3g}", f"{estimate.low:.3g} to {estimate.high:.3g}"]
+
+
+def known(estimate: HonestEstimate | None) -> HonestEstimate | None:
+    """Return an estimate, or None if its value is unknown."""
+    return None if estimate is None or math.isnan(estimate.value) else estimate
+
+
+def sentence(text: str) -> str:
+    """Return a text as a sentence.
+
+    Example:
+        >>> sentence("2 features, expect 0.1")
+        '2 features, expect 0.1.'
+    """
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _csv(front: Front) -> str:
@@ -109,29 +148,45 @@ def _csv(front: Front) -> str:
 
 
 def _json(front: Front) -> str:
-    def finite(value: float) -> float | None:
-        return float(value) if math.isfinite(value) else None  # JSON has neither NaN nor infinity
-
-    shown = set(front.to_frame().columns)  # without the parameters that encode features
+    honest, frame = front.honest(), front.to_frame()
+    estimates = honest.to_frame().drop(columns="raw").to_dict("records")
     trials = [
         {
             "number": trial.number,
-            "values": dict(zip(front.metric_names, map(finite, values))),
+            "values": dict(zip(front.metric_names, values)),
+            **estimate,
             "features": selected_features(front.study, trial),
-            "params": {name: value for name, value in trial.params.items() if name in shown},
+            # Without the parameters that encode features.
+            "params": {name: value for name, value in trial.params.items() if name in frame},
         }
-        for trial, values in zip(front, front.values)
+        for trial, values, estimate in zip(front, front.values.tolist(), estimates)
     ]
     content = {
         "study": front.study.study_name,
         "directions": dict(zip(front.metric_names, front.directions)),
         "completed_trials": len(front.points.trials),
-        "hypervolume": finite(front.hypervolume()),
+        "hypervolume": front.hypervolume(),
         "pick": front.pick().number,
         "knee": front.knee().number,
+        "honest": {
+            "source": honest.source,
+            "metric": honest.metric_name,
+            "picks": {name: asdict(estimate) for name, estimate in honest.picks.items()},
+            "warning": honest.warning,
+        },
+        "baselines": asdict(honest.baselines),
         "trials": trials,
     }
-    return json.dumps(content, indent=2, ensure_ascii=False)
+    return json.dumps(_finite(content), indent=2, ensure_ascii=False)
+
+
+def _finite(value: Any) -> Any:
+    """Return a value with None for NaN and infinity, which JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @dataclass(frozen=True)
@@ -140,6 +195,8 @@ class Pick:
 
     trial: FrozenTrial
     description: str
+    #: What to expect on new rows, None if it is unknown.
+    expected: HonestEstimate | None = None
 
 
 def add_pick_options(parser: Any) -> None:
@@ -148,10 +205,12 @@ def add_pick_options(parser: Any) -> None:
     group.add_argument(
         "--pick",
         choices=("one_standard_error", "knee", "best", "lexicographic"),
-        help="one_standard_error: fewest features within one standard error of the lowest error; "
-        "knee: the best trade-off; best: lowest error; lexicographic: by --priority, --tolerance "
-        "and --goal (default: one_standard_error, or the knee of a study without values per fold; "
-        "lexicographic if one of these is given here or was given to run)",
+        help="one_standard_error: fewest features within one standard error of the lowest "
+        "cross-validated error; knee: the best trade-off; best: lowest error; lexicographic: by "
+        "--priority, --tolerance and --goal (default: one_standard_error of the error to expect "
+        "on new rows if it is known from all trials, else of the cross-validated one, or the knee "
+        "of a study without values per fold; lexicographic if one of these is given here or was "
+        "given to run)",
     )
     group.add_argument("--trial", type=nonnegative_int, metavar="N", help="trial number N")
     group.add_argument(
@@ -190,22 +249,35 @@ def pick_trial(front: Front, arguments: argparse.Namespace, settings: Settings |
 def _pick_trial(front: Front, arguments: argparse.Namespace, preference: dict[str, Any]) -> Pick:
     metric = front.metric_names[0]
     if arguments.trial is not None:
-        return Pick(_trial_by_number(front, arguments.trial), "picked by number")
+        trial = _trial_by_number(front, arguments.trial)
+        return Pick(trial, "picked by number", _expected(front, trial))
     if arguments.max_features is not None:
         limit = format_count(arguments.max_features, "feature")
-        best = front.best(max_features=arguments.max_features)
-        return Pick(best, f"the best {metric} with at most {limit}")
+        trial = front.best(max_features=arguments.max_features)
+        return Pick(trial, f"the best {metric} with at most {limit}", _expected(front, trial))
     pick = arguments.pick or ("lexicographic" if any(preference.values()) else None)
-    if pick == "knee" or (pick is None and not front.has_standard_error):
-        return Pick(front.knee(), "the knee of the front")
-    if pick == "best":
-        return Pick(front.best(), f"the best {metric}")
-    if pick in (None, "one_standard_error"):
-        description = f"the fewest features within one standard error of the best {metric}"
-        return Pick(front.one_standard_error(), description)
-    parts = [_format_preference(name, value) for name, value in preference.items() if value]
-    description = "; ".join(parts) or ", ".join(front.metric_names)
-    return Pick(front.lexicographic(**preference), f"by lexicographic preference ({description})")
+    if pick == "lexicographic":
+        trial = front.lexicographic(**preference)
+        parts = [_format_preference(name, value) for name, value in preference.items() if value]
+        order = "; ".join(parts) or ", ".join(front.metric_names)
+        description = f"by lexicographic preference ({order})"
+        return Pick(trial, description, _expected(front, trial))
+    honest = front.honest()
+    descriptions = {
+        "knee": "the knee of the front",
+        "best": f"the best {metric}",
+        "one_standard_error": "the fewest features within one standard error of the best "
+        + (f"{metric} on new rows" if pick is None and honest.pick_index is not None else metric),
+    }
+    trial = front.pick() if pick is None else getattr(front, pick)()
+    rule = pick or ("one_standard_error" if front.has_standard_error else "knee")
+    return Pick(trial, descriptions[rule], known(honest.picks.get(pick or "pick")))
+
+
+def _expected(front: Front, trial: FrozenTrial) -> HonestEstimate | None:
+    """Return what to expect of a trial on new rows, None if it is not on the front."""
+    honest = front.honest()
+    return known(dict(zip(honest.numbers, honest.members)).get(trial.number))
 
 
 def _trial_by_number(front: Front, number: int) -> FrozenTrial:

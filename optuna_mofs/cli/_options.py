@@ -22,6 +22,8 @@ from optuna_mofs.spaces import learner_names
 
 STORAGE = "sqlite:///optuna_mofs.db"
 _DEFAULTS = Settings()
+#: Values of ``--features``.
+REPRESENTATIONS = ("mask", "filter_ensemble", "single_filter", "all")
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -82,6 +84,16 @@ def number(text: str) -> float:
         value = math.nan
     if not math.isfinite(value):
         raise ArgumentTypeError(f"expected a finite number, got {text!r}")
+    return value
+
+
+def fraction(text: str) -> float | str:
+    """Return a fraction from 0 to below 1, or ``"auto"``."""
+    if text == "auto":
+        return text
+    value = number(text)
+    if not 0 <= value < 1:
+        raise ArgumentTypeError(f"expected 'auto' or a fraction from 0 to below 1, got {text!r}")
     return value
 
 
@@ -226,6 +238,13 @@ def add_search_options(parser: Any) -> None:
         help=f"number of cross-validation folds (default: {_DEFAULTS.cv})",
     )
     add(
+        "--holdout",
+        type=fraction,
+        metavar="FRACTION",
+        help="rows that the search does not use, to show what to expect on new rows; 0 for none "
+        "(default: auto, 0.2 if the features are selected with all rows of the search, else 0)",
+    )
+    add(
         "--fold-seed",
         type=nonnegative_int,
         metavar="N",
@@ -243,8 +262,10 @@ def add_search_options(parser: Any) -> None:
     group = parser.add_argument_group("features")
     add = partial(group.add_argument, default=argparse.SUPPRESS)
     add(
+        "--features",
         "--representation",
-        choices=("mask", "filter_ensemble", "single_filter", "all"),
+        dest="representation",
+        choices=REPRESENTATIONS,
         help="how feature sets are suggested: any set (mask), the top features of weighted "
         "filters or of one filter, or always all features "
         f"(default: {_DEFAULTS.representation})",

@@ -20,6 +20,7 @@ from optuna_mofs import (
 )
 from optuna_mofs._optuna import trials_of
 from optuna_mofs.cli._errors import CommandError
+from optuna_mofs.cli._front import known
 from optuna_mofs.cli._options import add_storage_option, nonnegative_int, positive_int
 from optuna_mofs.cli._output import format_count, format_model, format_table, script_path
 from optuna_mofs.cli._storage import display_url, open_storage, storage_errors
@@ -142,6 +143,9 @@ def _print_pick(front: Front, objective: FeatureSelectionObjective) -> None:
     print("\nFewest features within one standard error of the lowest error:")
     print(f"trial {pick.number}, error {pick.values[0]:.4f} with {count}")
     print(format_model(objective, pick))
+    expected = known(front.honest().picks.get("pick"))
+    if expected is not None:
+        print(f"The best of many trials is also the luckiest: expect {expected} on new rows.")
 
 
 def _print_next_steps(url: str) -> None:

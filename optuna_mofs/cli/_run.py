@@ -14,8 +14,10 @@ from optuna.study import Study
 from optuna.trial import TrialState
 
 from optuna_mofs import (
+    AllTrialsFailedError,
     DashboardFigures,
     FeatureSelectionObjective,
+    noise_floor,
     pareto_front,
     retry_interrupted,
 )
@@ -58,6 +60,10 @@ and names the difference. Ctrl-C loses nothing: the interrupted trial is the fir
 A text column is one feature; the learner gets one column per category. Missing values are
 allowed. A target of texts or few integers is a classification task, other numbers are a
 regression task.
+
+At the end the front is printed, with what to expect on new rows beside the cross-validated values,
+which are too good because they are the best of many. A short search on permuted labels shows what
+luck alone finds (--noise-floor). If the front is not clearly better than chance, it says so.
 
 examples:
   optuna-mofs run --data wine.csv --target quality
@@ -117,6 +123,13 @@ def add_options(parser: Any) -> None:
         help="number of processes (default: %(default)s); the command can also be started several "
         "times, on other machines too if they can access the storage",
     )
+    group.add_argument(
+        "--noise-floor",
+        type=nonnegative_int,
+        metavar="N",
+        help="trials on permuted labels at the end, 0 for none (default: once per study, "
+        "a tenth of its trials, at least 5 and at most 20; none with --timeout)",
+    )
     add_preference_options(group, purpose="lexiflow", default=argparse.SUPPRESS)
     group = parser.add_argument_group("study")
     add_study_options(group)
@@ -172,6 +185,7 @@ def run(arguments: argparse.Namespace) -> None:
             if not arguments.quiet:
                 print_status(f"{retried} enqueued again.")
         _search(arguments, settings, study, objective, n_existing)
+        _add_noise_floor(arguments, study, objective)
         if arguments.dashboard:
             save_note(study)
             save_figures(study, preference=make_preference(settings))
@@ -274,6 +288,22 @@ def _search(
         progress.close()
 
 
+def _add_noise_floor(
+    arguments: argparse.Namespace, study: Study, objective: FeatureSelectionObjective
+) -> None:
+    n_trials = arguments.noise_floor
+    front = pareto_front(study)
+    is_known = front.baselines.noise_floor is not None or arguments.timeout is not None
+    if n_trials == 0 or (n_trials is None and is_known) or not len(front):
+        return
+    if not arguments.quiet:
+        print_status("Searching on permuted labels for the noise floor ...")
+    try:
+        noise_floor(study, objective, n_trials=n_trials)
+    except (ValueError, AllTrialsFailedError) as error:
+        print_status(f"optuna-mofs: note: there is no noise floor. {error}")
+
+
 def _print_task(settings: Settings, table: Table, objective: FeatureSelectionObjective) -> None:
     n, p = objective.all_data.shape
     n_texts = len(table.text_columns)
@@ -281,6 +311,12 @@ def _print_task(settings: Settings, table: Table, objective: FeatureSelectionObj
     task = "classification" if objective.data.classification else "regression"
     features = format_count(p, "feature")
     print_status(f"{settings.data}: {n} rows, {features}{texts}, {task} of {settings.target!r}")
+    if objective.holdout_rows is not None:
+        held_out = format_count(len(objective.holdout_rows), "row")
+        print_status(
+            f"{held_out} not used by the search show what to expect on new rows (--holdout 0: "
+            "use all)"
+        )
     for column in table.names:
         if column.startswith("Unnamed: "):
             print_status(

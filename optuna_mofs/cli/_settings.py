@@ -55,6 +55,7 @@ class Settings:
     scoring: str | None = None
     cv: int = 5
     fold_seed: int = 0  # also of filters and estimator
+    holdout: float | str = "auto"  # fraction of the rows; 0 for none
     representation: str = "mask"  # "all" for no selection
     filters: list[str] | None = None
     measures: list[str] | None = None
@@ -73,7 +74,8 @@ class Settings:
         found: Mapping[str, Any] | None = read_study_attr(study, _RUN)
         if found is None:
             return None
-        # A later version may have written further settings.
+        # Earlier versions held no rows out; a later one may have written further settings.
+        found = {"holdout": 0, **found}
         known = {entry.name for entry in fields(cls)}
         return cls(**{name: value for name, value in found.items() if name in known})
 
@@ -126,6 +128,7 @@ def make_objective(settings: Settings, table: Table) -> FeatureSelectionObjectiv
             representation=None if settings.representation == "all" else settings.representation,
             measures=settings.measures,
             cv=settings.cv,
+            holdout=settings.holdout or None,  # type: ignore[arg-type]
             scoring=settings.scoring,
             filters=DEFAULT_FILTERS if settings.filters is None else settings.filters,
             groups=table.groups,

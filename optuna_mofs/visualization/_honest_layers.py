@@ -337,7 +337,7 @@ def expectation(front: Front) -> str:
         ... )
         >>> from optuna_mofs import pareto_front
         >>> expectation(pareto_front(study))
-        'default pick: 2 features, value_0 0.1 cross-validated; expect a worse one on new rows'
+        'default pick: 2 features, value_0 0.1'
     """
     honest, pick = front.honest(), front.pick()
     count = feature_count(front.study, pick)
@@ -347,5 +347,7 @@ def expectation(front: Front) -> str:
         return f"default pick: {features}expect {found} on new rows"
     column = front.metric_names.index(honest.metric_name)
     raw = format_number(pick.values[front.points.value_indices[column]])
-    text = f"default pick: {features}{honest.metric_name} {raw} cross-validated"
-    return f"{text}; expect a worse one on new rows"
+    text = f"default pick: {features}{honest.metric_name} {raw}"
+    if "fold_scores" not in pick.user_attrs:
+        return text
+    return f"{text} cross-validated; expect a worse one on new rows"

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
 import joblib
 import numpy as np
 import optuna
+import pandas as pd
 import pytest
 
 from optuna_mofs.cli import main
@@ -107,3 +109,35 @@ def test_arrays_of_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     model = joblib.load("m.joblib")
     assert "x2" in model.named_steps["columns"].columns
     assert np.corrcoef(model.predict(X), X[:, 2])[0, 1] > 0.9
+
+
+def test_the_error_to_expect_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    for options in ([], ["--pick", "best"], ["--max-features", "2"]):
+        assert main(["export", "--output", "m.joblib", *options]) == 0
+        assert re.search(
+            r"^  expect error [\d.]+ \(.* to .*\) on new rows$",
+            capsys.readouterr().out,
+            re.MULTILINE,
+        )
+
+
+def test_a_constant_model_is_refused_unless_chosen_by_number(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(80, 3)), columns=list("abc"))
+    frame.assign(y=np.arange(80) % 20 == 0).to_csv("rare.csv", index=False)
+    argv = ["run", "--data", "rare.csv", "--target", "y", *QUICK, "--trials", "6", "--quiet"]
+    assert main([*argv, "--storage", "sqlite:///rare.db", "--holdout", "0"]) == 0
+    options = ["export", "--storage", "sqlite:///rare.db", "--output", "rare.joblib"]
+    assert main(options) == 1
+    error = capsys.readouterr().err
+    assert "predicts the same for every row" in error
+    assert "balanced_accuracy" in error
+    assert not Path("rare.joblib").exists()
+    number = re.findall(r"--trial (\d+)", error)[0]
+    assert main([*options, "--trial", number]) == 0
+    captured = capsys.readouterr()
+    assert "warning: The model of trial" in captured.err
+    assert "Not clearly better than chance" in captured.err
+    assert Path("rare.joblib").exists()

@@ -44,7 +44,8 @@ def test_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPat
     assert lines[2].split() == ["*1", "0.12", "2", "2", "a,", "b"]
     assert lines[1].endswith(" …")
     assert max(map(len, lines[:4])) <= 80
-    assert "Front of 4 completed trials of study 'wine'" in lines[-1]
+    assert "Front of 4 completed trials of study 'wine'" in lines[-2]
+    assert lines[-1] == "Default pick: 2 features, error 0.12."
 
 
 def test_csv_and_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,6 +63,8 @@ def test_csv_and_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["pick"] == found["knee"] == 1
     assert found["trials"][1]["values"] == {"error": 0.12, "size": 2.0}
     assert found["trials"][1]["params"] == {"C": 0.5}
+    assert found["trials"][1]["honest"] is None
+    assert found["honest"]["source"] is None
 
 
 def test_json_has_no_infinity(study: optuna.Study, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -11,10 +12,11 @@ import optuna
 import pytest
 from optuna.trial import TrialState
 
-from optuna_mofs import FeatureSelectionObjective
+from optuna_mofs import FeatureSelectionObjective, pareto_front
 from optuna_mofs._optuna import storage_of, study_key
 from optuna_mofs.cli import main
 from optuna_mofs.objectives._evaluator import Evaluator
+from optuna_mofs.study._baselines import Baselines
 from optuna_mofs.study._description import StudyDescription
 from tests.cli.tables import QUICK, people
 
@@ -44,18 +46,77 @@ def test_a_continued_study_equals_an_uninterrupted_one(
     first = capsys.readouterr()
     assert "New study 'people': ridge" in first.err
     assert "60 rows, 5 features (1 text column), classification of 'risk'" in first.err
+    assert "12 rows not used by the search" in first.err
     assert "5/5 trials, hypervolume 0." in first.err
+    assert "Searching on permuted labels" in first.err
     assert "optuna-mofs report --study people --output people.html" in first.err
     assert "Front of 5 completed trials" in first.out
 
+    assert re.search(
+        r"Default pick: \d+ features?, expect [\d.]+ \(.* to .*\) on new rows", first.out
+    )
+
     assert main(["run", "--trials", "3"]) == 0, "the only study, with its settings"
-    assert "Continuing study 'people' after 5 completed trials" in capsys.readouterr().err
+    second = capsys.readouterr().err
+    assert "Continuing study 'people' after 5 completed trials" in second
+    assert "permuted" not in second, "once per study"
 
     # The sampler depends on the number of trials that was planned first.
     assert main([*NEW, "--trials", "5", "--study", "whole"]) == 0
     assert main(["run", "--trials", "3", "--study", "whole"]) == 0
     assert _params(_study()) == _params(_study("whole"))
     assert len(_study().trials) == 8
+
+
+def test_the_noise_floor_is_a_baseline_of_the_study() -> None:
+    assert main([*NEW, "--trials", "2", "--noise-floor", "0", "--quiet"]) == 0
+    assert Baselines.read(_study()).noise_floor is None
+    assert main(["run", "--trials", "1", "--timeout", "1h", "--quiet"]) == 0
+    assert Baselines.read(_study()).noise_floor is None, "a time limit is kept"
+    for n_trials in (3, 2):
+        assert main(["run", "--trials", "1", "--noise-floor", str(n_trials), "--quiet"]) == 0
+        floor = Baselines.read(_study()).noise_floor
+        assert floor is not None
+        assert floor.n_trials == n_trials
+
+
+def test_a_search_on_permuted_labels_that_fails_is_a_note(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise ValueError("nothing was completed")
+
+    monkeypatch.setattr("optuna_mofs.cli._run.noise_floor", broken)
+    assert main([*NEW, "--trials", "2"]) == 0
+    captured = capsys.readouterr()
+    assert "note: there is no noise floor. nothing was completed" in captured.err
+    assert "Front of 2 completed trials" in captured.out
+
+
+@pytest.mark.parametrize(
+    ("options", "source", "n_rows"),
+    [
+        ((), "holdout", 12),
+        (("--holdout", "0"), None, 0),
+        (("--holdout", "0.5"), "holdout", 30),
+        (("--features", "filter_ensemble"), "bootstrap", 0),
+        (("--features", "filter_ensemble", "--holdout", "0.2"), "bootstrap", 12),
+    ],
+)
+def test_held_out_rows_and_the_source_of_honest_values(
+    options: tuple[str, ...],
+    source: str | None,
+    n_rows: int,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    argv = ["--trials", "3", "--noise-floor", "0"]
+    assert main([*NEW, *options, *argv]) == 0
+    assert pareto_front(_study()).honest().source == source
+    captured = capsys.readouterr()
+    assert (f"{n_rows} rows not used" in captured.err) == (n_rows > 0)
+    header = captured.out.splitlines()[0].split()
+    assert ("honest" in header) == (source is not None)
+    assert main(["run", "--trials", "1", "--quiet"]) == 0, "the setting is stored"
 
 
 def test_optuna_samplers_do_not_repeat_trials() -> None:
@@ -147,6 +208,10 @@ def test_parquet_from_data_to_model(folder: Path) -> None:
         ["--feature-cost", "dose=much"],
         ["--tolerance", "error=x%"],
         ["--storage", "my.db"],
+        ["--holdout", "1"],
+        ["--holdout", "some"],
+        ["--noise-floor", "-1"],
+        ["--features", "any"],
     ],
 )
 def test_wrong_usage_is_2(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -202,13 +267,13 @@ def test_ctrl_c_enqueues_the_trial_again(
     evaluate = Evaluator.__call__
     calls = []
 
-    def stop_at_third(self: Evaluator, *rest: Any) -> Any:
+    def stop_later(self: Evaluator, *rest: Any) -> Any:
         calls.append(rest)
-        if len(calls) == 3:
+        if len(calls) == 8:  # the first ones are baselines
             raise KeyboardInterrupt
         return evaluate(self, *rest)
 
-    monkeypatch.setattr(Evaluator, "__call__", stop_at_third)
+    monkeypatch.setattr(Evaluator, "__call__", stop_later)
     assert main([*NEW, "--trials", "50"]) == 130
     error = capsys.readouterr().err
     assert "stopped. " in error

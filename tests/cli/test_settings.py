@@ -22,7 +22,7 @@ def test_settings_are_read_as_written() -> None:
 def test_unknown_settings_are_ignored() -> None:
     study = optuna.create_study()
     write_study_attr(study, "run", {"data": "a.csv", "color": "blue"})
-    assert Settings.read(study) == Settings(data="a.csv")
+    assert Settings.read(study) == Settings(data="a.csv", holdout=0), "written before holdouts"
 
 
 def test_given_arguments_replace_settings() -> None:

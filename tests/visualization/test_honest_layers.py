@@ -148,10 +148,13 @@ def test_titles_name_the_metric(label, title):
 
 
 def test_without_honest_values_the_subtitle_says_so():
-    study = nested_study()
+    study = searched(store_losses=False, representation="mask")
     pick = pareto_front(study).pick()
-    line = f"error {pick.values[0]:g} cross-validated; expect a worse one on new rows"
+    assert pareto_front(study).honest().source is None
+    line = f"error {pick.values[0]:.4g} cross-validated; expect a worse one on new rows"
     assert line in plot_front(study).layout.title.text
+    study = nested_study()
+    assert "cross-validated" not in plot_front(study).layout.title.text
     axes = SizeErrorAxes.of(pareto_front(study))
     assert axes is not None
     assert axes.expected() is None

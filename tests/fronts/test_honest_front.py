@@ -379,13 +379,20 @@ def test_without_honest_values_raw_ones_are_compared(losses) -> None:
 
 
 @pytest.mark.parametrize(("floor", "warned"), [(0.08, True), (0.45, False)])
-def test_the_noise_floor_is_compared_where_nothing_else_is(losses, floor, warned) -> None:
-    study = study_with_losses(losses, SIZES, masks=True)
+@pytest.mark.parametrize("masks", [True, False])
+def test_the_noise_floor_is_compared(losses, floor, warned, masks) -> None:
+    study = study_with_losses(losses, SIZES, masks=masks)
     write_baselines(study, noise_floor=NoiseFloor(20, (0, 5, 40), (0.5, floor + 0.01, floor)))
     warning = pareto_front(study).honest().warning
     assert (warning is not None) == warned
     if warning is not None:
         assert f"finds on permuted labels, {floor}." in warning
+
+
+def test_held_out_rows_know_better_than_the_noise_floor(losses) -> None:
+    study = study_with_losses(losses, SIZES, masks=True, holdout=list(losses))
+    write_baselines(study, noise_floor=NoiseFloor(20, (0, 40), (0.5, 0.05)))
+    assert pareto_front(study).honest().warning is None
 
 
 def test_estimates_as_text() -> None:

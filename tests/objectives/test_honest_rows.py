@@ -34,14 +34,9 @@ from optuna_mofs.study._losses import (
     read_row_weights,
 )
 from tests.objectives.learners import Breaking, CountingTree, Watching
-from tests.objectives.wine import DEPTH, TREE, P, X, Y, run
-from tests.objectives.wine import objective as wine_objective
+from tests.objectives.wine import DEPTH, TREE, P, X, Y, objective, run
 
 N = len(Y)
-
-
-def objective(estimator=TREE, X=X, y=Y, **options):
-    return wine_objective(estimator, X, y, **{"representation": "mask", **options})
 
 
 # ---- which rows are held out ------------------------------------------------------------------

@@ -87,7 +87,7 @@ def test_integers_of_numpy_become_plain_integers():
 
 def test_settings_are_collected_from_the_arguments_of_a_constructor():
     found = ObjectiveSettings.collect({"self": None, "cv": 7, "X": 1, "scoring": "r2"})
-    assert (found.cv, found.scoring, found.representation) == (7, "r2", "mask")
+    assert (found.cv, found.scoring, found.representation) == (7, "r2", "auto")
 
 
 def test_every_setting_is_an_argument_of_both_objectives():

@@ -38,6 +38,7 @@ def objective(X=X, y=Y, **options):
         "expected_n_features": 4,
         "cv": 3,
         "space": SPACE,
+        "representation": "mask",
         "holdout": None,
         **options,
     }

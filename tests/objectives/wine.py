@@ -18,7 +18,13 @@ X, Y = load_wine(return_X_y=True)
 X, Y = X[::2], Y[::2]
 P = X.shape[1]
 #: All rows are rows of the search, so that tests can count them.
-FAST = {"filters": ["anova_f"], "expected_n_features": 3, "cv": 3, "holdout": None}
+FAST = {
+    "representation": "mask",
+    "filters": ["anova_f"],
+    "expected_n_features": 3,
+    "cv": 3,
+    "holdout": None,
+}
 TREE = DecisionTreeClassifier(max_depth=3)
 DEPTH = {"max_depth": IntDistribution(1, 5)}
 

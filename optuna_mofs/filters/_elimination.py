@@ -71,7 +71,8 @@ def forest_elimination(X: Any, y: Any = None, **options: Unpack[FilterOptions]) 
             n_estimators=N_TREES,
             max_samples=min(MAX_TREE_SAMPLES, len(target)),
             min_samples_leaf=2,
-            max_features=1 / 3 if regression else "sqrt",
+            # A third is better for few features, but slow, and many are only halved.
+            max_features=1 / 3 if regression and values.shape[1] <= MANY else "sqrt",
             random_state=data.seed,
             n_jobs=data.n_jobs,
         )

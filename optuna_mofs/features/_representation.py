@@ -11,10 +11,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
 
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import check_choice
+from optuna_mofs._validation import check_choice, check_int
 from optuna_mofs.features._codec import (
     FORMS,
     MaskCodec,
@@ -27,6 +32,19 @@ from optuna_mofs.features._redundancy import best_first, select_non_redundant
 from optuna_mofs.features._table import FeatureTable
 
 Ranks = Literal["fold", "all"]
+Scale = Literal["log", "linear"]
+#: Raw weights are cubed on the scale "log": uniform ones are nearly always a mixture of all
+#: filters, cubed ones often leave nearly all of the weight to one or two.
+_WEIGHT_POWER = 3
+#: Prefix of the parameters of exceptions.
+_EXCEPTION = "exception_"
+#: Exceptions are numbers up to so many times the number of features, beyond which there is none:
+#: two of three random numbers are no exception.
+_NO_EXCEPTION = 3
+#: Parameter of filter representations that sets the number of features.
+FRACTION = "fraction"
+#: Number of features that is rounded to none, at the lower end of the scale "log".
+_NO_FEATURES = 0.4
 #: Parameter of filter ensembles, and the option that enables it.
 _PENALTY = "redundancy_penalty"
 #: Median redundancy from which ``redundancy_penalty="auto"`` means True.
@@ -159,9 +177,30 @@ class MaskFeatures(Representation):
 class FilterFeatures(Representation):
     """The common part of both filter representations: a fraction, and which ranks to use."""
 
-    def __init__(self, *, ranks: Ranks = "fold") -> None:
+    def __init__(self, *, ranks: Ranks = "fold", scale: Scale = "log") -> None:
         check_choice("ranks", ranks, ("fold", "all"))
+        check_choice("scale", scale, ("log", "linear"))
         self.ranks: Ranks = ranks
+        self.scale: Scale = scale
+
+    @classmethod
+    def from_paper(cls) -> Self:
+        """Return the representation of Binder et al. (2020): a fraction, and ranks of all data."""
+        return cls(ranks="all", scale="linear")
+
+    @property
+    def fraction(self) -> FloatDistribution:
+        """The distribution of the fraction of the free features."""
+        if self.scale == "linear":
+            return FloatDistribution(0.0, 1.0)
+        return FloatDistribution(_NO_FEATURES / max(1, len(self.table.free)), 1.0, log=True)
+
+    def sizes(self, params: Mapping[str, Any]) -> Array:
+        """Return the number of free features, one per trial for arrays."""
+        exact = len(self.table.free) * np.asarray(params[FRACTION])
+        # The paper rounds up.
+        rounded = np.rint(exact) if self.scale == "log" else np.ceil(exact - 1e-9)
+        return np.asarray(rounded, dtype=np.int64)
 
     def bind(self, table: FeatureTable) -> Self:
         """Return a copy that is bound to the features, which must have filters."""
@@ -184,7 +223,7 @@ class FilterFeatures(Representation):
         attr: list[Any] | None = None,
         others: Iterable[list[Any]] = (),
     ) -> Array:
-        """Return the best ⌈p · fraction⌉ of the p free features by score, ties by position."""
+        """Return the best free features by score, ties by position."""
         table = self.table if table is None else table
         if table.free_ranks is None:
             raise ValueError(
@@ -193,7 +232,7 @@ class FilterFeatures(Representation):
             )
         # Rounded, so that the last bit of a sum does not decide between copies of a feature.
         score = np.round(self.scores(params, table.free_ranks), 12)
-        count = int(np.ceil(len(score) * params["fraction"] - 1e-9))
+        count = min(int(self.sizes(params)), len(score))
         penalty = float(self.penalties(params))
         mask = np.zeros(len(score), dtype=bool)
         if penalty == 0 or table.similar is None:
@@ -216,20 +255,26 @@ class FilterFeatures(Representation):
             ranks: Filters × features.
         """
 
+    @property
+    def exception_parameters(self) -> tuple[str, ...]:
+        """Names of the parameters of features that are put in or left out against the rule."""
+        return ()
+
     def penalties(self, params: Mapping[str, Any]) -> Array:
         """Return the share of its score that a copy of a selected feature loses, per trial."""
-        return np.zeros(np.shape(params["fraction"]))
+        return np.zeros(np.shape(self.sizes(params)))
 
     def to_json(self) -> dict[str, Any]:
         """Return kind and options as JSON values."""
-        return {"kind": self.kind, "ranks": self.ranks}
+        return {"kind": self.kind, "ranks": self.ranks, "scale": self.scale}
 
 
 class FilterEnsembleFeatures(FilterFeatures):
-    """A fraction and the weights of the filters (section 4.2.2).
+    """A rule: a fraction and the weights of the filters (section 4.2.2).
 
-    The parameter of a weight is a raw value ``u`` in [0, 1]. The weights are ``-log(1 - u)``,
-    normalized, so that uniform parameters give weights that are uniform on the simplex.
+    The parameter of a weight is a raw value ``u`` in [0, 1]. The weights are ``-log(1 - u^3)``,
+    normalized, so that often one or two filters have nearly all of the weight. On the scale
+    ``"linear"`` they are ``-log(1 - u)``, which is uniform on the simplex.
 
     The best features by weighted ranks can be near copies of each other, above all in spectra and
     images. With ``redundancy_penalty`` there is one more parameter of that name, ``u`` in [0, 1]:
@@ -241,23 +286,40 @@ class FilterEnsembleFeatures(FilterFeatures):
     Args:
         ranks: ``"fold"``: compute ranks and correlations on each training fold, so that nothing
             leaks from the test fold; ``"all"``: once on all data, as in the paper.
+        scale: ``"log"``: the fraction is on a logarithmic scale, on which small sets have as much
+            room as large ones; ``"linear"``: as in the paper.
         redundancy_penalty: Whether there is that parameter. With ``"auto"``, an objective adds it
             if the median feature shares half of its variance with another one. False is the
             paper's representation.
+        exceptions: Number of features that can be put in or left out against the rule, in all
+            folds alike. There is one parameter for each, ``exception_1`` and so on: ``j`` puts in
+            the j-th free feature, ``-j`` leaves it out, counted from 1; 0 and numbers beyond the
+            number of features are no exception.
     """
 
     kind = "filter_ensemble"
 
     def __init__(
-        self, *, ranks: Ranks = "fold", redundancy_penalty: bool | Literal["auto"] = "auto"
+        self,
+        *,
+        ranks: Ranks = "fold",
+        scale: Scale = "log",
+        redundancy_penalty: bool | Literal["auto"] = "auto",
+        exceptions: int = 0,
     ) -> None:
-        super().__init__(ranks=ranks)
+        super().__init__(ranks=ranks, scale=scale)
+        self.exceptions = check_int("exceptions", exceptions, 0)
         if redundancy_penalty not in (True, False, "auto"):
             raise ValueError(
                 f"redundancy_penalty must be True, False or 'auto', got {redundancy_penalty!r}."
             )
         self.redundancy_penalty = redundancy_penalty
         self.needs_similar = redundancy_penalty is True
+
+    @classmethod
+    def from_paper(cls) -> Self:
+        """Return the representation of Binder et al. (2020), section 4.2.2."""
+        return cls(ranks="all", scale="linear", redundancy_penalty=False)
 
     def resolve(self, median_redundancy: Callable[[], float]) -> Self:
         """Return a copy whose ``redundancy_penalty`` is True or False."""
@@ -271,16 +333,41 @@ class FilterEnsembleFeatures(FilterFeatures):
     def distributions(self) -> dict[str, BaseDistribution]:
         """The distributions of the parameters by name."""
         names = [weight_parameter(name) for name in self.table.filters]
+        largest = _NO_EXCEPTION * len(self.table.free)
         return {
-            "fraction": FloatDistribution(0.0, 1.0),
+            FRACTION: self.fraction,
             **{name: FloatDistribution(0.0, 1.0) for name in names},
             **({_PENALTY: FloatDistribution(0.0, 1.0)} if self.needs_similar else {}),
+            **dict.fromkeys(self.exception_parameters, IntDistribution(-largest, largest)),
         }
+
+    @property
+    def exception_parameters(self) -> tuple[str, ...]:
+        """Names of the parameters of exceptions."""
+        return tuple(f"{_EXCEPTION}{i + 1}" for i in range(self.exceptions))
+
+    def choose(
+        self,
+        params: Mapping[str, Any],
+        *,
+        table: FeatureTable | None = None,
+        attr: list[Any] | None = None,
+        others: Iterable[list[Any]] = (),
+    ) -> Array:
+        """Return the best free features by score, and apply the exceptions."""
+        mask = super().choose(params, table=table)
+        for name in self.exception_parameters:
+            exception = int(params[name])
+            if 0 < abs(exception) <= len(mask):
+                mask[abs(exception) - 1] = exception > 0
+        return mask
 
     def scores(self, params: Mapping[str, Any], ranks: Array) -> Array:
         """Return the weighted mean of the ranks."""
-        raw = [params[weight_parameter(name)] for name in self.table.filters]
-        return np.asarray(weights_from_raw(np.stack(raw, axis=-1)) @ ranks)
+        raw = np.stack([params[weight_parameter(name)] for name in self.table.filters], axis=-1)
+        if self.scale == "log":
+            raw = raw**_WEIGHT_POWER
+        return np.asarray(weights_from_raw(raw) @ ranks)
 
     def penalties(self, params: Mapping[str, Any]) -> Array:
         """Return the cube of the parameter."""
@@ -290,7 +377,8 @@ class FilterEnsembleFeatures(FilterFeatures):
 
     def to_json(self) -> dict[str, Any]:
         """Return kind and options as JSON values."""
-        return {**super().to_json(), _PENALTY: self.needs_similar}
+        found = {**super().to_json(), _PENALTY: self.needs_similar}
+        return {**found, "exceptions": self.exceptions} if self.exceptions else found
 
 
 class SingleFilterFeatures(FilterFeatures):
@@ -298,6 +386,7 @@ class SingleFilterFeatures(FilterFeatures):
 
     Args:
         ranks: As for :class:`FilterEnsembleFeatures`.
+        scale: As for :class:`FilterEnsembleFeatures`.
     """
 
     kind = "single_filter"
@@ -306,7 +395,7 @@ class SingleFilterFeatures(FilterFeatures):
     def distributions(self) -> dict[str, BaseDistribution]:
         """The distributions of the parameters by name."""
         return {
-            "fraction": FloatDistribution(0.0, 1.0),
+            FRACTION: self.fraction,
             "filter": CategoricalDistribution(self.table.filters),
         }
 

@@ -55,6 +55,7 @@ class History:
         running_numbers: Numbers of the running trials.
         codec: Encodes masks as parameters; None for a study without masks.
         table: The features, or None for a study without masks.
+        rule_columns: Which parameters of ``space`` select features, as a rule does.
     """
 
     def __init__(self, described: StudyDescription | None = None) -> None:
@@ -63,6 +64,7 @@ class History:
         self.codec = chosen.codec if isinstance(chosen, MaskFeatures) else None
         self.table: FeatureTable | None = None if self.codec is None else self.codec.table
         self.space = SearchSpace({})
+        self.rule_columns = np.zeros(0, dtype=bool)
         self.running_numbers: list[int] = []
         self._mask_distributions = {} if self.codec is None else self.codec.distributions
         self._distributions: dict[str, BaseDistribution] = {}
@@ -235,6 +237,8 @@ class History:
             # Sorted by name: columns must not depend on the order in which trials complete.
             self.space = SearchSpace(dict(sorted(self._distributions.items())))
             self._rows.fill([self.space.encode(t.params) for t in self._trials])
+            rule = () if self.described is None else self.described.rule_parameters
+            self.rule_columns = np.isin(self.space.names, rule)
             self._set_arrays()
 
     def _set_arrays(self) -> None:

@@ -73,6 +73,22 @@ class SearchSpace:
                 params[name] = axis.decode(value)
         return params
 
+    def values(self, name: str, rows: Array) -> Array:
+        """Return the values of one parameter in many rows, NaN where it is missing."""
+        j = self.names.index(name)
+        axis, column = self._axes[j], rows[:, j]
+        if isinstance(axis, _Choice):
+            # Filled one by one: NumPy would turn choices that are tuples into a matrix.
+            choices: Array = np.empty(axis.cells + 1, dtype=object)
+            choices[:] = [*axis.choices, np.nan]
+            cell = np.clip(column, 0, axis.cells - 1)
+            chosen: Array = choices[np.where(np.isnan(column), axis.cells, cell).astype(int)]
+            return chosen
+        position = axis.start + np.clip(column, 0.0, 1.0) * axis.width
+        if isinstance(axis, _Continuous):
+            return np.clip(np.exp(position) if axis.log else position, axis.low, axis.high)
+        return np.minimum(axis.values(position), axis.high)
+
     def sample(self, rng: np.random.Generator, count: int = 1) -> Array:
         """Return random rows, uniform in every parameter."""
         return self.from_unit(rng.random((count, len(self.names))))
@@ -154,11 +170,15 @@ class _Grid:
         # The last step of a float can exceed its bound by a rounding error.
         return int(decoded) if self.integer else min(self.high, decoded)
 
-    def snapped(self, values: Array) -> Array:
-        position = self.start + np.minimum(1.0, np.maximum(0.0, values)) * self.width
+    def values(self, position: Array) -> Array:
+        """Return the values at positions on the scale."""
         k = np.rint((np.exp(position) - self.low) / self.step if self.log else position)
-        cells = np.minimum(self.last, np.maximum(0, k))
-        scaled = np.log(self.low + cells * self.step) if self.log else cells
+        values: Array = self.low + np.clip(k, 0, self.last) * self.step
+        return values
+
+    def snapped(self, values: Array) -> Array:
+        at = self.values(self.start + np.clip(values, 0.0, 1.0) * self.width)
+        scaled = np.log(at) if self.log else (at - self.low) / self.step
         snapped: Array = (scaled - self.start) / self.width
         return snapped
 

@@ -11,7 +11,6 @@ from scipy.special import ndtr
 from optuna_mofs._typing import Array
 from optuna_mofs.samplers._candidates import Candidates
 from optuna_mofs.samplers._context import ProposalContext
-from optuna_mofs.samplers._encoding import LogFractionScale
 from optuna_mofs.samplers._gaussian_process import (
     GaussianProcess,
     Points,
@@ -58,7 +57,6 @@ class GaussianProcessSurrogates:
             subset = np.sort(representative_subset(ranking, n_max, n_max // 2))
         self._history = ctx.history
         self._schedule = ctx.study_cache("length scales", RefitSchedule)
-        self._scale = LogFractionScale.of(ctx.history)
         self._first_losses = first_losses or (lambda column, n: spread_subset(losses[:n, column]))
         self._points = self._trials(subset)
         self._squares = self._points.squared_distances(self._points)
@@ -77,8 +75,9 @@ class GaussianProcessSurrogates:
             columns: The losses; by default all.
         """
         space = self._history.space
-        rows = self._scale.coordinates(space.snapped(candidates.rows))
-        points = Points(rows, space.categorical, candidates.masks_of(slice(None)))
+        points = Points(
+            space.snapped(candidates.rows), space.categorical, candidates.masks_of(slice(None))
+        )
         squares = points.squared_distances(self._points)
         columns = range(len(self.losses)) if columns is None else columns
         means, sds = zip(*[self._process(column).predict(squares) for column in columns])
@@ -104,8 +103,7 @@ class GaussianProcessSurrogates:
     def _trials(self, positions: Array) -> Points:
         history = self._history
         masks = None if history.table is None else history.masks(positions)
-        rows = self._scale.coordinates(history.rows[positions])
-        return Points(rows, history.space.categorical, masks)
+        return Points(history.rows[positions], history.space.categorical, masks)
 
 
 def spread_subset(values: Array) -> tuple[Array, Array]:

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import numpy as np
 
 from optuna_mofs._typing import Array
 from optuna_mofs.features._redundancy import BatchSelection, top_masks
-from optuna_mofs.features._representation import (
-    FilterEnsembleFeatures,
-    FilterFeatures,
-    weight_parameter,
-)
+from optuna_mofs.features._representation import FRACTION, FilterFeatures
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._history import History
 from optuna_mofs.history._search_space import SearchSpace
 from optuna_mofs.samplers._candidates import Candidates
-from optuna_mofs.study._description import StudyDescription
 
 #: :meth:`~optuna_mofs.samplers.ProposalContext.study_cache`.
 StudyCache = Callable[[str, Callable[[], Any]], Any]
-#: Parameter of the filter representations that sets the number of features.
-_FRACTION = "fraction"
-#: Raw filter weights are this power of their warped value.
-_WEIGHT_POWER = 3
 #: Maximum number of bits in a mask summary.
 MAX_SUMMARY_BITS = 32
 #: Maximum number of features in the embedding of a feature set.
@@ -45,14 +38,12 @@ class SurrogateEncoder:
         self,
         history: History,
         filters: FilterSets | None,
-        warping: InputWarping,
         study_cache: StudyCache,
         *,
         by_distance: bool,
     ) -> None:
         self._history = history
-        self._warping = warping
-        self._rows = warping(history.rows)
+        self._rows = history.rows
         self._filters = filters if by_distance else None
         self._masks: FeatureSetEmbedding | MaskSummary | None = None
         table = history.table
@@ -80,10 +71,10 @@ class SurrogateEncoder:
         return np.hstack([X, np.array(sets)])
 
     def __call__(self, candidates: Candidates) -> Array:
-        """Return one row per candidate, whose rows are warped."""
+        """Return one row per candidate."""
         X = self._row_encoding(candidates.rows)
         if self._filters is not None:
-            return np.hstack([X, self._filters.embedded(self._warping.inverse(candidates.rows))])
+            return np.hstack([X, self._filters.embedded(candidates.rows)])
         if self._masks is None or candidates.masks is None:
             return X
         encoded, index = self._masks(candidates.masks), candidates.mask_index
@@ -124,74 +115,6 @@ class RowEncoding:
         if not len(self._source):
             return numbers
         return np.hstack([numbers, rows[:, self._source] == self._level])
-
-
-class InputWarping:
-    """Warp rows so that small fractions of features get as much of the range as large ones.
-
-    The front of 60 features may need 1 to 8. On a linear scale these share an eighth of the range:
-    designs rarely contain them, and a model cannot separate them. A fraction ``f`` of ``p``
-    features becomes ``log(1 + p f) / log(1 + p)``.
-
-    Uniform filter weights are nearly always a mixture of all filters. The raw weight ``u`` of an
-    ensemble becomes its cube root, so that one or two filters can have nearly all of the weight.
-    All other columns stay as they are.
-    """
-
-    def __init__(self, names: list[str], described: StudyDescription | None) -> None:
-        self._column: int | None = None
-        self._weights: list[int] = []
-        if described is None or described.representation is None or described.features is None:
-            return
-        # Representations that compute masks from filter ranks have a fraction.
-        if described.representation.ranks is not None and _FRACTION in names:
-            self._column = names.index(_FRACTION)
-            self._p = max(1, len(described.features.free))
-            self._is_multi_objective = len(described.measures) > 1
-            if isinstance(described.representation, FilterEnsembleFeatures):
-                weights = {weight_parameter(name) for name in described.features.filters}
-                self._weights = [j for j, name in enumerate(names) if name in weights]
-
-    def sizes(self, rows: Array) -> Array | None:
-        """Return the number of features of warped rows, or None without a fraction."""
-        if self._column is None:
-            return None
-        selected = np.expm1(rows[:, self._column] * np.log1p(self._p))
-        # Rounded up as in the representation, except for rounding errors of the warping.
-        sizes: Array = np.ceil(selected - 1e-7)
-        return sizes
-
-    def with_empty_set(self, rows: Array) -> Array:
-        """Return the warped rows of a design, the one of the smallest fraction with none.
-
-        The empty set is an end of the front of error and size, and no random fraction is 0. With
-        one measure, or measures of the user's own, the rows stay as they are.
-        """
-        if self._column is None or not self._is_multi_objective:
-            return rows
-        rows = rows.copy()
-        rows[rows[:, self._column].argmin(), self._column] = 0.0
-        return rows
-
-    def __call__(self, rows: Array) -> Array:
-        """Return warped rows."""
-        if self._column is None:
-            return rows
-        rows = rows.copy()
-        fraction = rows[..., self._column]
-        rows[..., self._column] = np.log1p(self._p * fraction) / np.log1p(self._p)
-        rows[..., self._weights] **= 1 / _WEIGHT_POWER
-        return rows
-
-    def inverse(self, rows: Array) -> Array:
-        """Return rows as in the history."""
-        if self._column is None:
-            return rows
-        rows = rows.copy()
-        warped = rows[..., self._column]
-        rows[..., self._column] = np.expm1(warped * np.log1p(self._p)) / self._p
-        rows[..., self._weights] **= _WEIGHT_POWER
-        return rows
 
 
 class MaskSummary:
@@ -273,15 +196,15 @@ class FilterSets:
         self._representation = representation
         self.embedding = FeatureSetEmbedding(table)
         self._ranks = table.free_ranks[:, self.embedding.features]
-        self._columns = {
-            name: j for j, name in enumerate(space.names) if name in representation.distributions
-        }
+        self._space = space
+        distributions = representation.distributions
+        self._columns = {name: j for j, name in enumerate(space.names) if name in distributions}
         self._non_redundant = None
         if representation.needs_similar and table.similar is not None:
             features = table.free[self.embedding.features]
             self._non_redundant = BatchSelection(table.similar, features, table.fixed)
         #: Parameters that only determine which features are selected.
-        self.parameters = frozenset(self._columns) - {_FRACTION}
+        self.parameters = frozenset(self._columns) - {FRACTION}
 
     def __call__(self, rows: Array) -> Array:
         """Return rows × embedded features; no features where a row lacks a parameter."""
@@ -294,24 +217,46 @@ class FilterSets:
         """Return the embedding of the sets."""
         return self.embedding.embed(self(rows))
 
+    def sizes(self, rows: Array) -> Array:
+        """Return the number of free features of each row; 0 where it lacks a parameter."""
+        if self._representation.exception_parameters:
+            counted: Array = self(rows).sum(axis=1)
+            return counted
+        sizes = np.zeros(len(rows))
+        complete = self.complete(rows)
+        sizes[complete] = self._representation.sizes(self._params(rows[complete]))
+        return sizes
+
     def complete(self, rows: Array) -> Array:
         """Return which rows have all parameters of the representation."""
         missing: Array = np.isnan(rows[:, list(self._columns.values())])
         return np.logical_not(missing.any(axis=1))
 
-    def _select(self, rows: Array) -> Array:
+    def _params(self, rows: Array) -> dict[str, Array]:
+        """Return the parameters of the representation by name, one value per row."""
         params = {}
         for name, distribution in self._representation.distributions.items():
-            values = rows[:, self._columns[name]] if name in self._columns else np.zeros(len(rows))
-            # Numbers range from 0 to 1, as in rows.
-            choices = getattr(distribution, "choices", None)
-            params[name] = values if choices is None else np.array(choices)[values.astype(int)]
+            if name in self._columns:
+                params[name] = self._space.values(name, rows)
+            else:  # a single value: one filter, or one feature
+                only: Any = distribution
+                value = only.choices[0] if hasattr(only, "choices") else only.low
+                params[name] = np.full(len(rows), value)
+        return params
+
+    def _select(self, rows: Array) -> Array:
+        params = self._params(rows)
         scores = np.round(self._representation.scores(params, self._ranks), 12)
-        p = len(self._representation.table.free)
-        counts = np.ceil(p * params[_FRACTION] - 1e-9).astype(np.int64)
+        counts = self._representation.sizes(params)
         if self._non_redundant is None:
-            return top_masks(scores, counts)
-        return self._non_redundant(scores, counts, self._representation.penalties(params))
+            found = top_masks(scores, counts)
+        else:
+            found = self._non_redundant(scores, counts, self._representation.penalties(params))
+        for name in self._representation.exception_parameters:
+            position = np.abs(params[name]).astype(np.int64) - 1
+            for i, j in zip(*np.nonzero(position[:, None] == self.embedding.features)):
+                found[i, j] = params[name][i] > 0
+        return found
 
 
 def filter_sets(history: History) -> FilterSets | None:
@@ -323,53 +268,48 @@ def filter_sets(history: History) -> FilterSets | None:
     return FilterSets(representation, history.space)
 
 
-class LogFractionScale:
-    """Map the fraction of features, where a study has one, to a logarithmic scale and back.
+class TriedFeatureSets:
+    """Number of trials per feature set.
 
-    A fraction of ``p`` features goes to [0, 1]: 0 is one feature, 1 is all of them, so that equal
-    steps change the number of features by equal factors. Other columns stay as they are.
-    ``sizes`` has the number of features of each column that holds a fraction.
-
-    Example:
-        >>> rows = np.array([[0.01], [0.1], [1.0]])
-        >>> LogFractionScale({0: 100}).coordinates(rows).ravel().round(9).tolist()
-        [0.0, 0.5, 1.0]
+    Without a limit, a surrogate proposes the same few features again and again, with slightly
+    better hyperparameters each time, although another set would be more informative. A set of
+    ``k`` features is exhausted after ``sqrt(k)`` trials. Different filter weights can select the
+    same set, especially a small one.
     """
 
-    def __init__(self, sizes: Mapping[int, int]) -> None:
-        self._sizes = {j: p for j, p in sizes.items() if p > 1}
+    def __init__(
+        self, history: History, filters: FilterSets | None, study_cache: StudyCache
+    ) -> None:
+        self._filters = filters
+        packed: Iterable[Array] = history.packed
+        if filters is not None:
+            known: dict[int, Array] = study_cache("packed feature sets", dict)
+            packed = history.per_trial(
+                known, lambda new: np.packbits(filters(history.rows[new]), axis=1)
+            )
+        self._counts = Counter(map(bytes, packed))
 
-    @classmethod
-    def of(cls, history: History) -> LogFractionScale:
-        """Return the scale of a study's hyperparameters."""
-        described = history.described
-        chosen = None if described is None else described.representation
-        sizes = {}
-        if chosen is not None and chosen.ranks is not None and _FRACTION in history.space.names:
-            sizes[history.space.names.index(_FRACTION)] = len(chosen.table.free)
-        return cls(sizes)
+    def exhausted(self, row: Array, mask: Array | None = None) -> bool:
+        """Return whether the feature set of a configuration has had enough trials."""
+        if self._filters is not None and self._filters.complete(row[None])[0]:
+            mask = self._filters(row[None])[0]
+        if mask is None:
+            return False
+        n_trials = self._counts[np.packbits(mask).tobytes()]
+        return n_trials >= math.sqrt(max(1, int(np.count_nonzero(mask))))
 
-    @property
-    def columns(self) -> list[int]:
-        """Columns that hold a fraction of features."""
-        return list(self._sizes)
+    def repeats(self, row: Array, parent: Array | None, rule_columns: Array) -> bool:
+        """Return whether a row has the feature set of a trial, and nothing new.
 
-    def coordinates(self, rows: Array) -> Array:
-        """Return rows with fractions of features on the logarithmic scale."""
-        if not self._sizes:
-            return rows
-        rows = rows.copy()
-        for j in self._sizes:
-            rows[:, j] = self.to_coordinate(j, rows[:, j])
-        return rows
-
-    def to_coordinate(self, j: int, value: Any) -> Any:
-        """Return the coordinate of a value of column ``j``."""
-        p = self._sizes.get(j)
-        return value if p is None else 1.0 + np.log(np.maximum(value, 1 / p)) / np.log(p)
-
-    def to_value(self, j: int, coordinate: Any) -> Any:
-        """Return the value of column ``j`` at a coordinate, which is clipped to [0, 1]."""
-        p = self._sizes.get(j)
-        inside = np.minimum(1.0, np.maximum(0.0, coordinate))
-        return inside if p is None else p ** (inside - 1.0)
+        A set is tried again only if it is that of the parent and hyperparameters changed; without
+        features there are none to change.
+        """
+        if self._filters is None or not self._filters.complete(row[None])[0]:
+            return False
+        mask = self._filters(row[None])[0]
+        if not self._counts[np.packbits(mask).tobytes()]:
+            return False
+        if parent is None or not mask.any() or (self._filters(parent[None])[0] != mask).any():
+            return True
+        same = (row == parent) | (np.isnan(row) & np.isnan(parent))
+        return bool((same | rule_columns).all())

@@ -14,23 +14,34 @@ from optuna_mofs.features._mask_sampling import (
     simplex_weights,
     weights_from_raw,
 )
+from optuna_mofs.features._representation import FRACTION, FilterFeatures
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers._context import Proposal, ProposalContext
+from optuna_mofs.samplers._row_operators import reflect
+from optuna_mofs.study._description import PER_FEATURE
 from optuna_mofs.study._trial_note import TrialNote
+
+#: Standard deviation of a start near the defaults, in units of the range.
+_NEAR = 0.1
 
 
 @dataclass(frozen=True)
 class RandomDesign:
-    """Random hyperparameters, and masks from several mask samplers in turn.
+    """Masks from several mask samplers in turn, hyperparameters at random or near the defaults.
+
+    Two of three trials are near the estimator's own hyperparameters. In a study of rules, the
+    numbers of features of consecutive trials cover the logarithmic scale evenly.
 
     Args:
         mask_samplers: Names (``"ensemble"``, ``"prefix"``, ``"geometric"``, ``"wide"``,
             ``"uniform"``, ``"bernoulli"``) or functions of (generator, feature table, filter
             weights). Trial ``n`` takes the one at position ``n`` modulo their number.
+        plain: Whether all hyperparameters are random, and the numbers of features of rules too.
     """
 
     mask_samplers: Sequence[str | MaskSampler] = ("ensemble", "prefix", "geometric", "wide")
+    plain: bool = False
 
     def __post_init__(self) -> None:
         for sampler in self.mask_samplers:
@@ -40,11 +51,65 @@ class RandomDesign:
         """Return the configuration of a trial."""
         row = history.space.sample(rng)[0]
         if history.table is None:
+            if not self.plain:
+                row = spread_size(row, history, number)
+                row = near_defaults(rng, history, row, rule_size(history, row), number)
             return Proposal(row)
         sampler = self.mask_samplers[number % len(self.mask_samplers)]
         raw = rng.random(len(history.table.filters))
         mask = get_mask_sampler(sampler)(rng, history.table, weights_from_raw(raw))
+        if not self.plain:
+            row = near_defaults(rng, history, row, int(np.count_nonzero(mask)), number)
         return Proposal(row, mask, TrialNote(initial_operator(sampler), (), tuple(raw.tolist())))
+
+
+def spread_size(row: Array, history: History, number: int) -> Array:
+    """Return the row of trial ``number`` of a design, with a fraction of features from a sequence.
+
+    The fractions of consecutive trials cover the logarithmic scale evenly, without exceptions. The
+    second trial of a study with several objectives has no features, which is an end of the front
+    of error and size.
+    """
+    described, space = history.described, history.space
+    if described is None or FRACTION not in described.rule_parameters or not len(space):
+        return row
+    assert described.features is not None
+    one_feature = space.encode({FRACTION: 1 / max(1, len(described.features.free))})
+    spread = one_feature + (1 - one_feature) * sequence(number, 0.5)
+    if number == 1 and len(described.measures) > 1:
+        spread *= 0.0
+    chosen = described.representation
+    names = chosen.exception_parameters if isinstance(chosen, FilterFeatures) else ()
+    spread = np.where(np.isin(space.names, names), space.encode(dict.fromkeys(names, 0)), spread)
+    return np.where(np.isnan(spread), row, spread)
+
+
+def rule_size(history: History, row: Array) -> int:
+    """Return the number of free features of a row; 0 without a rule or without its fraction."""
+    described = history.described
+    chosen = None if described is None else described.representation
+    params = history.space.decode(row)
+    if not isinstance(chosen, FilterFeatures) or FRACTION not in params:
+        return 0
+    return int(chosen.sizes(params))
+
+
+def near_defaults(
+    rng: np.random.Generator, history: History, row: Array, size: int, number: int
+) -> Array:
+    """Return the row of trial ``number`` of a design, near the estimator's own hyperparameters.
+
+    The defaults of an estimator are the experience of its users; a random value of a wide range
+    is rarely as good. Every third trial, and what has no default, stays as it is. ``size`` is the
+    number of features.
+    """
+    known = {} if history.described is None else history.described.defaults
+    if not known or number % 3 == 0:
+        return row
+    values = {n: 1 / max(1, size) if v == PER_FEATURE else v for n, v in known.items()}
+    default = history.space.encode(values)
+    near = reflect(default + _NEAR * rng.standard_normal(len(row)))
+    return np.where(np.isnan(default), row, np.where(history.space.categorical, default, near))
 
 
 def initial_operator(sampler: str | MaskSampler) -> str:
@@ -90,6 +155,23 @@ def design_row(
         return None
     row: Array = rows[number]
     return row
+
+
+def with_empty_set(rows: Array, history: History) -> Array:
+    """Return the rows of a design; the one of the smallest fraction of features gets none.
+
+    The empty set is an end of the front of error and size, and random fractions rarely have it.
+    With one objective, or without a fraction, the rows stay as they are.
+    """
+    described = history.described
+    if described is None or not isinstance(described.representation, FilterFeatures):
+        return rows
+    if len(described.measures) < 2 or FRACTION not in history.space.names:
+        return rows
+    column = history.space.names.index(FRACTION)
+    rows = rows.copy()
+    rows[rows[:, column].argmin(), column] = 0.0
+    return rows
 
 
 def latin_hypercube(rng: np.random.Generator, count: int, d: int) -> Array:

@@ -19,6 +19,8 @@ from optuna_mofs.features._representation import Representation, get_representat
 from optuna_mofs.features._table import FeatureTable
 
 _KEY = "description"
+#: The default of a parameter that is one divided by the number of selected features.
+PER_FEATURE = "1 / size"
 _CACHE: WeakKeyDictionary[Study, StudyDescription] = WeakKeyDictionary()
 
 
@@ -47,6 +49,8 @@ class StudyDescription:
             depend on, and the choices of it for which they are active.
         conditions: What else must be equal for values to be comparable (rows, folds, scoring, …),
             each as a short string.
+        defaults: The estimator's own values of hyperparameters, where a search can start;
+            :data:`PER_FEATURE` depends on the number of features.
     """
 
     features: FeatureTable | None = None
@@ -55,11 +59,18 @@ class StudyDescription:
     measures: tuple[MeasureDescription, ...] = ()
     active_if: Mapping[str, tuple[str, Sequence[Any]]] = field(default_factory=dict)
     conditions: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def mask_parameters(self) -> tuple[str, ...]:
         """Names of the parameters that together form the mask."""
         return () if self.representation is None else self.representation.mask_parameters
+
+    @property
+    def rule_parameters(self) -> tuple[str, ...]:
+        """Names of the parameters of a rule that selects features; none with masks."""
+        chosen = self.representation
+        return () if chosen is None or chosen.mask_parameters else tuple(chosen.distributions)
 
     @property
     def distributions(self) -> dict[str, BaseDistribution]:
@@ -83,6 +94,7 @@ class StudyDescription:
             "measures": [[m.name, m.direction, m.worst, m.label] for m in self.measures],
             "active_if": {k: [parent, list(c)] for k, (parent, c) in self.active_if.items()},
             "conditions": dict(self.conditions),
+            "defaults": dict(self.defaults),
         }
 
     @classmethod
@@ -99,6 +111,7 @@ class StudyDescription:
             measures=tuple(MeasureDescription(*m) for m in data["measures"]),
             active_if={k: (parent, c) for k, (parent, c) in data["active_if"].items()},
             conditions=data["conditions"],
+            defaults=data.get("defaults", {}),
         )
 
     @classmethod

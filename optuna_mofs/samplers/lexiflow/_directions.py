@@ -14,7 +14,6 @@ from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._history import History
 from optuna_mofs.history._search_space import SearchSpace
 from optuna_mofs.samplers._context import Proposal
-from optuna_mofs.samplers._encoding import LogFractionScale
 from optuna_mofs.samplers._row_operators import fill_missing, reflect
 from optuna_mofs.samplers.lexiflow._local_search import (
     LexiFlowNote,
@@ -38,14 +37,12 @@ _MAX_TRIALS_WITHOUT_NOTE = 32
 class EuclideanSpace:
     """Map rows of a :class:`SearchSpace` to points of a Euclidean space and back.
 
-    A number has one axis in [0, 1]; a step on a fraction of features changes their number by a
-    factor. A category has one axis per choice, and the choice with the largest coordinate is
-    selected.
+    A number has one axis in [0, 1]. A category has one axis per choice, and the choice with the
+    largest coordinate is selected.
     """
 
-    def __init__(self, space: SearchSpace, scale: LogFractionScale | None = None) -> None:
+    def __init__(self, space: SearchSpace) -> None:
         self.space = space
-        self.scale = LogFractionScale({}) if scale is None else scale
         widths = np.where(space.categorical, space.cells, 1).astype(int)
         ends = np.cumsum(widths)
         self._axes = [slice(int(end - w), int(end)) for end, w in zip(ends, widths)]
@@ -54,7 +51,7 @@ class EuclideanSpace:
     @classmethod
     def of(cls, history: History) -> EuclideanSpace:
         """Return the space of a study's hyperparameters."""
-        return cls(history.space, LogFractionScale.of(history))
+        return cls(history.space)
 
     def to_point(self, row: Array) -> Array:
         """Return the point of a row without NaN, or of several rows."""
@@ -64,7 +61,7 @@ class EuclideanSpace:
                 selected = row[..., j, None] == np.arange(axes.stop - axes.start)
                 point[..., axes] = SELECTED * selected
             else:
-                point[..., axes.start] = self.scale.to_coordinate(j, row[..., j])
+                point[..., axes.start] = row[..., j]
         return point
 
     def to_row(self, point: Array) -> Array:
@@ -74,7 +71,7 @@ class EuclideanSpace:
             if self.space.categorical[j]:
                 row[..., j] = np.argmax(point[..., axes], axis=-1)
             else:
-                row[..., j] = self.scale.to_value(j, point[..., axes.start])
+                row[..., j] = np.clip(point[..., axes.start], 0.0, 1.0)
         return row
 
     def bounded(self, point: Array) -> Array:
@@ -91,18 +88,9 @@ class EuclideanSpace:
                 point[..., axes] = reflect(part)
         return point
 
-    def from_unit(self, unit: Array, *, with_large_sets: bool = False) -> Array:
-        """Return a row, or several, from points of the unit cube with one axis per parameter.
-
-        If ``with_large_sets``, half of the fractions of features are uniform. On the logarithmic
-        scale alone, sets of more than half of the features are rare.
-        """
+    def from_unit(self, unit: Array) -> Array:
+        """Return a row, or several, from points of the unit cube with one axis per parameter."""
         row: Array = self.space.from_unit(np.atleast_2d(unit)).reshape(unit.shape)
-        for j in self.scale.columns:
-            u = unit[..., j]
-            row[..., j] = self.scale.to_value(j, u)
-            if with_large_sets:
-                row[..., j] = np.where(u < 0.5, self.scale.to_value(j, 2 * u), 2 * u - 1)
         return row
 
     def noted_point(self, row: Array, noted: tuple[float, ...]) -> Array:
@@ -316,12 +304,11 @@ def restart_row(
     """Return a row from N(x_0, I) around the low-cost configuration, reflected (line 11).
 
     Over a range of 1 that is nearly uniform. Categories, and numbers that the configuration
-    leaves out, are uniform: they come from ``unit``, one row per point of the unit cube, with
-    fractions of features of all sizes. By default one point is drawn.
+    leaves out, are uniform: they come from ``unit``, one row per point of the unit cube. By
+    default one point is drawn.
     """
-    with_large_sets = unit is not None
     unit = rng.random(len(space.space)) if unit is None else unit
-    row = space.from_unit(unit, with_large_sets=with_large_sets)
+    row = space.from_unit(unit)
     given = space.space.encode(config)
     near = reflect(given + rng.standard_normal(unit.shape))
     return np.where(~space.space.categorical & ~np.isnan(given), near, row)

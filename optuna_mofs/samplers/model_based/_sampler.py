@@ -19,15 +19,17 @@ from optuna_mofs.history._search_space import ConditionalParameters
 from optuna_mofs.samplers._base import HistorySampler
 from optuna_mofs.samplers._candidates import Candidates, best_new_candidate
 from optuna_mofs.samplers._context import Proposal, ProposalContext
-from optuna_mofs.samplers._encoding import InputWarping
 from optuna_mofs.samplers._gaussian_process import OrdinaryKriging
 from optuna_mofs.samplers._initial_design import (
     design_row,
     initial_operator,
     latin_hypercube,
+    near_defaults,
+    rule_size,
     sample_mask,
     sequence,
     thinned_design,
+    with_empty_set,
 )
 from optuna_mofs.samplers.model_based._acquisition import (
     Acquisition,
@@ -226,18 +228,17 @@ class ModelBasedSampler(HistorySampler):
             search = partial(self.settings.mask_search, ctx.rng, table)
             starts = order[: self.settings.mask_search.n_parents]
             masks = history.masks(starts)
-        warped, values = search(
+        found, values = search(
             data.space,
             data.conditional,
             lambda candidates: acquisition.values(data.encode(candidates)),
             Candidates(data.rows[starts], starts[:, None], np.full(len(starts), ""), masks),
         )
-        sizes = data.sizes(warped)
+        sizes = data.sizes(found)
         if sizes is not None:
             # One region can fill the list: a single feature that is as good as all.
             ranked = pd.Series(np.argsort(values, kind="stable"))
             values[ranked[ranked.groupby(sizes[ranked]).cumcount() >= _MAX_PER_SIZE]] = np.inf
-        found = replace(warped, rows=data.warping.inverse(warped.rows))
         k = best_new_candidate(
             history,
             found,
@@ -246,7 +247,7 @@ class ModelBasedSampler(HistorySampler):
         )
         if k is None:
             return None
-        encoded, note = data.encode(warped[[k]]), acquisition.note
+        encoded, note = data.encode(found[[k]]), acquisition.note
         if acquisition.bounds is not None:
             bounds = data.scale.inverse(acquisition.bounds(encoded)[0])
             note = replace(note, bounds=tuple(bounds.tolist()))
@@ -331,12 +332,17 @@ def _initial_proposal(ctx: ProposalContext, count: int) -> Proposal:
                 space.categorical,
                 count,
             )
-        warping = InputWarping(space.names, ctx.history.described)
-        return warping.inverse(warping.with_empty_set(rows))
+        return with_empty_set(rows, ctx.history)
 
     key = f"{count} {conditional.signature!r}"
-    row = design_row(ctx, ctx.trial_number, _DESIGN_STREAM, make, key)
-    return _random_proposal(ctx, ctx.trial_number, row)
+    number = ctx.trial_number
+    row = design_row(ctx, number, _DESIGN_STREAM, make, key)
+    proposal = _random_proposal(ctx, number, row)
+    if row is None:
+        return proposal
+    size = rule_size(ctx.history, row) if proposal.mask is None else int(proposal.mask.sum())
+    near = near_defaults(ctx.rng, ctx.history, proposal.row, size, number)
+    return replace(proposal, row=np.where(np.isnan(proposal.row), np.nan, near))
 
 
 def _random_proposal(ctx: ProposalContext, number: int = 0, row: Array | None = None) -> Proposal:

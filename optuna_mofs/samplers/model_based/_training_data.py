@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,15 +10,12 @@ import moocore
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.history._history import History
 from optuna_mofs.history._search_space import ConditionalParameters
 from optuna_mofs.samplers._candidates import Candidates
 from optuna_mofs.samplers._context import ProposalContext
 from optuna_mofs.samplers._encoding import (
-    FilterSets,
-    InputWarping,
-    StudyCache,
     SurrogateEncoder,
+    TriedFeatureSets,
     filter_sets,
 )
 from optuna_mofs.samplers._gaussian_process import RefitSchedule, fit_column_scales
@@ -64,8 +58,7 @@ class TrainingData:
         history = self.history = ctx.history
         self._study_cache = ctx.study_cache
         self.space = history.space
-        self.warping = InputWarping(self.space.names, history.described)
-        self.rows = self.warping(history.rows)
+        self.rows = history.rows
         self.conditional = ConditionalParameters(self.space, self.rows, history.active_if)
         self.scale = ObjectiveScale.fit(history.values, history.violations)
         #: Trials × objectives, minimized and on one scale.
@@ -76,9 +69,9 @@ class TrainingData:
         self.floor = np.where(
             history.values.min(axis=0) >= 0, self.scale.linear(np.zeros(1)), -np.inf
         )
-        filters = filter_sets(history)
+        filters = self._filters = filter_sets(history)
         self.tried_sets = TriedFeatureSets(history, filters, ctx.study_cache)
-        encoder = partial(SurrogateEncoder, history, filters, self.warping, ctx.study_cache)
+        encoder = partial(SurrogateEncoder, history, filters, ctx.study_cache)
         self._encoder = encoder(by_distance=True)
         #: Whether ``surrogate`` means a Gaussian process on this number of columns.
         self.uses_gaussian_process = isinstance(surrogate, str) and (
@@ -90,7 +83,7 @@ class TrainingData:
         #: Number of last columns, which embed a feature set and share one length scale.
         self.n_shared_columns = self._encoder.n_shared_columns
         X = self._encoder.of_trials()
-        sizes = self.warping.sizes(self.rows) if history.table is None else history.sizes
+        sizes = history.sizes if history.table is not None else self._sizes_of_rows(self.rows)
         self._known = KnownObjectives(history.values, np.zeros(len(X)) if sizes is None else sizes)
         #: Positions of the objectives that need a model.
         self.modeled = self._known.unknown
@@ -125,12 +118,15 @@ class TrainingData:
     def sizes(self, candidates: Candidates) -> Array | None:
         """Return the number of features of each candidate, if the study selects features."""
         if candidates.masks is None:
-            return self.warping.sizes(candidates.rows)
+            return self._sizes_of_rows(candidates.rows)
         sizes: Array = candidates.masks.sum(axis=1)
         return sizes if candidates.mask_index is None else sizes[candidates.mask_index]
 
+    def _sizes_of_rows(self, rows: Array) -> Array | None:
+        return None if self._filters is None else self._filters.sizes(rows)
+
     def encode(self, candidates: Candidates) -> EncodedBatch:
-        """Return candidates with warped rows as inputs of surrogates."""
+        """Return candidates as inputs of surrogates."""
         return self._batch(self._encoder(candidates), self.sizes(candidates))
 
     def length_scales(self, objective: int) -> Array:
@@ -189,37 +185,6 @@ class KnownObjectives:
         """Return values at these numbers of features, NaN where a model is needed."""
         values: Array = self._lines[:, 0] + self._lines[:, 1] * np.asarray(sizes)[:, None]
         return values
-
-
-class TriedFeatureSets:
-    """Number of trials per feature set.
-
-    Without a limit, a surrogate proposes the same few features again and again, with slightly
-    better hyperparameters each time, although another set would be more informative. A set of
-    ``k`` features is exhausted after ``sqrt(k)`` trials. Different filter weights can select the
-    same set, especially a small one.
-    """
-
-    def __init__(
-        self, history: History, filters: FilterSets | None, study_cache: StudyCache
-    ) -> None:
-        self._filters = filters
-        packed: Iterable[Array] = history.packed
-        if filters is not None:
-            known: dict[int, Array] = study_cache("packed feature sets", dict)
-            packed = history.per_trial(
-                known, lambda new: np.packbits(filters(history.rows[new]), axis=1)
-            )
-        self._counts = Counter(map(bytes, packed))
-
-    def exhausted(self, row: Array, mask: Array | None = None) -> bool:
-        """Return whether the feature set of a configuration has had enough trials."""
-        if self._filters is not None and self._filters.complete(row[None])[0]:
-            mask = self._filters(row[None])[0]
-        if mask is None:
-            return False
-        n_trials = self._counts[np.packbits(mask).tobytes()]
-        return n_trials >= math.sqrt(max(1, int(np.count_nonzero(mask))))
 
 
 @dataclass(frozen=True)

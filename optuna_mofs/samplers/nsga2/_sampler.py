@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Self
 
 import numpy as np
 
-from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_int
 from optuna_mofs.samplers._base import HistorySampler
 from optuna_mofs.samplers._context import Proposal, ProposalContext
+from optuna_mofs.samplers._encoding import TriedFeatureSets, filter_sets
 from optuna_mofs.samplers._initial_design import RandomDesign
 from optuna_mofs.samplers._mask_operators import (
     BitFlip,
@@ -33,8 +34,8 @@ from optuna_mofs.samplers.nsga2._variation import (
     Variation,
 )
 
-#: Maximum number of children until one has a mask that was not tried.
-_MAX_CHILDREN = 10
+#: Maximum number of children until one has a feature set that was not tried.
+_MAX_CHILDREN = 25
 #: Population size after n completed trials: a tenth of n, within these bounds.
 _MIN_POPULATION, _MAX_POPULATION = 20, 80
 
@@ -87,8 +88,8 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
 
     Args:
         population_size: Size of the population (mu). By default it grows from 20 to 80.
-        n_startup_trials: Completed trials before the first child; by default 40, or a third of a
-            small ``n_trials``.
+        n_startup_trials: Completed trials before the first child; by default 40, 24 with a filter
+            representation, or a third of a small ``n_trials``.
         n_trials: Number of trials planned, if known.
         settings: Further settings.
         seed: Seed; if None, one is drawn and kept in the study.
@@ -156,7 +157,7 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
         mask_sampler, mutation = _TABLE_5[int(number)]
         settings = NSGA2Settings(
             n_offspring=15,
-            initial_design=RandomDesign((mask_sampler,)),
+            initial_design=RandomDesign((mask_sampler,), plain=True),
             parent_selection=TournamentSelection(),
             variation=PaperVariation(mask_mutation=mutation),
             eliminate_duplicates=False,
@@ -174,19 +175,35 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
         history, settings = ctx.history, self.settings
         draw = self._parent_selection(ctx)
         for _ in range(_MAX_CHILDREN):
-            parent: Array | None = None
+            parent = None
             if draw is None:
                 proposal = settings.initial_design(ctx.rng, history, ctx.trial_number)
             else:
                 proposal, parent = self._child(ctx, draw)
-            if proposal.mask is None or settings.allow_repeated_masks:
+            if settings.allow_repeated_masks:
                 break
-            if not is_wasteful(history, proposal.mask, parent):
+            if proposal.mask is not None:
+                if not is_wasteful(
+                    history, proposal.mask, None if parent is None else parent.mask
+                ):
+                    break
+            elif not history.rule_columns.any() or not self._repeats(ctx, proposal, parent):
                 break
         return proposal
 
-    def _child(self, ctx: ProposalContext, draw: DrawParent) -> tuple[Proposal, Array | None]:
-        """Return a child and the mask of its first parent."""
+    def _repeats(
+        self, ctx: ProposalContext, proposal: Proposal, parent: Configuration | None
+    ) -> bool:
+        """Return whether a rule selects a feature set that was tried, without anything new."""
+        history = ctx.history
+        make = partial(TriedFeatureSets, history, filter_sets(history), ctx.study_cache)
+        tried = ctx.trial_cache("tried sets", make)
+        return tried.repeats(
+            proposal.row, None if parent is None else parent.row, history.rule_columns
+        )
+
+    def _child(self, ctx: ProposalContext, draw: DrawParent) -> tuple[Proposal, Configuration]:
+        """Return a child and its first parent."""
         history, rng = ctx.history, ctx.rng
         a, b = draw(rng), draw(rng)
         first, second = Configuration.of_trial(history, a), Configuration.of_trial(history, b)
@@ -197,14 +214,16 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
             parents=tuple(history.numbers[[a, b] if crossed else [a]].tolist()),
             filter_weights=tuple(child.raw.tolist()),
         )
-        return Proposal(child.row, child.mask, note), first.mask
+        return Proposal(child.row, child.mask, note), first
 
     def _parent_selection(self, ctx: ProposalContext) -> DrawParent | None:
         """Return a function that draws parents, or None during the initial design."""
         settings, n_startup_trials = self.settings, self.n_startup_trials
         if n_startup_trials is None:
             n_trials = 120 if self.n_trials is None else self.n_trials
-            n_startup_trials = int(np.clip(n_trials // 3, 8, 40))
+            # A rule has a few parameters, a mask one per feature.
+            most = 24 if ctx.history.rule_columns.any() else 40
+            n_startup_trials = int(np.clip(n_trials // 3, 8, most))
         if len(ctx.history) < n_startup_trials:
             return None
         population = ctx.study_cache(

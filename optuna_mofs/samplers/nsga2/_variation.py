@@ -17,6 +17,7 @@ from optuna_mofs.features._mask_sampling import (
     simplex_weights,
     weights_from_raw,
 )
+from optuna_mofs.features._representation import FRACTION, FilterFeatures
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers._mask_operators import (
     AddDrop,
@@ -29,8 +30,17 @@ from optuna_mofs.samplers._row_operators import (
     adaptive_mutation,
     cross_rows,
     fill_missing,
+    reflect,
     sbx,
 )
+
+#: Standard deviation of a step of the number of features, in units of its logarithmic range.
+_SIZE_STEP = 0.08
+#: Probability that the weight of a filter is drawn again.
+_RENEWAL = 0.35
+#: Probability that a small change of a rule is an exception, and that it removes one.
+_EXCEPTION_PROB = 0.5
+_REMOVAL_PROB = 0.25
 
 
 @dataclass(frozen=True)
@@ -195,11 +205,12 @@ class MixedVariation:
         second: Configuration,
     ) -> tuple[Configuration, str, bool]:
         """Return a child."""
-        has_mask, has_row = first.mask is not None, bool(history.space.names)
-        mask_operator = row_operator = ""
-        while (has_mask or has_row) and not mask_operator + row_operator:
-            if has_mask:
-                mask_operator = _draw_operator(
+        rule = history.rule_columns
+        has_sets, has_row = first.mask is not None or bool(rule.any()), not rule.all()
+        set_operator = row_operator = ""
+        while (has_sets or has_row) and not set_operator + row_operator:
+            if has_sets:
+                set_operator = _draw_operator(
                     rng,
                     crossover=self.mask_crossover_prob,
                     filter_ensemble=self.filter_ensemble_prob,
@@ -208,15 +219,18 @@ class MixedVariation:
                 )
             if has_row:
                 row_operator = _draw_operator(rng, gaussian=self.gaussian_prob, sbx=self.sbx_prob)
-        child = self._change_mask(rng, history, mask_operator, first, second)
+        child = self._change_mask(rng, history, set_operator, first, second)
         row, note = child.row, child.note
         if row_operator == "gaussian":
             row, note = adaptive_mutation(rng, history.space, row, note)
         elif row_operator == "sbx":
             row = cross_rows(rng, history.space, row, second.row, eta=self.eta)
+        if rule.any():
+            changed = change_rule(rng, history, set_operator, child.row, second.row, self.eta)
+            row = np.where(rule, changed, row)
         row = fill_missing(rng, history.space, row)
-        operator = "+".join(filter(None, (mask_operator, row_operator))) or "copy"
-        crossed = mask_operator == "crossover" or row_operator == "sbx"
+        operator = "+".join(filter(None, (set_operator, row_operator))) or "copy"
+        crossed = set_operator == "crossover" or row_operator == "sbx"
         return replace(child, row=row, note=note), operator, crossed
 
     def _change_mask(
@@ -249,6 +263,56 @@ class MixedVariation:
         else:
             mask = self.add_drop(rng, mask, table, weights)
         return replace(first, mask=mask, raw=raw_from_weights(weights))
+
+
+def change_rule(
+    rng: np.random.Generator, history: History, operator: str, row: Array, other: Array, eta: float
+) -> Array:
+    """Return a row in which an operator of :class:`MixedVariation` changed the rule.
+
+    ``add_drop`` changes the number of features by a few or by a small factor, or an exception from
+    the rule; ``filter_ensemble`` changes some of the filter weights.
+    """
+    space = history.space
+    chosen = None if history.described is None else history.described.representation
+    names = chosen.exception_parameters if isinstance(chosen, FilterFeatures) else ()
+    is_exception = np.isin(space.names, names)
+    if operator == "crossover":
+        # A number between two exceptions is another feature: they come from one of the parents.
+        exceptions = np.where(rng.random(len(row)) < 0.5, row, other)
+        return np.where(is_exception, exceptions, cross_rows(rng, space, row, other, eta=eta))
+    if operator == "resample":
+        none = space.encode(dict.fromkeys(names, 0))
+        return np.where(is_exception, none, space.sample(rng)[0])
+    if operator == "add_drop" and len(names) and rng.random() < _EXCEPTION_PROB:
+        return change_exception(rng, history, row, str(rng.choice(names)))
+    is_size = np.isin(space.names, [FRACTION])
+    if operator == "add_drop":
+        step = _SIZE_STEP * rng.standard_normal(len(row))
+        return np.where(is_size, reflect(row + step), row)
+    if operator == "filter_ensemble":
+        others = history.rule_columns & ~is_size & ~is_exception
+        renewed = rng.random(len(row)) < max(_RENEWAL, 1 / max(1, int(others.sum())))
+        return np.where(others & renewed, space.sample(rng)[0], row)
+    return row
+
+
+def change_exception(rng: np.random.Generator, history: History, row: Array, name: str) -> Array:
+    """Return a row in which one exception from the rule is a random feature, or none.
+
+    The feature is put in if the rule leaves it out, and the other way round. It is drawn without
+    regard to the filters: ranks of all rows would tell about the rows of the test folds.
+    """
+    assert history.described is not None
+    assert history.described.representation is not None
+    params = history.space.decode(row)
+    exception = 0
+    if rng.random() >= _REMOVAL_PROB:
+        mask = history.described.representation.choose({**params, name: 0})
+        j = int(rng.integers(len(mask)))
+        exception = -(j + 1) if mask[j] else j + 1
+    changed = history.space.encode({name: exception})
+    return np.where(np.isnan(changed), row, changed)
 
 
 def _draw_operator(rng: np.random.Generator, **probs: float) -> str:

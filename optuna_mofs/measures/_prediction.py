@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import (
     accuracy_score,
     get_scorer,
@@ -41,6 +40,15 @@ _LABELS = {
     "mean_absolute_percentage_error": "MAPE",
     "brier_score": "Brier score",
 }
+
+
+#: Methods ``score`` that do the same as those of scikit-learn's mixins.
+_ACCURACY_METHODS = (
+    "DummyClassifier.score",
+    "KNeighborsClassifier.score",
+    "CatBoostClassifier.score",
+)
+_R2_METHODS = ("DummyRegressor.score", "CatBoostRegressor.score")
 
 
 def _is_loss(scorer: object) -> bool:
@@ -78,9 +86,10 @@ def _metric(scorer: Any, estimator: Any = None) -> tuple[Any, dict[str, Any]]:
     while isinstance(model, Pipeline):
         model = model.steps[-1][1]
     own = getattr(type(model), "score", None)
-    if own is ClassifierMixin.score or isinstance(model, DummyClassifier):
+    name = getattr(own, "__qualname__", "")
+    if own is ClassifierMixin.score or name in _ACCURACY_METHODS:
         return accuracy_score, {}
-    if own is RegressorMixin.score or isinstance(model, DummyRegressor):
+    if own is RegressorMixin.score or name in _R2_METHODS:
         return r2_score, {}
     return None, {}
 

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optuna_mofs.features._representation import Representation
-from optuna_mofs.filters import DEFAULT_FILTERS
 from optuna_mofs.objectives._estimator_space import EstimatorSpace, Space
 from optuna_mofs.objectives._objective import StudyObjective
-from optuna_mofs.objectives._settings import Holdout, Measures, ObjectiveSettings
+from optuna_mofs.objectives._settings import Filters, Holdout, Measures, ObjectiveSettings
 
 
 class FeatureSelectionObjective(StudyObjective):
@@ -22,8 +21,10 @@ class FeatureSelectionObjective(StudyObjective):
         space: Optuna distributions by parameter name (``"svc__C"`` in a pipeline), or a function
             of the trial that returns parameter values (conditional spaces; it is called once
             before any trial), or None to select features only.
-        representation: ``"mask"``, ``"filter_ensemble"``, ``"single_filter"``, or an object such
-            as :class:`MaskFeatures`; None keeps all features and tunes only.
+        representation: ``"auto"``, ``"filter_ensemble"``, ``"mask"``, ``"single_filter"``, or an
+            object such as :class:`FilterEnsembleFeatures`; None keeps all features and tunes only.
+            ``"auto"`` is the filter ensemble, a rule that is repeated in every training fold; with
+            up to 10 columns, or without filters, it is the mask.
         measures: Names (see :func:`optuna_mofs.measures.measure_names`), :class:`Measure` objects
             or functions of a :class:`Fold`. By default the error and the fraction of features, or
             their cost when ``feature_costs`` are given.
@@ -32,6 +33,8 @@ class FeatureSelectionObjective(StudyObjective):
             comparable.
         scoring: A scikit-learn scorer or its name; by default the estimator's own score.
         filters: Filters that guide the search or rank the features, by name or as functions.
+            ``"default"``: for rules :data:`~optuna_mofs.filters.RULE_FILTERS`, for masks
+            :data:`~optuna_mofs.filters.DEFAULT_FILTERS`.
         groups: Group of each row, never split over training and test fold.
         sample_weight: Weight of each row, for fitting and scoring.
         feature_costs: Cost of each feature, as a sequence or by name (1 for those not named).
@@ -93,11 +96,11 @@ class FeatureSelectionObjective(StudyObjective):
         y: Any,
         *,
         space: Space | None = None,
-        representation: str | Representation | None = "mask",
+        representation: str | Representation | None = "auto",
         measures: Measures | None = None,
         cv: Any = 5,
         scoring: Any = None,
-        filters: Sequence[Any] = DEFAULT_FILTERS,
+        filters: Filters = "default",
         groups: Any = None,
         sample_weight: Any = None,
         feature_costs: Sequence[float] | Mapping[str, float] | None = None,

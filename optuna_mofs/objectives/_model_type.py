@@ -10,11 +10,11 @@ from optuna.trial import FrozenTrial
 
 from optuna_mofs._validation import check_int
 from optuna_mofs.features._representation import Representation
-from optuna_mofs.filters import DEFAULT_FILTERS
 from optuna_mofs.measures import get_measure
 from optuna_mofs.objectives._estimator_space import LEARNER, EstimatorChoice, Space
 from optuna_mofs.objectives._objective import StudyObjective
 from optuna_mofs.objectives._settings import (
+    Filters,
     Holdout,
     Measures,
     ObjectiveSettings,
@@ -83,7 +83,7 @@ class ModelTypeObjective(StudyObjective):
         measures: Measures | None = None,
         cv: Any = None,
         scoring: Any = None,
-        filters: Sequence[Any] = DEFAULT_FILTERS,
+        filters: Filters = "default",
         groups: Any = None,
         sample_weight: Any = None,
         feature_costs: Sequence[float] | Mapping[str, float] | None = None,

@@ -17,6 +17,7 @@ import optuna
 from optuna.exceptions import ExperimentalWarning
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
+from sklearn.model_selection import PredefinedSplit
 from sklearn.pipeline import Pipeline
 
 from optuna_mofs._optuna import frozen_attr, storage_of
@@ -34,7 +35,7 @@ from optuna_mofs.data._dataset import (
 from optuna_mofs.data._target import check_target
 from optuna_mofs.features._ranking import Ranking
 from optuna_mofs.features._redundancy import median_redundancy
-from optuna_mofs.features._representation import Representation, get_representation
+from optuna_mofs.features._representation import Representation
 from optuna_mofs.features._table import FeatureTable, feature_layout
 from optuna_mofs.filters import FilterData
 from optuna_mofs.measures import Fold
@@ -102,14 +103,14 @@ class StudyObjective:
             sample_weight=settings.sample_weight,
             groups=settings.groups,
         )
-        representation = settings.representation
-        chosen = None if representation is None else get_representation(representation)
+        chosen = settings.get_representation(all_data.shape[1])
         self._scorer = settings.get_scorer(estimator_space.estimators)
         self.measures = settings.get_measures(
             self._scorer, estimator_space.estimators[0], estimator_space.classification
         )
+        by_row = isinstance(settings.cv, PredefinedSplit) or not hasattr(settings.cv, "split")
         #: Draws the folds of other rows, or None if the folds were given row by row.
-        self._splitter = settings.cv if hasattr(settings.cv, "split") else None
+        self._splitter = None if by_row else settings.cv
         if not is_fold_count(settings.cv):
             # Drawn once: a generator can be read only once, and a splitter can be random.
             settings = replace(settings, cv=draw_splits(all_data, settings.cv, self.random_state))
@@ -169,7 +170,7 @@ class StudyObjective:
         self.ranking = Ranking(
             self.data,
             layout,
-            settings.filters,
+            settings.get_filters(representation),
             settings.random_state,
             settings.expected_n_features,
             settings.n_jobs,

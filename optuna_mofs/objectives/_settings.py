@@ -12,13 +12,22 @@ from sklearn.metrics import check_scoring
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_choice, check_int, check_n_jobs
 from optuna_mofs.data._dataset import is_fold_count
-from optuna_mofs.features._representation import Representation
-from optuna_mofs.filters import DEFAULT_FILTERS
+from optuna_mofs.features._representation import (
+    FilterEnsembleFeatures,
+    MaskFeatures,
+    Representation,
+    get_representation,
+)
+from optuna_mofs.filters import DEFAULT_FILTERS, RULE_FILTERS
 from optuna_mofs.measures import Fold, Measure, get_measure
 from optuna_mofs.objectives._evaluator import last_step
 
 #: One or more measures, as users specify them.
 Measures = Sequence[str | Measure | Callable[[Fold], float]]
+#: Filters by name or as functions, or the default of the representation.
+Filters = Sequence[Any] | Literal["default"]
+#: Up to so many features, a search among masks sees most of the sets that rules could miss.
+_MAX_MASKED = 10
 #: Fraction, number or row numbers of the held-out rows, None for none, or the default.
 Holdout = float | int | Sequence[int] | Array | None | Literal["auto"]
 
@@ -32,11 +41,11 @@ class ObjectiveSettings:
     :class:`~optuna_mofs.features.FeatureTable`.
     """
 
-    representation: str | Representation | None = "mask"
+    representation: str | Representation | None = "auto"
     measures: Measures | None = None
     cv: Any = 5
     scoring: Any = None
-    filters: Sequence[Any] = DEFAULT_FILTERS
+    filters: Filters = "default"
     groups: Any = None
     sample_weight: Any = None
     feature_costs: Sequence[float] | Mapping[str, float] | None = None
@@ -65,6 +74,26 @@ class ObjectiveSettings:
     def collect(cls, arguments: Mapping[str, Any]) -> Self:
         """Return the settings among arguments by name, for example ``locals()``."""
         return cls(**{f.name: arguments[f.name] for f in fields(cls) if f.name in arguments})
+
+    def get_representation(self, n_features: int) -> Representation | None:
+        """Return the representation; ``"auto"`` is decided by the number of features.
+
+        The measurements behind it are in ``docs/benchmarks/honesty.md``.
+        """
+        if self.representation is None:
+            return None
+        if self.representation != "auto":
+            return get_representation(self.representation)
+        has_filters = len(self.filters) > 0
+        is_rule = has_filters and n_features > _MAX_MASKED
+        return FilterEnsembleFeatures() if is_rule else MaskFeatures()
+
+    def get_filters(self, representation: Representation | None) -> Sequence[Any]:
+        """Return the filters; ``"default"`` depends on the representation."""
+        if self.filters != "default":
+            return self.filters
+        is_rule = representation is not None and representation.ranks == "fold"
+        return RULE_FILTERS if is_rule else DEFAULT_FILTERS
 
     def get_scorer(self, estimators: Sequence[Any]) -> Callable[..., float]:
         """Return the scorer, or raise if it or an estimator does not accept sample weights."""

@@ -1,4 +1,4 @@
-"""Are the numbers of a front those of rows that nobody saw, and is the default search better there?
+"""Do the numbers of a front hold on rows that nobody saw, and is the default search better there?
 
 Three parts, each with rows that neither the search nor the filters see:
 
@@ -252,7 +252,7 @@ def print_noise(runs: dict[str, Any]) -> None:
         for kind in REPRESENTATIONS:
             some = [r for k, r in runs.items() if k.split("|")[1:3] == [shape, kind]]
             for name in PICKS if some else ():
-                raw, honest, _, _, test, size = np.array([r[name] for r in some]).T
+                raw, honest, _, _, test, _ = np.array([r[name] for r in some]).T
                 rows.append([f"{shape}, {kind}, {name}", len(some), f"{raw.mean():.3f}"])
                 rows[-1] += [_mean(honest), f"{test.mean():.3f}"]
                 rows[-1] += [f"{np.mean([r['warning'] for r in some]):.0%}"]

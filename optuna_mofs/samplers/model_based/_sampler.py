@@ -69,6 +69,8 @@ class ModelBasedSettings:
         explore_larger_sets: Whether some trials explore larger feature sets than those on the
             front, see :class:`LargerSetAcquisition`. Needs the number of features among the
             objectives.
+        plain_start: Whether the initial design has neither hyperparameters near the estimator's
+            defaults nor the empty set.
         infill_search: Search for the best acquisition value without masks.
         mask_search: The same with masks.
     """
@@ -76,6 +78,7 @@ class ModelBasedSettings:
     surrogate_target: str = "objectives"
     rho: float = 0.05
     explore_larger_sets: bool = True
+    plain_start: bool = False
     infill_search: InfillSearch = field(default_factory=InfillSearch)
     mask_search: MaskSearch = field(default_factory=MaskSearch)
 
@@ -150,7 +153,7 @@ class ModelBasedSampler(HistorySampler):
         """Return the algorithm of Horn and Bischl (2016).
 
         ParEGO has one surrogate of the scalarized target and uniform weights. Neither sampler
-        explores larger feature sets.
+        explores larger feature sets, nor starts near the estimator's defaults.
 
         Args:
             n_trials: Number of trials planned, if known.
@@ -166,7 +169,9 @@ class ModelBasedSampler(HistorySampler):
             n_startup_trials=n_startup_trials,
             surrogate=surrogate,
             kappa=kappa,
-            settings=ModelBasedSettings(surrogate_target=target, explore_larger_sets=False),
+            settings=ModelBasedSettings(
+                surrogate_target=target, explore_larger_sets=False, plain_start=True
+            ),
             seed=seed,
         )
 
@@ -185,7 +190,7 @@ class ModelBasedSampler(HistorySampler):
         """Return a configuration of the initial design, or the best candidate."""
         n_startup = self._n_startup_trials(ctx.history)
         if len(ctx.history) < n_startup or not ctx.history.distributions:
-            return _initial_proposal(ctx, n_startup)
+            return _initial_proposal(ctx, n_startup, plain=self.settings.plain_start)
         data = ctx.trial_cache("training data", partial(TrainingData, ctx, self.surrogate))
         if data.is_exhausted:
             return _random_proposal(ctx)
@@ -318,7 +323,7 @@ class ModelBasedSampler(HistorySampler):
         return size if self.n_trials is None else max(4, min(size, self.n_trials // 3))
 
 
-def _initial_proposal(ctx: ProposalContext, count: int) -> Proposal:
+def _initial_proposal(ctx: ProposalContext, count: int, *, plain: bool) -> Proposal:
     """Return point ``n`` of a design that all trials share for trial ``n``, else a random one."""
     space, conditional = ctx.history.space, _conditional(ctx.history)
 
@@ -332,13 +337,13 @@ def _initial_proposal(ctx: ProposalContext, count: int) -> Proposal:
                 space.categorical,
                 count,
             )
-        return with_empty_set(rows, ctx.history)
+        return rows if plain else with_empty_set(rows, ctx.history)
 
     key = f"{count} {conditional.signature!r}"
     number = ctx.trial_number
     row = design_row(ctx, number, _DESIGN_STREAM, make, key)
     proposal = _random_proposal(ctx, number, row)
-    if row is None:
+    if row is None or plain:
         return proposal
     size = rule_size(ctx.history, row) if proposal.mask is None else int(proposal.mask.sum())
     near = near_defaults(ctx.rng, ctx.history, proposal.row, size, number)

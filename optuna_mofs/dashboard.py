@@ -17,12 +17,16 @@ from optuna.trial import FrozenTrial
 
 from optuna_mofs._format import format_number
 from optuna_mofs._imports import optional_import
+from optuna_mofs._optuna import read_study_attr, write_study_attr
 from optuna_mofs._validation import check_int
+from optuna_mofs.fronts._front import pareto_front
 from optuna_mofs.fronts._preference import LexicographicPreference
 from optuna_mofs.study._completed_trials import read_metrics
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import shorten
+from optuna_mofs.visualization._honest_layers import expectation
 from optuna_mofs.visualization._registry import check_figure_names, plot_all
+from optuna_mofs.visualization._utils import metric_label
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -41,6 +45,8 @@ _TOOLBAR = {
     "orientation": "v",
     "remove": ["zoom", "pan", "select", "lasso", "zoomin", "zoomout", "autoscale"],
 }
+#: Key of the study attribute with the last note that was written.
+_NOTE = "note"
 #: Maximum number of characters of a list of names in the note.
 _MAX_LIST = 300
 
@@ -48,8 +54,8 @@ _MAX_LIST = 300
 class DashboardFigures:
     """Callback that updates the figures of a study in optuna-dashboard.
 
-    It also writes the note of the study if there is none. If a figure cannot be created, a warning
-    is logged and the study continues.
+    It also writes the note of the study, unless you wrote one. If a figure cannot be created, a
+    warning is logged and the study continues.
 
     Args:
         every: Number of trials between two updates. The first update is after the first trial.
@@ -80,8 +86,7 @@ class DashboardFigures:
         if trial.number % self.every:
             return
         try:
-            if trial.number == 0:
-                save_note(study)
+            save_note(study)
             save_figures(study, names=self.names, preference=self.preference)
         except Exception as error:
             _logger.warning(f"The figures in the dashboard could not be updated: {error!r}")
@@ -126,17 +131,24 @@ def save_figures(
 def save_note(study: Study, *, overwrite: bool = False) -> bool:
     """Write a description of the study into its note, which optuna-dashboard shows.
 
+    It says what to expect on new rows if that is known. A note that this function wrote is
+    replaced, one that you wrote or changed is not.
+
     Args:
         study: Any Optuna study.
-        overwrite: Whether to replace an existing note.
+        overwrite: Whether to replace any note.
 
     Returns:
         Whether the note was written.
     """
     dashboard = _dashboard()
-    if dashboard.get_note(study).strip() and not overwrite:
+    found = dashboard.get_note(study)
+    if found.strip() and found != read_study_attr(study, _NOTE) and not overwrite:
         return False
-    dashboard.save_note(study, study_note(study))
+    text = study_note(study)
+    if text != found:
+        dashboard.save_note(study, text)
+        write_study_attr(study, _NOTE, text)
     return True
 
 
@@ -153,12 +165,24 @@ def study_note(study: Study) -> str:
     objectives = [f"{'minimize' if s > 0 else 'maximize'} *{n}*" for n, s in zip(names, signs)]
     parts = [f"**Optimized:** {', '.join(objectives)}."]
     description = StudyDescription.read(study)
+    parts += _expectation_lines(study)
     if description is not None:
         parts += _data_lines(description)
     if description is not None and description.space:
         rows = [f"| {name} | {_format_range(d)} |" for name, d in description.space.items()]
         parts.append("\n".join(["| hyperparameter | range |", "|---|---|", *rows]))
     return "\n\n".join(parts)
+
+
+def _expectation_lines(study: Study) -> list[str]:
+    """Return what to expect on new rows, if it is known, and the warning of the front."""
+    front = pareto_front(study, duplicates=False)
+    honest = front.honest()
+    lines = []
+    if honest.source is not None and len(front):
+        what = metric_label(front.points, front.metric_names.index(honest.metric_name))
+        lines.append(f"**To expect on new rows:** {what} of the {expectation(front)}.")
+    return [*lines, f"**{honest.warning}**"] if honest.warning else lines
 
 
 def _data_lines(description: StudyDescription) -> list[str]:

@@ -7,6 +7,7 @@ import json
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
 import optuna
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
@@ -58,6 +59,7 @@ def test_the_note_describes_objectives_data_and_space() -> None:
             "ccp_alpha": FloatDistribution(1e-4, 0.1, log=True),
             "criterion": CategoricalDistribution(["gini", "entropy"]),
         },
+        representation="mask",
         filters=("anova_f",),
         fixed_features=["hue"],
         cv=3,
@@ -92,6 +94,42 @@ def test_the_note_of_tuning_only_names_no_features() -> None:
         GaussianNB(), X, y, representation=None, measures=["error"], space=SMOOTHING
     )
     assert "**Features:**" not in study_note(objective.create_study())
+
+
+def noisy_objective() -> FeatureSelectionObjective:
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    y = np.random.default_rng(0).permutation(y)
+    return FeatureSelectionObjective(
+        GaussianNB(), X, y, representation="filter_ensemble", filters=("anova_f",), cv=3
+    )
+
+
+@needs_dashboard
+def test_the_note_says_what_to_expect_on_new_rows() -> None:
+    import optuna_dashboard
+
+    objective = noisy_objective()
+    study = objective.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    assert save_note(study)
+    assert "new rows" not in optuna_dashboard.get_note(study)
+    study.optimize(objective, n_trials=4, callbacks=[DashboardFigures(every=3)])
+    text = optuna_dashboard.get_note(study)
+    assert "**To expect on new rows:** error (1 − accuracy) of the default pick: " in text
+    assert "on new rows." in text
+    assert "**Not clearly better than chance" in text
+    optuna_dashboard.save_note(study, text + " My remark.")
+    study.optimize(objective, n_trials=3, callbacks=[DashboardFigures(every=1)])
+    assert optuna_dashboard.get_note(study) == text + " My remark.", "a note of the user"
+
+
+@needs_dashboard
+def test_the_front_figure_shows_what_to_expect() -> None:
+    objective = noisy_objective()
+    study = objective.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(objective, n_trials=4)
+    save_figures(study, names=["front"])
+    names = [trace.get("name") for trace in json.loads(saved(study)["mofs-front"])["data"]]
+    assert {"to expect on new rows", "cross-validated", "constant model"} <= set(names)
 
 
 @needs_dashboard

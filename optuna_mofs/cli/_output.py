@@ -177,9 +177,14 @@ tr.chosen td { background: #fdf3ea; }
 tr.chosen td:first-child { box-shadow: inset 3px 0 var(--accent); padding-left: 8px; }
 td:first-child, th:first-child { padding-left: 8px; }
 .columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(320px, 1fr)); gap: 28px; }
+.columns > div { min-width: 0; }
 pre { margin: 0; padding: 12px 14px; border-radius: 8px; background: #f5f7f9; overflow-x: auto;
   font: 13px/1.6 ui-monospace, Menlo, Consolas, monospace; }
 details { margin-bottom: 14px; }
+details.more { margin-top: 28px; }
+details.more > summary { font-size: 18px; font-weight: 600; }
+.warning { margin: 0 0 18px; padding: 12px 18px; border-left: 4px solid var(--accent);
+  background: #fdf3ea; color: #8a3a08; font-weight: 600; }
 summary { cursor: pointer; color: var(--main); }
 footer { margin-top: 24px; color: var(--soft); font-size: 13px; }
 @media print { body { background: white; } section, .tile { break-inside: avoid; } }
@@ -227,6 +232,21 @@ def html_section(title: str, *parts: str, note: str | None = None) -> str:
     return f"<section><h2>{escape(title)}</h2>{intro}{''.join(parts)}</section>"
 
 
+def html_details(title: str, *parts: str) -> str:
+    """Return parts that are shown only on request."""
+    # Figures that were drawn while they were hidden get their width when they are shown.
+    resize = "window.dispatchEvent(new Event('resize'))"
+    return (
+        f'<details class="more" ontoggle="{resize}"><summary>{escape(title)}</summary>'
+        f"{''.join(parts)}</details>"
+    )
+
+
+def html_warning(text: str) -> str:
+    """Return a sentence that stands out."""
+    return f'<p class="warning">{escape(text)}</p>'
+
+
 def html_columns(*parts: str) -> str:
     """Return parts side by side where the page is wide enough."""
     return f'<div class="columns">{"".join(f"<div>{part}</div>" for part in parts)}</div>'
@@ -267,11 +287,15 @@ def html_table(
     )
 
 
+def html_plot(figure: Any) -> str:
+    """Return a plotly figure."""
+    options = {"responsive": True, "displaylogo": False}
+    return str(figure.to_html(full_html=False, include_plotlyjs=False, config=options))
+
+
 def html_figure(figure: Any) -> str:
     """Return a plotly figure in a box."""
-    options = {"responsive": True, "displaylogo": False}
-    drawn = figure.to_html(full_html=False, include_plotlyjs=False, config=options)
-    return f'<section class="figure">{drawn}</section>'
+    return f'<section class="figure">{html_plot(figure)}</section>'
 
 
 def _cell(tag: str, value: Any, left: bool) -> str:

@@ -10,20 +10,35 @@ from typing import Any
 
 from optuna.trial import FrozenTrial
 
-from optuna_mofs import Front, selected_features
+from optuna_mofs import FeatureSelectionObjective, Front, selected_features
 from optuna_mofs._format import format_number
 from optuna_mofs.cli import _output as out
-from optuna_mofs.cli._front import Pick, add_pick_options, pick_trial, read_front
+from optuna_mofs.cli._diagnostics import (
+    Stability,
+    honest_predictions,
+    load_objective,
+    stability,
+)
+from optuna_mofs.cli._front import (
+    Pick,
+    add_pick_options,
+    honest_cells,
+    honest_header,
+    pick_trial,
+    read_front,
+)
 from optuna_mofs.cli._options import add_study_options
 from optuna_mofs.cli._settings import Settings, make_preference
 from optuna_mofs.cli._storage import existing_study, study_options
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.visualization import plot_all
+from optuna_mofs.visualization._honest_layers import SizeErrorAxes
 
 DESCRIPTION = """\
-Write a study as one HTML page: the front, the chosen model, figures, and the settings of the
-search. The page is self-contained, so it can be sent by mail and opened without a network.
-Works on any Optuna study; the data is not needed.
+Write a study as one HTML page: what to expect on new rows, the front, the chosen model and its
+features, and, folded, how the search went. The page is self-contained, so it can be sent by mail
+and opened without a network. Works on any Optuna study. If the data of the study is still where it
+was, the page also shows predictions of the chosen model on rows that it was not fitted on.
 
 examples:
   optuna-mofs report --study wine --output wine.html
@@ -48,7 +63,8 @@ def run(arguments: argparse.Namespace) -> None:
         front = read_front(study)
         settings = Settings.read(study)
         pick = pick_trial(front, arguments, settings)
-        page = _page(front, pick, settings, arguments.storage)
+        objective = load_objective(front, settings)
+        page = _page(front, pick, settings, objective, arguments.storage)
     out.write_text(page, arguments.output)
     if arguments.output != "-" and not arguments.quiet:
         size = Path(arguments.output).stat().st_size / 1e6
@@ -57,16 +73,25 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"{arguments.output}: {size:.1f} MB, front of {trials}, chosen: {chosen}")
 
 
-def _page(front: Front, pick: Pick, settings: Settings | None, url: str) -> str:
+def _page(
+    front: Front,
+    pick: Pick,
+    settings: Settings | None,
+    objective: FeatureSelectionObjective | None,
+    url: str,
+) -> str:
     """Return the page as HTML; there are no settings if the study was not created by ``run``."""
     figures = _figures(front, pick, settings)
+    search = [*map(out.html_figure, figures[1:]), *_settings_table(settings)]
+    warning = front.honest().warning
     parts = [
+        *([out.html_warning(warning)] if warning else []),
         _tiles(front, pick),
-        _chosen_model(front, pick, settings, url),
         *map(out.html_figure, figures[:1]),
+        _chosen_model(front, pick, stability(front, pick.trial, objective), settings, url),
+        *_predictions(pick, objective),
         _front_table(front, pick),
-        *map(out.html_figure, figures[1:]),
-        *_settings_table(settings),
+        *([out.html_details("How the search went", *search)] if search else []),
     ]
     lead = _lead(front, settings)
     return out.html_page(front.study.study_name, lead, parts, has_figures=bool(figures))
@@ -81,24 +106,35 @@ def _lead(front: Front, settings: Settings | None) -> str:
 
 
 def _tiles(front: Front, pick: Pick) -> str:
-    values = {
-        "completed trials": f"{len(front.points.trials):,}",
-        "trials on the front": f"{len(front):,}",
-        "hypervolume": format_number(front.hypervolume()),
-    }
+    values = {}
+    if pick.expected is not None:
+        metric = front.honest().metric_name
+        values[f"{metric} to expect on new rows"] = f"{pick.expected.value:.3g}"
+        low, high = pick.expected.low, pick.expected.high
+        values["95 % interval"] = f"{low:.3g}–{high:.3g}"
     # A trial that was picked by number may not be on the front.
     for name, value in zip(front.metric_names, pick.trial.values):
-        values[f"{name} of the chosen model"] = format_number(value)
+        values[f"{name}{_how(front, name)}"] = format_number(value)
     names = selected_features(front.study, pick.trial)
     if names is not None:
         description = StudyDescription.read(front.study)
         features = None if description is None else description.features
         total = "" if features is None else f" / {len(features)}"
-        values["features of the chosen model"] = f"{len(names)}{total}"
+        values["features"] = f"{len(names)}{total}"
+    values["completed trials"] = f"{len(front.points.trials):,}"
     return out.html_tiles(values)
 
 
-def _chosen_model(front: Front, pick: Pick, settings: Settings | None, url: str) -> str:
+def _how(front: Front, name: str) -> str:
+    """Return how a metric was measured, if there is another value of it."""
+    honest = front.honest()
+    is_honest = honest.source is not None and honest.metric_name == name
+    return ", cross-validated" if is_honest else ""
+
+
+def _chosen_model(
+    front: Front, pick: Pick, found: Stability | None, settings: Settings | None, url: str
+) -> str:
     trial = pick.trial
     rows = [
         [name, format_number(value), _spread(trial, name)]
@@ -116,15 +152,41 @@ def _chosen_model(front: Front, pick: Pick, settings: Settings | None, url: str)
     parts = []
     names = selected_features(front.study, trial)
     if names is not None:
+        if found is not None:
+            names = [f"{name} {count}/{found.n_sets}" for name, count in found.counts.items()]
+            parts.append(
+                f'<p class="note">Selected features, and how often each is selected in the '
+                f"{found.n_sets} {found.source}. Stability of these sets: {found.index:.2f} "
+                "(1: always the same features, 0: like random sets).</p>"
+            )
         parts.append(out.html_chips(names) if names else '<p class="note">No features.</p>')
     parts.append(out.html_columns(*tables))
     if settings is not None:
         options = f"{study_options(front.study, url)} --trial {trial.number}"
         command = f"optuna-mofs export {options} --output model.joblib"
         parts.append(f"<br><pre>{escape(command)}</pre>")
-    return out.html_section(
-        f"Chosen model: trial {trial.number}", *parts, note=f"Chosen: {pick.description}."
-    )
+    note = f"Chosen: {pick.description}."
+    if pick.expected is not None:
+        note = f"Expect {front.honest().metric_name} {pick.expected} on new rows. {note}"
+    return out.html_section(f"Chosen model: trial {trial.number}", *parts, note=note)
+
+
+def _predictions(pick: Pick, objective: FeatureSelectionObjective | None) -> list[str]:
+    if objective is None:
+        return []
+    try:
+        found = honest_predictions(objective, pick.trial)
+    except Exception as error:  # of the learner
+        note = f"The chosen model could not be fitted again: {error}"
+        return [out.html_section("Predictions", note=note)]
+    note = "The search did not use these rows."
+    if objective.holdout_rows is None:
+        note = (
+            "Each row was predicted by a model that was not fitted on it. The trial was chosen by "
+            "these rows, so expect somewhat more errors on new ones."
+        )
+    figures = out.html_columns(*map(out.html_plot, found.figures()))
+    return [out.html_section(f"Predictions on {found.source}", figures, note=note)]
 
 
 def _spread(trial: FrozenTrial, name: str) -> str:
@@ -135,14 +197,15 @@ def _spread(trial: FrozenTrial, name: str) -> str:
 def _front_table(front: Front, pick: Pick) -> str:
     frame = front.to_frame()
     hidden = {*front.metric_names, "n_features", "features"}
+    hidden |= {"honest", "honest_low", "honest_high"} if honest_header(front) else set()
     extra = [name for name in frame.columns if name not in hidden]
     has_counts = "n_features" in frame
     has_names = "features" in frame
-    header = ["trial", *front.metric_names]
+    header = ["trial", *front.metric_names, *honest_header(front)]
     header += ["features"] * has_counts + ["selected"] * has_names + out.short_param_names(extra)
     rows: list[list[Any]] = []
     for i, (trial, values) in enumerate(zip(front, front.values)):
-        row: list[Any] = [trial.number, *map(format_number, values)]
+        row: list[Any] = [trial.number, *map(format_number, values), *honest_cells(front, i)]
         row += [frame["n_features"].iloc[i]] if has_counts else []
         row += [selected_features(front.study, trial) or []] if has_names else []
         rows.append([*row, *(out.format_value(frame[name].iloc[i]) for name in extra)])
@@ -171,7 +234,8 @@ def _figures(front: Front, pick: Pick, settings: Settings | None) -> list[Any]:
     figures = plot_all(front.study, preference=preference)
     drawn = figures.get("front")
     if drawn is not None and len(front.metric_names) == 2 and pick.trial != front.pick():
-        x, y = pick.trial.values
+        axes = SizeErrorAxes.of(front)
+        x, y = pick.trial.values if axes is None else axes.point(pick.trial)
         marker = {"symbol": "star", "size": 15, "color": "#b5446e"}
         drawn.add_scatter(x=[x], y=[y], mode="markers", marker=marker, name="chosen")
     return list(figures.values())

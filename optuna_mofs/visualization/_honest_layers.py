@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from optuna.trial import FrozenTrial
 
 from optuna_mofs._format import format_number
 from optuna_mofs._typing import Floats
@@ -97,6 +98,12 @@ class SizeErrorAxes:
     def ends(self) -> list[float]:
         """Both ends of horizontal lines."""
         return [float(end) for end in self.position([0.0, self.total])]
+
+    def point(self, trial: FrozenTrial) -> tuple[float, float]:
+        """Return the position of a completed trial."""
+        row = [other.number for other in self.front.points.trials].index(trial.number)
+        value = trial.values[self.front.points.value_indices[self.error]]
+        return float(self.position(self.sizes[row])), float(value)
 
     def baseline(self, values: tuple[float, ...] | None) -> float | None:
         """Return the metric of a baseline, or None if it is unknown."""
@@ -205,7 +212,8 @@ def add_baselines(figure: go.Figure, axes: SizeErrorAxes) -> None:
     }
     known = {name: value for name, value in lines.items() if value is not None}
     limits = axes.limits() or (-math.inf, math.inf)
-    # The label of the higher line is above it, that of the lower one below.
+    # Fronts fall from left to right: the higher line is free at its right end, the lower at its
+    # left one.
     for i, name in enumerate(sorted(known, key=known.__getitem__, reverse=True)):
         value = known[name]
         # A line outside of the figure is drawn at its edge, with an arrow.
@@ -222,9 +230,9 @@ def add_baselines(figure: go.Figure, axes: SizeErrorAxes) -> None:
         )
         figure.add_annotation(
             text=f"{name} {value:.3g}{arrow}",
-            x=1,
+            x=0.005 if i else 1,
             xref="paper",
-            xanchor="right",
+            xanchor="left" if i else "right",
             y=shown,
             yanchor="top" if i else "bottom",
             showarrow=False,
@@ -285,13 +293,10 @@ def add_honest_curve(figure: go.Figure, axes: SizeErrorAxes) -> None:
 def add_expected(figure: go.Figure, axes: SizeErrorAxes) -> None:
     """Add the default pick with what to expect of it on new rows."""
     expected = axes.expected()
-    pick = axes.front.pick()
-    numbers = [trial.number for trial in axes.front.points.trials]
-    size = axes.sizes[numbers.index(pick.number)]
-    if expected is None or not math.isfinite(size):
+    x, _ = axes.point(axes.front.pick())
+    if expected is None or not math.isfinite(x):
         return
     name = "default pick, on new rows"
-    x = float(axes.position(size))
     figure.add_scatter(
         x=[x],
         y=[expected.value],

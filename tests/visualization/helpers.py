@@ -39,6 +39,7 @@ def masked_study(
     directions: Sequence[str] = ("minimize", "minimize"),
     names: Sequence[str] = ("error", "fraction"),
     operators: Sequence[str | None] | None = None,
+    fold_scores: Sequence[Sequence[float]] | None = None,
     **options: Any,
 ) -> Study:
     """Return a study of masks: one set of positions and one row of values per trial."""
@@ -60,6 +61,7 @@ def masked_study(
                 params=params,
                 distributions={n: representation.distributions[n] for n in params},
                 system_attrs=system,
+                user_attrs={"fold_scores": {names[0]: fold_scores[i]}} if fold_scores else {},
             )
         )
     return study

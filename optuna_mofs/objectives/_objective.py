@@ -393,7 +393,7 @@ class StudyObjective:
             splits = self._splits_of(trial.number)
             fold_masks = [full] * len(splits)
             if chosen is not None and chosen.ranks == "fold":
-                fold_masks = [self._fold_mask(chosen, trial.params, fold) for fold in splits]
+                fold_masks = self._fold_masks(chosen, trial.params, splits)
             estimator = self.estimator_space.configure(params)
             result = self.evaluator(estimator, full, fold_masks, splits)
         except optuna.TrialPruned:
@@ -449,12 +449,12 @@ class StudyObjective:
             return self.evaluator.splits
         return draw_splits(self.data, self.redraw_folds, self.random_state + 1 + number)
 
-    def _fold_mask(
-        self, representation: Representation, params: Mapping[str, Any], fold: Split
-    ) -> Array:
-        """Return the mask over all features by the filters' ranks on the training rows alone."""
-        table = self.ranking.of_rows(fold[0])
-        return self.table.full_mask(representation.choose(params, table=table))
+    def _fold_masks(
+        self, representation: Representation, params: Mapping[str, Any], splits: Sequence[Split]
+    ) -> list[Array]:
+        """Return the masks over all features by the filters' ranks on each training fold."""
+        tables = self.ranking.of_folds([train for train, _ in splits])
+        return [self.table.full_mask(representation.choose(params, table=t)) for t in tables]
 
     # ---- models of trials ---------------------------------------------------------------------
 

@@ -210,7 +210,7 @@ def test_ranks_of_a_fold_use_no_test_rows(features):
     def masks(found):
         chosen = found.representation.bind(found.ranked_table)
         full = found.table.full_mask(chosen.choose(params))
-        return full, [found._fold_mask(chosen, params, fold) for fold in found.evaluator.splits]
+        return full, found._fold_masks(chosen, params, found.evaluator.splits)
 
     before, fold_masks = masks(first)
     for k, (_, test) in enumerate(first.evaluator.splits):

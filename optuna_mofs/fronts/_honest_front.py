@@ -282,8 +282,6 @@ class _Context:
         )
         if len(self.errors) and self.errors.min() >= 0.0:
             value, low = np.maximum(value, 0.0), np.maximum(low, 0.0)
-        # An interval that does not contain its value would only confuse.
-        low, high = np.minimum(low, value), np.maximum(high, value)
         if self.sign < 0:
             value, low, high = -value, -high, -low
         rows = np.column_stack([value, low, high]).tolist()
@@ -466,16 +464,10 @@ def _honest_pick(context: _Context, shifts: Floats, standard_errors: Floats) -> 
     Returns:
         The position on the front, or None if no honest value is known.
     """
-    raw = context.errors[context.best]
-    rounded = round_off(np.append(context.member_losses, raw))
-    losses, best = rounded[: len(context.front)], rounded[len(context.front) :]
-    lowest_of = dict(zip(context.distinct_sizes, best))
-    # Trials that are worse than the best of their size are on the front for another metric.
-    of_size = np.array([lowest_of.get(size, np.inf) for size in context.member_sizes])
     values = context.member_losses + shifts
     rows = np.flatnonzero(~np.isnan(values))
-    for allowed in (losses <= of_size, context.member_losses < context.constant):
-        rows = rows[allowed[rows]] if allowed[rows].any() else rows
+    better = rows[context.member_losses[rows] < context.constant]
+    rows = better if len(better) else rows
     rows = _nonempty(rows, context)
     if not len(rows):
         return None
@@ -484,7 +476,7 @@ def _honest_pick(context: _Context, shifts: Floats, standard_errors: Floats) -> 
     if values[lowest] < context.constant:
         rows = rows[values[rows] < context.constant]
     rows = rows[values[rows] <= values[lowest] + spread]
-    return int(rows[np.lexsort((losses[rows], context.member_sizes[rows]))[0]])
+    return int(rows[np.lexsort((values[rows], context.member_sizes[rows]))[0]])
 
 
 def _nonempty(rows: Indices, context: _Context) -> Indices:

@@ -117,6 +117,14 @@ def test_one_standard_error_on_every_sample(case, seed, floor):
         assert trial == one_standard_error_index(np.round(means, 9), sizes, spread)
 
 
+def test_one_standard_error_leaves_out_the_empty_set():
+    losses = (np.arange(60) % 4 == 0).astype(float)
+    worse = np.maximum(losses, np.arange(60) == 1)
+    chosen = start([worse, losses], [0.0, 3.0]).one_standard_error(0.1)
+    assert chosen[0] == 1
+    assert start([losses, worse], [0.0, 3.0]).one_standard_error(0.1)[0] == 0, "it is the best"
+
+
 @quick
 @given(losses_and_sizes(), st.integers(0, 99))
 def test_the_knee_on_every_sample(case, seed):

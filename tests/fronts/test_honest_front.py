@@ -9,7 +9,12 @@ import numpy as np
 import optuna
 import pytest
 
-from optuna_mofs.features import FeatureTable, MaskFeatures
+from optuna_mofs.features import (
+    FeatureTable,
+    FilterEnsembleFeatures,
+    MaskFeatures,
+    Representation,
+)
 from optuna_mofs.fronts import HonestEstimate, _honest_front, pareto_front
 from optuna_mofs.fronts._honest import SelectionBootstrap, interval, unit_losses
 from optuna_mofs.study import MeasureDescription, StudyDescription
@@ -25,6 +30,7 @@ def study_with_losses(
     *,
     holdout: Sequence[np.ndarray | None] | None = None,
     masks: bool = False,
+    representation: Representation | None = None,
     constant: float | None = 0.5,
     maximize: bool = False,
     label: str = "1 - accuracy",
@@ -37,10 +43,12 @@ def study_with_losses(
     study = optuna.create_study(
         directions=directions, sampler=optuna.samplers.RandomSampler(seed=0)
     )
-    table = FeatureTable(names=tuple(f"x{j}" for j in range(50)))
+    names = tuple(f"x{j}" for j in range(50))
+    table = FeatureTable(names=names, filters=("anova_f",), ranks=np.ones((1, 50)))
+    representation = MaskFeatures() if masks else representation
     StudyDescription(
-        features=table if masks else None,
-        representation=MaskFeatures().bind(table) if masks else None,
+        features=None if representation is None else table,
+        representation=None if representation is None else representation.bind(table),
         measures=(
             MeasureDescription(
                 "error", directions[0], None if constant is None else constant * sign, label
@@ -252,6 +260,13 @@ def test_masks_have_the_values_of_held_out_rows(losses) -> None:
     assert honest.curve["honest"].iloc[-1] == pytest.approx(held[front.best().number].mean())
 
 
+@pytest.mark.parametrize(("ranks", "source"), [("fold", "bootstrap"), ("all", "holdout")])
+def test_the_bootstrap_requires_selection_inside_the_folds(losses, ranks, source) -> None:
+    features = FilterEnsembleFeatures(ranks=ranks)
+    study = study_with_losses(losses, SIZES, holdout=list(losses), representation=features)
+    assert pareto_front(study).honest().source == source
+
+
 def test_held_out_rows_do_not_choose(losses) -> None:
     held = 1.0 - losses[:, :40]
     front = pareto_front(study_with_losses(losses, SIZES, holdout=list(held), masks=True))
@@ -319,8 +334,59 @@ def test_a_constant_model_is_picked_only_if_nothing_is_better() -> None:
     front = pareto_front(study_with_losses(losses, [0, 1, 8], constant=0.06))
     for pick in (front.pick(), front.knee(), front.one_standard_error()):
         assert pick.number == 2
+    # The same without the empty set, and with another last bit.
+    front = pareto_front(study_with_losses(losses[1:], [1, 8], constant=0.06 + 1e-17))
+    for pick in (front.pick(), front.knee(), front.one_standard_error()):
+        assert pick.number == 1
     front = pareto_front(study_with_losses(losses[:2], [0, 1], constant=0.06))
     assert front.pick().number == 0
+
+
+def test_the_last_bit_does_not_make_a_model_better_than_the_constant() -> None:
+    rows = np.arange(100)
+    losses = [(rows < 30).astype(float), (rows < 29).astype(float)]
+    constant = 0.1 + 0.2
+    assert constant > 0.3
+    front = pareto_front(study_with_losses(losses, [1, 8], constant=constant))
+    for pick in (front.pick(), front.knee(), front.one_standard_error()):
+        assert pick.number == 1
+
+
+def test_the_empty_set_is_not_picked_without_a_constant_model_either() -> None:
+    rows = np.arange(100)
+    losses = [(rows < 31).astype(float), (rows < 30).astype(float)]
+    front = pareto_front(study_with_losses(losses, [0, 3], constant=None))
+    assert front.pick().number == 1
+    assert pareto_front(study_with_losses(losses[::-1], [0, 3], constant=None)).pick().number == 0
+
+
+def test_an_honest_value_that_is_no_better_than_the_constant_is_not_picked() -> None:
+    n_close = 0
+    for seed in range(10):
+        losses = random_losses([*[0.5] * 10, 0.38], seed=seed)
+        front = pareto_front(study_with_losses(losses, [*[1] * 10, 5]))
+        members = front.honest().members
+        if len(front) == 2 and members[0].value < 0.5 <= members[1].value:
+            n_close += members[1].value < members[0].value + 0.05
+            assert front.pick() == front[0]
+    assert n_close >= 1
+
+
+def test_infeasible_trials_of_a_front_have_values(losses) -> None:
+    study = study_with_losses(losses, SIZES)
+    other = study_with_losses([], [])
+    for trial in study.get_trials():
+        copied = optuna.trial.create_trial(
+            values=trial.values,
+            user_attrs=trial.user_attrs,
+            system_attrs=trial.system_attrs,
+            constraints={"limit": 1.0},
+        )
+        other.add_trial(copied)
+    assert pareto_front(other).honest().members == []
+    front = pareto_front(other, include_infeasible=True)
+    assert len(front.honest().members) > 3
+    assert not np.isnan([member.value for member in front.honest().members]).any()
 
 
 def test_honest_values_belong_to_the_measure_with_losses(losses) -> None:

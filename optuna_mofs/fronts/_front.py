@@ -230,10 +230,21 @@ class Front(Sequence[FrozenTrial]):
         Example:
             >>> import optuna
             >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
-            >>> study = optuna.create_study(directions=["minimize", "minimize"])
-            >>> study.add_trial(optuna.trial.create_trial(values=[0.3, 10]))
-            >>> print(pareto_front(study).honest().source)  # no losses of rows
-            None
+            >>> from sklearn.datasets import load_wine
+            >>> from sklearn.naive_bayes import GaussianNB
+            >>> from optuna_mofs import FeatureSelectionObjective
+            >>> X, y = load_wine(return_X_y=True)
+            >>> objective = FeatureSelectionObjective(
+            ...     GaussianNB(), X, y, representation="filter_ensemble", filters=["anova_f"]
+            ... )
+            >>> study = objective.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+            >>> study.optimize(objective, n_trials=10)
+            >>> honest = pareto_front(study).honest()
+            >>> honest.source
+            'bootstrap'
+            >>> best = honest.picks["best"]
+            >>> bool(honest.curve["raw"].min() <= best.value < best.high)
+            True
         """
         key = (
             check_int("n_bootstraps", n_bootstraps, 1),

@@ -499,7 +499,7 @@ class StudyObjective:
         if chosen is None or chosen.ranks != "fold":
             return [self.mask_for(trial)] * len(splits)
         bound = chosen.bind(self.table)
-        return [self._fold_mask(bound, trial.params, fold) for fold in splits]
+        return self._fold_masks(bound, trial.params, splits)
 
     def tested_folds(self, trial: FrozenTrial) -> list[Fold]:
         """Fit the models of a trial on each training fold, and return them with their test rows.

@@ -44,6 +44,8 @@ _MAX_STANDARD_ERRORS = 4.0
 #: Confidence of the interval that must leave out the constant model: stricter, because a search
 #: that adapts to the rows keeps a little luck that the bootstrap cannot see.
 _CLEAR = 0.99
+#: Number of new rows of the intervals, relative to the rows of the search.
+_NEW_ROWS = 0.5
 #: Below this error of the constant model, few errors say little about the rarer class.
 _IMBALANCED = 0.1
 
@@ -52,9 +54,12 @@ _IMBALANCED = 0.1
 class HonestEstimate:
     """What to expect on new rows.
 
+    The interval is that of a value measured on new rows, half as many as the search had. It
+    contains the uncertainty of the expected value and the luck of these rows.
+
     Attributes:
         value: The expected value; NaN if it is unknown.
-        low: Lower limit of its confidence interval.
+        low: Lower limit of the interval.
         high: Upper limit.
 
     Example:
@@ -167,7 +172,8 @@ _UNKNOWN = _Shift(np.nan, np.nan)
 class _Values(NamedTuple):
     """The result of one source, minimized.
 
-    ``picks`` maps names to the raw loss of the chosen trial and its shift.
+    ``picks`` maps names to the raw loss of the chosen trial and its shift. ``widening`` is the
+    standard error of a value that is measured on new rows, in units of that of the expected value.
     """
 
     source: Literal["bootstrap", "holdout"] | None
@@ -175,6 +181,7 @@ class _Values(NamedTuple):
     curve: _Shift
     picks: dict[str, tuple[float, _Shift]]
     n_units: int = 0
+    widening: float = 1.0
     bound: float | None = None
     pick_index: int | None = None
 
@@ -270,13 +277,19 @@ class _Context:
         limits = {size: last[best] for best, size in zip(self.best, distinct)}
         return np.array([limits.get(size, np.nan) for size in self.member_sizes], dtype=np.float64)
 
-    def estimates(self, raw: Floats, part: _Shift, found: _Values) -> list[HonestEstimate]:
-        """Return estimates in the study's direction."""
+    def estimates(
+        self, raw: Floats, part: _Shift, found: _Values, *, measured: bool = True
+    ) -> list[HonestEstimate]:
+        """Return estimates in the study's direction.
+
+        The intervals are those of values measured on new rows, or of the expected values.
+        """
         value = raw + part.shift
+        widening = found.widening if measured else 1.0
         low, high = interval(
             value,
-            np.broadcast_to(part.standard_error, value.shape),
-            max(found.n_units, 2),
+            widening * np.broadcast_to(part.standard_error, value.shape),
+            max(int(found.n_units / widening**2), 2),
             bound=found.bound,
             confidence=self.confidence,
         )
@@ -287,9 +300,11 @@ class _Context:
         rows = np.column_stack([value, low, high]).tolist()
         return [HonestEstimate(*row) for row in rows]
 
-    def estimate(self, raw: float, part: _Shift, found: _Values) -> HonestEstimate:
+    def estimate(
+        self, raw: float, part: _Shift, found: _Values, *, measured: bool = True
+    ) -> HonestEstimate:
         """Return one estimate in the study's direction."""
-        return self.estimates(np.array([raw]), part, found)[0]
+        return self.estimates(np.array([raw]), part, found, measured=measured)[0]
 
     def curve_frame(self, found: _Values) -> pd.DataFrame:
         import pandas as pd
@@ -447,6 +462,7 @@ def _bootstrap_values(context: _Context, n_bootstraps: int, seed: int) -> _Value
         curve=curve,
         picks=picks,
         n_units=len(units.weights),
+        widening=_widening(1.0),
         bound=units.bound,
         pick_index=pick_index,
     )
@@ -528,8 +544,27 @@ def _holdout_values(context: _Context) -> _Values | None:
         curve=shifts(curve),
         picks=picks,
         n_units=len(found.units.weights),
+        widening=_widening(_holdout_share(listed)),
         bound=found.units.bound,
     )
+
+
+def _holdout_share(trials: Sequence[FrozenTrial]) -> float:
+    """Return the number of held-out rows relative to that of the search."""
+    held_out, searched = (
+        {len(losses) for trial in trials if (losses := read_losses(trial, source)) is not None}
+        for source in ("holdout", "cross_validation")
+    )
+    return max(held_out) / max(searched) if searched else 0.25
+
+
+def _widening(share: float) -> float:
+    """Return how much more a value on new rows varies than the expected one.
+
+    The new rows are half as many as those of the search; the expected value comes from ``share``
+    times the rows of the search.
+    """
+    return float(np.sqrt(1.0 + share / _NEW_ROWS))
 
 
 # ---- warning ------------------------------------------------------------------------------------
@@ -550,7 +585,7 @@ def _warning(context: _Context, found: _Values, picks: dict[str, HonestEstimate]
         strict = replace(context, confidence=max(context.confidence, _CLEAR))
         limits = {}
         for key in known:
-            estimate = strict.estimate(*found.picks[key], found)
+            estimate = strict.estimate(*found.picks[key], found, measured=False)
             limits[key] = estimate.high if sign > 0 else -estimate.low
         chosen = min(limits, key=limits.__getitem__)
         if limits[chosen] >= constant:

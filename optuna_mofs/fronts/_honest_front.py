@@ -289,7 +289,7 @@ class _Context:
         low, high = interval(
             value,
             widening * np.broadcast_to(part.standard_error, value.shape),
-            max(int(found.n_units / widening**2), 2),
+            max(round(found.n_units / widening**2), 2),
             bound=found.bound,
             confidence=self.confidence,
         )

@@ -113,7 +113,7 @@ def test_the_curve_is_the_bootstrap_of_the_best_with_at_most_k(losses) -> None:
     expected = bootstrap.estimate(bootstrap.best_at_most())
     # Measured on half as many new rows, which adds twice the variance of the mean of all rows.
     errors = np.sqrt(3) * expected.standard_errors
-    low, high = interval(expected.values, errors, N_ROWS // 3, bound=1.0)
+    low, high = interval(expected.values, errors, round(N_ROWS / 3), bound=1.0)
     curve = honest.curve
     assert honest.source == "bootstrap"
     assert curve["n_features"].tolist() == sorted(set(SIZES))
@@ -255,7 +255,7 @@ def test_masks_have_the_values_of_held_out_rows(losses) -> None:
         deviation = held[trial.number].std(ddof=1)
         # The variance of the mean of 40 held-out rows, and that of half as many rows as searched.
         variance = deviation**2 * (1 / 40 + 2 / N_ROWS)
-        n_rows = int(1 / (1 / 40 + 2 / N_ROWS))
+        n_rows = round(1 / (1 / 40 + 2 / N_ROWS))
         low, high = interval(mean, np.sqrt(variance), n_rows, bound=1.0)
         assert [member.value, member.low, member.high] == pytest.approx([mean, low, high])
     for name in ("best", "knee", "one_standard_error", "pick"):

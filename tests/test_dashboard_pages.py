@@ -59,9 +59,12 @@ def test_the_front_is_shown_with_metric_names_and_figures(site, features):
         assert name in text.partition("Objective X:")[2].partition("History")[0]
     browser.wait_for(FIGURE_IS_DRAWN)
     ours = "document.getElementById('user-defined-plot:mofs-front')"
-    for axis, name in (("x", "error"), ("y", "fraction")):
+    error = "error (1 − accuracy)" if features == 30 else "error"
+    for axis, name in (("x", f"number of features, of {features:,}"), ("y", error)):
         assert browser.evaluate(f"{ours}.querySelector('.{axis}title').textContent") == name
-    hover = browser.evaluate(f"{ours}.data.find(t => t.name == 'front').text.at(-1)")
+    title = browser.evaluate(f"{ours}.querySelector('.gtitle').textContent")
+    assert ("on new rows" in title) == (features == 30), "known from an objective only"
+    hover = browser.evaluate(f"{ours}.data.find(t => t.name == 'cross-validated').text.at(-1)")
     assert "feature" in hover
     drawn = browser.evaluate(
         "document.querySelectorAll('[id^=\"user-defined-plot:mofs\"]').length"

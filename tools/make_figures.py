@@ -36,6 +36,9 @@ Studies = dict[str, Study]
 #: Figures of docs/visualization.md by the name of the picture.
 FIGURES: dict[str, Callable[[Studies], go.Figure]] = {
     "front": lambda s: vis.plot_front(s["breast cancer"], preference=example_studies.PREFERENCE),
+    "front_sonar": lambda s: vis.plot_front(s["sonar"]),
+    "front_noise": lambda s: vis.plot_front(s["noise"]),
+    "front_madelon": lambda s: vis.plot_front(s["madelon"]),
     "front_of_three": lambda s: vis.plot_front(s["breast cancer by priority"]),
     "hypervolume": lambda s: vis.plot_hypervolume(example_studies.runs(s)),
     "feature_frequency": lambda s: vis.plot_feature_frequency(s["breast cancer"]),

@@ -17,7 +17,7 @@ from optuna_mofs.cli import main as optuna_mofs
 from tools.browser import Browser
 
 PICTURE = Path(__file__).parents[1] / "docs" / "figures" / "report.png"
-WIDTH, HEIGHT = 1180, 2050
+WIDTH, HEIGHT = 1180, 2150
 
 _FIGURES_ARE_DRAWN = (
     "document.readyState == 'complete' && "

@@ -16,14 +16,14 @@ from sklearn.metrics import get_scorer_names
 
 from optuna_mofs.cli._errors import CommandError, name_hint
 from optuna_mofs.cli._settings import Settings
-from optuna_mofs.filters import filter_names
+from optuna_mofs.filters import DEFAULT_FILTERS, RULE_FILTERS, filter_names
 from optuna_mofs.measures import measure_names
 from optuna_mofs.spaces import learner_names
 
 STORAGE = "sqlite:///optuna_mofs.db"
 _DEFAULTS = Settings()
 #: Values of ``--features``.
-REPRESENTATIONS = ("mask", "filter_ensemble", "single_filter", "all")
+REPRESENTATIONS = ("auto", "mask", "filter_ensemble", "single_filter", "all")
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -267,7 +267,8 @@ def add_search_options(parser: Any) -> None:
         dest="representation",
         choices=REPRESENTATIONS,
         help="how feature sets are suggested: any set (mask), the top features of weighted "
-        "filters or of one filter, or always all features "
+        "filters or of one filter, ranked in every training fold, the better of these for the "
+        "table (auto), or always all features "
         f"(default: {_DEFAULTS.representation})",
     )
     add(
@@ -275,8 +276,8 @@ def add_search_options(parser: Any) -> None:
         type=filter_name,
         nargs="+",
         metavar="NAME",
-        help="filters that rank the features before the search (default: information_gain "
-        "random_forest jmi cmim auc)",
+        help="filters that rank the features (default: "
+        f"{' '.join(DEFAULT_FILTERS)} for masks, else {' '.join(RULE_FILTERS)})",
     )
     add(
         "--fixed-features",

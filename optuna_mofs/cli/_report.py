@@ -111,7 +111,7 @@ def _tiles(front: Front, pick: Pick) -> str:
         metric = front.honest().metric_name
         values[f"{metric} to expect on new rows"] = f"{pick.expected.value:.3g}"
         low, high = pick.expected.low, pick.expected.high
-        values["95 % interval"] = f"{low:.3g}–{high:.3g}"
+        values["95 % interval"] = f"{low:.2g}–{high:.2g}"
     # A trial that was picked by number may not be on the front.
     for name, value in zip(front.metric_names, pick.trial.values):
         values[f"{name}{_how(front, name)}"] = format_number(value)

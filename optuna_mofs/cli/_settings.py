@@ -20,7 +20,7 @@ from optuna_mofs import FeatureSelectionObjective, LexicographicPreference
 from optuna_mofs._optuna import read_study_attr, write_study_attr
 from optuna_mofs.cli._errors import CommandError, name_hint
 from optuna_mofs.cli._table import Table, read_table
-from optuna_mofs.filters import DEFAULT_FILTERS, detect_task
+from optuna_mofs.filters import detect_task
 from optuna_mofs.spaces import get_learner
 
 _RUN = "run"  # key of the study attribute
@@ -130,7 +130,7 @@ def make_objective(settings: Settings, table: Table) -> FeatureSelectionObjectiv
             cv=settings.cv,
             holdout=settings.holdout or None,  # type: ignore[arg-type]
             scoring=settings.scoring,
-            filters=DEFAULT_FILTERS if settings.filters is None else settings.filters,
+            filters="default" if settings.filters is None else settings.filters,
             groups=table.groups,
             sample_weight=table.weights,
             feature_costs=settings.feature_costs or None,

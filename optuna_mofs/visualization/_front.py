@@ -23,7 +23,7 @@ from optuna_mofs.visualization._honest_layers import (
 from optuna_mofs.visualization._registry import register_figure
 from optuna_mofs.visualization._utils import (
     ACCENT,
-    LEGEND_ABOVE,
+    LEGEND_BELOW,
     MAIN,
     MUTED,
     SECOND_ACCENT,
@@ -177,10 +177,9 @@ class _Canvas:
         if self._axes is not None:
             warning = self._honest_front.honest().warning
             subtitle = expectation(self._honest_front)
-            legend = {**LEGEND_ABOVE, "x": 0, "xanchor": "left", "traceorder": "normal"}
-            apply_style(self.figure, title, subtitle=subtitle, warning=warning, legend=legend)
-            # The legend is between title and figure.
-            self.figure.update_layout(margin_t=self.figure.layout.margin.t + 10)
+            apply_style(
+                self.figure, title, subtitle=subtitle, warning=warning, legend=LEGEND_BELOW
+            )
             return self._axes.style(self.figure)
         count, distinct = len(self._front), len(np.unique(self._values[self._front], axis=0))
         apply_style(

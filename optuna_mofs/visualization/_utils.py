@@ -35,8 +35,18 @@ INK, FAINT_INK, GRID = "#2b313a", PALETTE[7], "#e8ebef"
 WARNING = "#b8500f"
 #: Color scale from 0 to 1.
 COLOR_SCALE = [[0.0, "#f3f5f8"], [0.15, "#d5e2f0"], [0.5, "#7fabd6"], [1.0, "#1f4f87"]]
-#: Positions of a legend: above the figure, or in a corner without lines.
+#: Positions of a legend: above or below the figure, or in a corner without lines. Below it may
+#: take several lines, where it is narrow.
 LEGEND_ABOVE = {"orientation": "h", "x": 1, "xanchor": "right", "y": 1.0, "yanchor": "bottom"}
+LEGEND_BELOW = {
+    "orientation": "h",
+    "x": 0,
+    "y": 0,
+    "yref": "container",
+    "yanchor": "bottom",
+    "traceorder": "normal",
+    "font": {"size": 12},
+}
 LEGEND_LOWER_RIGHT = {"x": 0.99, "xanchor": "right", "y": 0.02, "yanchor": "bottom"}
 LEGEND_UPPER_RIGHT = {"x": 0.99, "xanchor": "right", "y": 0.98, "yanchor": "top"}
 #: Axis with one row per name, the first at the top.

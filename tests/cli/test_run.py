@@ -99,6 +99,7 @@ def test_a_search_on_permuted_labels_that_fails_is_a_note(
         ((), "holdout", 12),
         (("--holdout", "0"), None, 0),
         (("--holdout", "0.5"), "holdout", 30),
+        (("--features", "auto"), "holdout", 12),
         (("--features", "filter_ensemble"), "bootstrap", 0),
         (("--features", "filter_ensemble", "--holdout", "0.2"), "bootstrap", 12),
     ],

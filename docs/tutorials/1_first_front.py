@@ -8,7 +8,8 @@ tunes its hyperparameters in the same search, and fits one of the resulting mode
 
 # %%
 # An objective holds the data, the estimator and the measures. By default, the measures are the
-# cross-validated error and the fraction of features that are selected.
+# cross-validated error and the fraction of features that are selected. Features are selected by a
+# rule, filters with weights, which is repeated in each training fold: no test row takes part in it.
 
 from optuna.distributions import FloatDistribution
 from sklearn.datasets import load_breast_cancer
@@ -39,22 +40,38 @@ study = objective.create_study(
 study.optimize(objective, n_trials=120)
 
 # %%
-# The front contains the non-dominated trials: no other trial is better in both metrics.
+# The front contains the non-dominated trials: no other trial is better in both metrics. ``error`` is
+# cross-validated and too low, because each trial is the best of many. ``honest`` is the error to
+# expect on new rows, from ``honest_low`` to ``honest_high``.
 
-front = pareto_front(study)
-front.to_frame()[["error", "n_features", "features"]]
+front = pareto_front(study, duplicates=False)
+front.to_frame()[["n_features", "error", "honest", "honest_low", "honest_high", "features"]]
 
 # %%
-# Plot the front. The hover text of a trial lists its features, and the default pick is marked.
+# ``honest`` has more: the values of the rules that choose a trial, the best error with at most k
+# features for every k, and a warning if the front is not clearly better than chance. See
+# :doc:`/selection_bias`.
+
+honest = front.honest()
+print("source:", honest.source)
+print("best:", honest.picks["best"])
+print("pick:", honest.picks["pick"])
+print("warning:", honest.warning)
+honest.curve.head()
+
+# %%
+# Plot the front, with the error to expect on new rows. The hover text of a trial lists its
+# features, and the default pick is marked.
 
 from optuna_mofs.visualization import plot_front
 
 plot_front(study)
 
 # %%
-# Select a trial: ``pick`` takes the fewest features within one standard error of the lowest error,
-# ``best`` the lowest error with at most three features. ``refit`` fits the pipeline of a trial on
-# all rows. The model accepts the full table and uses only the selected columns.
+# Select a trial: ``pick`` takes the fewest features whose honest error is within one standard error
+# of the lowest one, ``best`` the lowest error with at most three features. ``refit`` fits the
+# pipeline of a trial on all rows. The model accepts the full table and uses only the selected
+# columns.
 
 pick = front.pick()
 small = front.best(max_features=3)

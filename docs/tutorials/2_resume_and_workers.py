@@ -102,4 +102,4 @@ print("exit codes:", [worker.wait() for worker in workers])
 
 objective, study = open_study()
 print(len(study.trials), "trials")
-pareto_front(study).to_frame()[["error", "n_features", "features"]]
+pareto_front(study).to_frame()[["error", "honest", "n_features", "features"]]

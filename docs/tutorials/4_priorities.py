@@ -35,13 +35,13 @@ preference = LexicographicPreference(
 
 # %%
 # LexiFlow moves from one configuration to a better one in this order.
-# ``LexicographicStoppingCallback`` stops the study when the best trial meets all goals or has been
-# the same for 60 trials.
+# ``LexicographicStoppingCallback`` stops the study when the best trial has been the same for 60
+# trials. By default it also stops as soon as all goals are met, which would be too early here: the
+# error has no goal.
 
 study = objective.create_study(sampler=LexiFlowSampler(preference, seed=0))
-study.optimize(
-    objective, n_trials=120, callbacks=[LexicographicStoppingCallback(preference, patience=60)]
-)
+stop = LexicographicStoppingCallback(preference, patience=60, goals=False)
+study.optimize(objective, n_trials=120, callbacks=[stop])
 best = preference.best(study)
 print(len(study.trials), "trials")
 print("best:", dict(zip(study.metric_names, best.values)))

@@ -56,7 +56,7 @@ class Settings:
     cv: int = 5
     fold_seed: int = 0  # also of filters and estimator
     holdout: float | str = "auto"  # fraction of the rows; 0 for none
-    representation: str = "mask"  # "all" for no selection
+    representation: str = "auto"  # "all" for no selection
     filters: list[str] | None = None
     measures: list[str] | None = None
     fixed_features: list[str] = field(default_factory=list)

@@ -13,7 +13,6 @@ from sklearn.preprocessing import StandardScaler
 
 from optuna_mofs import (
     FeatureSelectionObjective,
-    FilterEnsembleFeatures,
     LexicographicPreference,
     LexicographicStoppingCallback,
     LexiFlowSampler,
@@ -28,7 +27,6 @@ objective = FeatureSelectionObjective(
     X,
     y,
     space=spaces.knn(prefix="kneighborsclassifier__"),
-    representation=FilterEnsembleFeatures(ranks="fold"),
     measures=["error", "n_features", "instability"],
 )
 preference = LexicographicPreference(

@@ -17,7 +17,8 @@ X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 estimator, space = get_learner("svm")
 
 # The objective of a trial: choose features and hyperparameters, cross-validate, return the error
-# and the fraction of features. Filters rank the features once, before the first trial.
+# and the fraction of features. Filters rank the features of each training fold once, before the
+# first trial.
 objective = FeatureSelectionObjective(estimator, X, y, space=space, cv=5)
 
 # The storage of the trials, and the sampler that proposes them.
@@ -31,15 +32,22 @@ optuna.logging.set_verbosity(optuna.logging.WARNING)
 study.optimize(objective, n_trials=80, show_progress_bar=True)
 
 # The trade-off: no trial of the front is worse than another in both error and features.
-front = pareto_front(study)
-print(front.to_frame()[["error", "n_features", "features"]].to_string(max_colwidth=60))
+front = pareto_front(study, duplicates=False)
+table = front.to_frame()[["n_features", "error", "honest", "honest_low", "honest_high", "features"]]
+print(table.to_string(max_colwidth=60))
 print(f"hypervolume: {front.hypervolume():.4f}")
 
+# "error" is cross-validated and too low: the best of many trials is also the luckiest. "honest" is
+# the error to expect on new rows.
+honest = front.honest()
+print(f"expect {honest.picks['pick']} from the pick, {honest.picks['best']} from the best trial")
+print(honest.warning or "clearly better than a constant model")
+
 # Some ways to choose a trial.
-pick = front.pick()  # the fewest features within one standard error of the lowest error
-few = front.best(max_features=max(5, pick.user_attrs["n_features"]))
+pick = front.pick()  # the fewest features within one standard error of the lowest honest error
+few = front.best(max_features=3)
 print(f"pick: {pick.values[0]:.4f} with {objective.features_for(pick)}")
-print(f"best with few features: {few.values[0]:.4f} with {objective.features_for(few)}")
+print(f"best with at most three features: {few.values[0]:.4f} with {objective.features_for(few)}")
 
 # A fitted model that takes the full table and uses only the columns it needs.
 model = objective.refit(pick)

@@ -23,8 +23,16 @@ X = np.hstack([measured, noise])
 y = factors.sum(axis=1)
 names += [f"noise {j}" for j in range(33)]
 
+# Masks, because the sets themselves are wanted; all rows, because no error is reported.
 objective = FeatureSelectionObjective(
-    LinearRegression(), X, y, feature_names=names, scoring="r2", cv=3
+    LinearRegression(),
+    X,
+    y,
+    representation="mask",
+    feature_names=names,
+    scoring="r2",
+    cv=3,
+    holdout=None,
 )
 sampler = GHGASampler(tolerance=TOLERANCE, settings=GHGASettings(n_phase1_iterations=30), seed=0)
 study = objective.create_study(sampler=sampler, study_name="instruments")

@@ -33,8 +33,8 @@ study.optimize(objective, n_trials=80, show_progress_bar=True)
 
 # The trade-off: no trial of the front is worse than another in both error and features.
 front = pareto_front(study, duplicates=False)
-table = front.to_frame()[["n_features", "error", "honest", "honest_low", "honest_high", "features"]]
-print(table.to_string(max_colwidth=60))
+columns = ["n_features", "error", "honest", "honest_low", "honest_high", "features"]
+print(front.to_frame()[columns].to_string(max_colwidth=60))
 print(f"hypervolume: {front.hypervolume():.4f}")
 
 # "error" is cross-validated and too low: the best of many trials is also the luckiest. "honest" is

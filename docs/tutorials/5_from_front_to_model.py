@@ -31,16 +31,16 @@ front = pareto_front(study, duplicates=False)
 front.to_frame()[["error", "honest", "honest_low", "honest_high", "n_features", "learner"]]
 
 # %%
-# The search among masks adapts to the rows that it is tested on, so ``error`` is too low. A fifth of
-# the rows was held out of the search; ``honest`` is the error on them. They are few, so the interval
-# is wide. See :doc:`/selection_bias`.
+# A search among masks adapts to the rows that it is tested on, so ``error`` is too low. A fifth of
+# the rows was held out of the search; ``honest`` is the error on them. They are few, so the
+# interval is wide. See :doc:`/selection_bias`.
 
 honest = front.honest()
 print(honest.source, "of", len(objective.holdout_rows), "rows; pick:", honest.picks["pick"])
 
 # %%
-# The pipeline of a single trial, fitted on all training rows, also the held-out ones. This tutorial
-# has further test rows, which the objective has never seen:
+# The pipeline of a single trial, fitted on all training rows, also the held-out ones. This
+# tutorial has further test rows, which the objective has never seen:
 
 single = objective.refit(front.pick())
 print(f"one trial: error {1 - single.score(X_test, y_test):.3f}")

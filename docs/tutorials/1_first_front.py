@@ -8,9 +8,9 @@ tunes its hyperparameters in the same search, and fits one of the resulting mode
 
 # %%
 # An objective holds the data, the estimator and the measures. By default, the measures are the
-# cross-validated error and the fraction of features that are selected. A rule selects the features:
-# their number, and weights of filters that rank them. It is applied to each training fold, so that
-# no test row takes part in the selection.
+# cross-validated error and the fraction of features that are selected. A rule selects the
+# features: their number, and weights of filters that rank them. It is applied to each training
+# fold, so that no test row takes part in the selection.
 
 from optuna.distributions import FloatDistribution
 from sklearn.datasets import load_breast_cancer
@@ -42,8 +42,8 @@ study.optimize(objective, n_trials=120)
 
 # %%
 # The front contains the non-dominated trials: no other trial is better in both metrics. ``error``
-# is cross-validated and too low, because each trial is the best of many. ``honest`` is the error to
-# expect on new rows, and ``honest_low`` to ``honest_high`` its interval.
+# is cross-validated and too low, because each trial is the best of many. ``honest`` is the error
+# to expect on new rows, and ``honest_low`` to ``honest_high`` its interval.
 
 front = pareto_front(study, duplicates=False)
 front.to_frame()[["n_features", "error", "honest", "honest_low", "honest_high", "features"]]
@@ -70,8 +70,8 @@ plot_front(study)
 
 # %%
 # Select a trial: ``pick`` takes the fewest features whose honest error is within one standard
-# error of the lowest one, ``best`` the lowest error with at most three features. ``refit`` fits the
-# pipeline of a trial on all rows. The model accepts the full table and uses only the selected
+# error of the lowest one, ``best`` the lowest error with at most three features. ``refit`` fits
+# the pipeline of a trial on all rows. The model accepts the full table and uses only the selected
 # columns.
 
 pick = front.pick()

@@ -39,8 +39,8 @@ _WEIGHT_POWER = 3
 #: Prefix of the parameters of exceptions.
 _EXCEPTION = "exception_"
 #: Exceptions are numbers up to so many times the number of features, beyond which there is none:
-#: two of three random numbers are no exception.
-_NO_EXCEPTION = 3
+#: of twenty random numbers one is an exception.
+_NO_EXCEPTION = 20
 #: Parameter of filter representations that sets the number of features.
 FRACTION = "fraction"
 #: Number of features that is rounded to none, at the lower end of the scale "log".

@@ -381,3 +381,42 @@ def test_uniform_parameters_are_uniform_on_the_simplex():
     rng = np.random.default_rng(0)
     first = [weights_from_raw(rng.random(3))[0] for _ in range(4000)]
     assert stats.kstest(first, lambda w: 1 - (1 - w) ** 2).pvalue > 0.001
+
+
+@given(
+    st.integers(1, 12),
+    st.floats(0.05, 1.0),
+    st.lists(st.integers(-300, 300), min_size=3, max_size=3),
+)
+def test_exceptions_put_features_in_or_leave_them_out_against_the_rule(p, fraction, exceptions):
+    features = FilterEnsembleFeatures(exceptions=3).bind(table(p))
+    params = {"fraction": fraction, "weight_a": 0.4, "weight_b": 0.9}
+    expected = FilterEnsembleFeatures().bind(table(p)).choose(params)
+    for exception in exceptions:
+        if 0 < abs(exception) <= p:
+            expected[abs(exception) - 1] = exception > 0
+    named = {f"exception_{i}": exception for i, exception in enumerate(exceptions, 1)}
+    assert features.choose({**params, **named}).tolist() == expected.tolist()
+
+
+def test_exceptions_hold_in_every_fold():
+    p = 20
+    features = FilterEnsembleFeatures(exceptions=2).bind(table(p))
+    params = {"fraction": 0.3, "weight_a": 0.4, "weight_b": 0.9}
+    for seed in range(5):
+        mask = features.choose(
+            {**params, "exception_1": 4, "exception_2": -9}, table=table(p, seed=seed)
+        )
+        assert mask[3]
+        assert not mask[8]
+
+
+def test_few_random_numbers_are_exceptions():
+    features = FilterEnsembleFeatures(exceptions=2).bind(table(10))
+    numbers = features.distributions["exception_2"]
+    assert (numbers.low, numbers.high) == (-200, 200)
+    described = get_representation(features.to_json()).bind(table(10))
+    assert described.exception_parameters == ("exception_1", "exception_2")
+    assert "exceptions" not in FilterEnsembleFeatures().bind(table(10)).to_json()
+    with pytest.raises(ValueError, match="exceptions"):
+        FilterEnsembleFeatures(exceptions=-1)

@@ -300,8 +300,8 @@ def change_rule(
 def change_exception(rng: np.random.Generator, history: History, row: Array, name: str) -> Array:
     """Return a row in which one exception from the rule is a random feature, or none.
 
-    The feature is put in if the rule leaves it out, and the other way round. It is drawn without
-    regard to the filters: ranks of all rows would tell about the rows of the test folds.
+    A feature that is selected is left out, or another one put in. It is drawn without regard to
+    the filters: ranks of all rows would tell about the rows of the test folds.
     """
     assert history.described is not None
     assert history.described.representation is not None
@@ -309,8 +309,10 @@ def change_exception(rng: np.random.Generator, history: History, row: Array, nam
     exception = 0
     if rng.random() >= _REMOVAL_PROB:
         mask = history.described.representation.choose({**params, name: 0})
-        j = int(rng.integers(len(mask)))
-        exception = -(j + 1) if mask[j] else j + 1
+        # One of many features is rarely among the few that are selected.
+        drops = bool(mask.any()) and (bool(mask.all()) or rng.random() < 0.5)
+        j = int(rng.choice(np.flatnonzero(mask == drops)))
+        exception = -(j + 1) if drops else j + 1
     changed = history.space.encode({name: exception})
     return np.where(np.isnan(changed), row, changed)
 

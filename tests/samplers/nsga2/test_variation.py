@@ -22,6 +22,7 @@ from optuna_mofs.samplers.nsga2._variation import (
     Configuration,
     MixedVariation,
     NSGA2Note,
+    change_exception,
     change_rule,
 )
 from optuna_mofs.study._description import StudyDescription
@@ -254,3 +255,36 @@ def test_what_a_parent_lacks_of_a_rule_is_drawn() -> None:
         empty = Configuration(np.full(len(history.space), np.nan), None, np.zeros(0))
         child, _, _ = only(**{operator: 1.0})(rng, history, empty, empty)
         assert not np.isnan(child.row).any()
+
+
+def test_an_exception_changes_one_feature_of_the_set_or_is_removed() -> None:
+    history = rule_history(FilterEnsembleFeatures(exceptions=2))
+    assert history.described is not None
+    representation = history.described.representation
+    assert representation is not None
+    rng = np.random.default_rng(0)
+    none = history.space.encode({"exception_1": 0, "exception_2": 0, "fraction": 0.3})
+    row = np.where(np.isnan(none), history.space.sample(rng)[0], none)
+    rule = representation.choose(history.space.decode(row))
+    differences = []
+    for _ in range(200):
+        made = change_exception(rng, history, row, "exception_1")
+        assert changed_columns(history, row, made) <= {"exception_1"}
+        mask = representation.choose(history.space.decode(made))
+        differences.append(int(mask.sum()) - int(rule.sum()))
+        assert np.count_nonzero(mask != rule) <= 1
+    # A quarter removes an exception, of which there is none; the others add or drop a feature.
+    assert differences.count(0) == pytest.approx(50, abs=20)
+    assert differences.count(1) == pytest.approx(75, abs=20)
+
+
+def test_exceptions_come_from_one_parent_and_a_new_rule_has_none() -> None:
+    history = rule_history(FilterEnsembleFeatures(exceptions=2))
+    j = history.space.names.index("exception_1")
+    rng = np.random.default_rng(0)
+    first, second = history.space.sample(rng, 2)
+    crossed = [change_rule(rng, history, "crossover", first, second, 5.0)[j] for _ in range(50)]
+    assert set(crossed) == {first[j], second[j]}
+    for _ in range(5):
+        made = change_rule(rng, history, "resample", first, second, 5.0)
+        assert history.space.decode(made)["exception_1"] == 0

@@ -109,7 +109,7 @@ def test_the_search_sees_no_row_of_the_outer_fold():
 
 def test_on_noise_the_test_values_are_those_of_chance():
     rng = np.random.default_rng(0)
-    objective = make(rng.normal(size=(N, 300)), np.arange(N) % 2)
+    objective = make(rng.normal(size=(N, 300)), np.arange(N) % 2, representation="mask")
     summary = nested(objective, n_trials=12).summary()
     assert summary.loc["best", "raw"] < 0.3
     assert 0.35 < summary.loc["best", "test"] < 0.65

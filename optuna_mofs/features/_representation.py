@@ -223,7 +223,7 @@ class FilterFeatures(Representation):
         attr: list[Any] | None = None,
         others: Iterable[list[Any]] = (),
     ) -> Array:
-        """Return the best free features by score, ties by position."""
+        """Return the best free features by score, ties by position, after exceptions."""
         table = self.table if table is None else table
         if table.free_ranks is None:
             raise ValueError(
@@ -237,13 +237,17 @@ class FilterFeatures(Representation):
         mask = np.zeros(len(score), dtype=bool)
         if penalty == 0 or table.similar is None:
             mask[best_first(score, count)] = True
-            return mask
-        full_score = np.full(len(table), np.nan)
-        full_score[table.free] = score
-        chosen = select_non_redundant(
-            full_score, count, penalty=penalty, similar=table.similar, fixed=table.fixed
-        )
-        mask[np.searchsorted(table.free, chosen)] = True
+        else:
+            full_score = np.full(len(table), np.nan)
+            full_score[table.free] = score
+            chosen = select_non_redundant(
+                full_score, count, penalty=penalty, similar=table.similar, fixed=table.fixed
+            )
+            mask[np.searchsorted(table.free, chosen)] = True
+        for name in self.exception_parameters:
+            exception = int(params[name])
+            if 0 < abs(exception) <= len(mask):
+                mask[abs(exception) - 1] = exception > 0
         return mask
 
     @abstractmethod
@@ -345,22 +349,6 @@ class FilterEnsembleFeatures(FilterFeatures):
     def exception_parameters(self) -> tuple[str, ...]:
         """Names of the parameters of exceptions."""
         return tuple(f"{_EXCEPTION}{i + 1}" for i in range(self.exceptions))
-
-    def choose(
-        self,
-        params: Mapping[str, Any],
-        *,
-        table: FeatureTable | None = None,
-        attr: list[Any] | None = None,
-        others: Iterable[list[Any]] = (),
-    ) -> Array:
-        """Return the best free features by score, and apply the exceptions."""
-        mask = super().choose(params, table=table)
-        for name in self.exception_parameters:
-            exception = int(params[name])
-            if 0 < abs(exception) <= len(mask):
-                mask[abs(exception) - 1] = exception > 0
-        return mask
 
     def scores(self, params: Mapping[str, Any], ranks: Array) -> Array:
         """Return the weighted mean of the ranks."""

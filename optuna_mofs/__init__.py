@@ -23,6 +23,7 @@ from optuna_mofs.fronts import (
 )
 from optuna_mofs.honesty import NestedResult, nested_cross_validate, noise_floor
 from optuna_mofs.measures import Measure
+from optuna_mofs.model_selection import FeatureSelectionSearchCV
 from optuna_mofs.models import FrontClassifier, FrontRegressor, front_model
 from optuna_mofs.objectives import (
     AllTrialsFailedError,
@@ -51,6 +52,7 @@ __all__ = [
     "AllTrialsFailedError",
     "DashboardFigures",
     "FeatureSelectionObjective",
+    "FeatureSelectionSearchCV",
     "FeatureTable",
     "FilterEnsemble",
     "FilterEnsembleFeatures",

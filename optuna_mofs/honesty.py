@@ -29,7 +29,7 @@ from optuna_mofs.fronts._front import Front
 from optuna_mofs.fronts._generalization import generalization
 from optuna_mofs.measures._complexity import selection_instability
 from optuna_mofs.objectives._objective import StudyObjective
-from optuna_mofs.samplers.nsga2 import FilterEnsembleNSGA2Sampler
+from optuna_mofs.samplers import default_sampler
 from optuna_mofs.study._baselines import NoiseFloor, write_baselines
 from optuna_mofs.study._completed_trials import feature_count, read_completed_trials
 from optuna_mofs.study._queue import retry_interrupted
@@ -196,7 +196,7 @@ def nested_cross_validate(
         in_process = is_shared or joblib.effective_n_jobs(n_jobs) == 1
         search = _FoldSearch(
             objective,
-            sampler or FilterEnsembleNSGA2Sampler(),
+            sampler or default_sampler(),
             n_trials,
             storage,
             study_name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -118,6 +118,30 @@ def error_measure(scorer: object, *, train: bool = False) -> Measure:
         label=f"{label} (training)" if train else label,
         worst_is_constant=True,
     )
+
+
+def scorer_measure(name: str, scorer: Any, *, train: bool = False) -> Measure:
+    """Return the error by a scorer that need not be the objective's, under a name of its own."""
+    plain = error_measure(scorer, train=train)
+    rows = None if plain.rows is None else _ByScorer(scorer, plain.rows)
+    return replace(plain, name=name, fold=_ByScorer(scorer, plain.fold), rows=rows)
+
+
+@dataclass(frozen=True, eq=False)
+class _ByScorer:
+    """A function of a fold, called with another scorer."""
+
+    scorer: Any
+    function: Callable[[Fold], Any] | None
+
+    def __call__(self, fold: Fold) -> Any:
+        assert self.function is not None
+        return self.function(replace(fold, scorer=self.scorer))
+
+
+def to_score(scorer: object, error: Any) -> Any:
+    """Return the score that belongs to an error (or array of errors) by this scorer."""
+    return -error if _is_loss(scorer) else 1.0 - error
 
 
 def false_negative_rate(fold: Fold) -> float:

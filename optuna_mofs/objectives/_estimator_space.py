@@ -4,24 +4,43 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution
-from optuna.trial import FrozenTrial, Trial
+from optuna.trial import FrozenTrial
 from sklearn.base import clone, is_classifier, is_clusterer, is_outlier_detector
 
 from optuna_mofs._optuna import FunctionTrial
 from optuna_mofs._validation import did_you_mean
 from optuna_mofs.features._representation import Representation
 from optuna_mofs.features._table import FeatureTable
+from optuna_mofs.objectives._parameter_space import ParameterSpace, Space, parameter_space
 from optuna_mofs.study._description import PER_FEATURE
 from optuna_mofs.study._feature_sets import suggest
 
-Space = Mapping[str, BaseDistribution] | Callable[[Trial], Mapping[str, Any]]
 #: The parameter that selects the estimator where there are several.
 LEARNER = "learner"
+#: The parameter that selects one of several spaces of one estimator.
+SUBSPACE = "subspace"
+
+
+def estimator_space(estimator: Any, space: Space | None, random_state: int = 0) -> EstimatorSpace:
+    """Return an estimator with its space; each dict of a list of them is a space of its own.
+
+    Args:
+        estimator: Any scikit-learn compatible classifier, regressor or pipeline.
+        space: As of :class:`EstimatorSpace`, or a list of dicts.
+        random_state: Given to every ``random_state`` that is None.
+    """
+    if not isinstance(space, Sequence) or isinstance(space, str):
+        return EstimatorSpace(estimator, space, random_state)
+    if not space or not all(isinstance(part, Mapping) for part in space):
+        raise ValueError(f"A space that is a list must hold dicts, at least one, got {space!r}.")
+    if len(space) == 1:
+        return EstimatorSpace(estimator, space[0], random_state)
+    return SubspaceChoice(estimator, space, random_state)
 
 
 class EstimatorSpace:
@@ -29,8 +48,8 @@ class EstimatorSpace:
 
     Args:
         estimator: Any scikit-learn compatible classifier, regressor or pipeline.
-        space: Distributions by parameter name, or a function of the trial that returns parameter
-            values, or None.
+        space: Distributions or lists of values by parameter name, or a function of the trial that
+            returns parameter values, or None.
         random_state: Given to every ``random_state`` that is None, so that trials can be repeated.
 
     Attributes:
@@ -46,7 +65,14 @@ class EstimatorSpace:
         self.space = space
         self.estimators: tuple[Any, ...] = (with_seed(estimator, random_state),)
         self.classification = is_classifier(self.estimators[0])
-        self.distributions = None if callable(space) else space
+        self.parameters = ParameterSpace({}, {})
+        if isinstance(space, Mapping):
+            self.parameters = parameter_space(space)
+        self._random_state = random_state
+        has_distributions = isinstance(space, Mapping)
+        self.distributions: Mapping[str, BaseDistribution] | None = (
+            self.parameters.distributions if has_distributions else None
+        )
         self.active_if: Mapping[str, tuple[str, Sequence[Any]]] = {}
         self.searched: tuple[frozenset[str], ...] = (frozenset(self.distributions or ()),)
 
@@ -58,7 +84,10 @@ class EstimatorSpace:
         ``"scale"`` or ``"auto"`` is :data:`PER_FEATURE`.
         """
         own = self.estimators[0].get_params()
-        found = {n: default_value(n, own.get(n), d) for n, d in (self.distributions or {}).items()}
+        found = {
+            name: default_value(name, self.parameters.label(name, own.get(name)), distribution)
+            for name, distribution in self.parameters.distributions.items()
+        }
         return {name: value for name, value in found.items() if value is not None}
 
     def check(self, representation: Representation | None, table: FeatureTable) -> None:
@@ -90,12 +119,12 @@ class EstimatorSpace:
         if self.space is None:
             return set()
         if isinstance(self.space, Mapping):
-            _check_distributions(self.estimators[0], self.space)
+            self.check_names()
             return set(self.space)
         if not callable(self.space):
             raise ValueError(
-                "space must be a dict of Optuna distributions, a function of the trial or None, "
-                f"got {self.space!r}."
+                "space must be a dict of distributions or lists, a list of such dicts, a function "
+                f"of the trial or None, got {self.space!r}."
             )
         # Called once, outside of any study.
         trial = FunctionTrial(_first_value)
@@ -118,8 +147,11 @@ class EstimatorSpace:
             names: Names in the trial of parameters that are called differently there.
         """
         if not callable(self.space):
-            called = names or {}
-            return {p: suggest(trial, called.get(p, p), d) for p, d in (self.space or {}).items()}
+            called, own = names or {}, self.parameters
+            return {
+                name: own.decode(name, suggest(trial, called.get(name, name), distribution))
+                for name, distribution in own.distributions.items()
+            }
         params = self.space(trial)
         if not isinstance(params, Mapping):
             raise ValueError(
@@ -130,7 +162,81 @@ class EstimatorSpace:
 
     def configure(self, params: Mapping[str, Any]) -> Any:
         """Return an unfitted estimator with these parameters."""
-        return clone(self.estimators[0]).set_params(**params)
+        # Parameters can be estimators, such as the steps of a pipeline.
+        own = {name: clone(value, safe=False) for name, value in params.items()}
+        return set_seeds(clone(self.estimators[0]).set_params(**own), self._random_state)
+
+    def check_names(self) -> None:
+        """Raise if the estimator lacks a parameter, or if a study cannot store a choice."""
+        if not self.parameters.distributions:
+            raise ValueError("space is empty. Pass space=None to select features only.")
+        known = self.estimators[0].get_params()
+        objects = self.parameters.objects
+        for name, distribution in self.parameters.distributions.items():
+            # The estimator of a step can be searched as well: 'svc__C' if 'svc' is a choice.
+            if name not in known and not any(name.startswith(f"{part}__") for part in objects):
+                hint = did_you_mean(name, known)
+                kind = type(self.estimators[0]).__name__
+                raise ValueError(f"space names {name!r}, which is no parameter of {kind}.{hint}")
+            _check_choices(name, distribution)
+
+
+class SubspaceChoice(EstimatorSpace):
+    """One estimator and several spaces: a trial chooses one of them, then its parameters.
+
+    A parameter with the same distribution in all dicts that have it keeps its name in the trial;
+    otherwise ``C`` of the second dict is suggested as ``subspace1__C``.
+
+    Args:
+        estimator: Any scikit-learn compatible classifier, regressor or pipeline.
+        spaces: One dict per space, as of :class:`EstimatorSpace`.
+        random_state: Given to every ``random_state`` that is None.
+    """
+
+    def __init__(
+        self, estimator: Any, spaces: Sequence[Mapping[str, Any]], random_state: int = 0
+    ) -> None:
+        super().__init__(estimator, None, random_state)
+        self.space = spaces
+        self._members = [EstimatorSpace(estimator, part, random_state) for part in spaces]
+        found = [member.parameters.distributions for member in self._members]
+        self._choice = CategoricalDistribution(range(len(spaces)))
+        self._names: list[dict[str, str]] = [{} for _ in spaces]
+        distributions: dict[str, BaseDistribution] = {SUBSPACE: self._choice}
+        active_if: dict[str, tuple[str, Sequence[Any]]] = {}
+        for name in dict.fromkeys(name for part in found for name in part):
+            having = [i for i, part in enumerate(found) if name in part]
+            is_same = all(found[i][name] == found[having[0]][name] for i in having)
+            for i in having:
+                called = name if is_same else f"{SUBSPACE}{i}__{name}"
+                self._names[i][name] = called
+                distributions[called] = found[i][name]
+                active = having if is_same else [i]
+                if len(active) < len(spaces):
+                    active_if[called] = (SUBSPACE, active)
+        self.distributions = distributions
+        self.active_if = active_if
+        self.searched = (frozenset(name for part in found for name in part),)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The estimator's own values of the searched parameters, by name in the trial."""
+        return {
+            names[name]: value
+            for names, member in zip(self._names, self._members)
+            for name, value in member.defaults.items()
+        }
+
+    def parameter_names(self) -> set[str]:
+        """Return the names of the trial's parameters, or raise if a space does not fit."""
+        for member in self._members:
+            member.check_names()
+        return set(self.distributions or ())
+
+    def suggest(self, trial: Any, names: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Suggest a space, then its parameters."""
+        i = int(suggest(trial, SUBSPACE, self._choice))
+        return self._members[i].suggest(trial, self._names[i])
 
 
 class EstimatorChoice(EstimatorSpace):
@@ -231,12 +337,17 @@ def with_seed(estimator: Any, seed: int) -> Any:
     copy = clone(estimator)
     if is_clusterer(copy) or is_outlier_detector(copy):
         raise ValueError(f"estimator must be a classifier or a regressor, got {estimator!r}.")
+    return set_seeds(copy, seed)
+
+
+def set_seeds(estimator: Any, seed: int) -> Any:
+    """Set every ``random_state`` that is None to the seed, and return the estimator."""
     unset = {
         name: seed
-        for name, value in copy.get_params().items()
+        for name, value in estimator.get_params().items()
         if name.split("__")[-1] == "random_state" and value is None
     }
-    return copy.set_params(**unset)
+    return estimator.set_params(**unset)
 
 
 def replay(trial: FrozenTrial) -> Any:
@@ -277,29 +388,19 @@ def _check_learners(learners: Any) -> None:
                 f"Learner {name!r} must be a pair (estimator, space), got {pair!r}. "
                 "optuna_mofs.spaces.get_learner(name) returns one; the space can be None."
             )
+        if isinstance(pair[1], list | tuple):
+            raise ValueError(
+                f"Learner {name!r} has a list of spaces. Add one learner for each of them."
+            )
 
 
-def _check_distributions(estimator: Any, space: Mapping[str, BaseDistribution]) -> None:
-    if not space:
-        raise ValueError("space is empty. Pass space=None to select features only.")
-    known = estimator.get_params()
-    for name, distribution in space.items():
-        if name not in known:
-            hint = did_you_mean(name, known)
+def _check_choices(name: str, distribution: BaseDistribution) -> None:
+    for choice in getattr(distribution, "choices", ()):
+        try:
+            json.dumps(choice)
+        except TypeError:
             raise ValueError(
-                f"space names {name!r}, which is no parameter of {type(estimator).__name__}.{hint}"
-            )
-        if not isinstance(distribution, BaseDistribution):
-            raise ValueError(
-                f"space[{name!r}] must be an Optuna distribution such as "
-                f"FloatDistribution(0, 1), got {distribution!r}."
-            )
-        for choice in getattr(distribution, "choices", ()):
-            try:
-                json.dumps(choice)
-            except TypeError:
-                raise ValueError(
-                    f"space[{name!r}] has the choice {choice!r}, which no study can store. Use "
-                    "strings or numbers, and as space a function of the trial that turns them "
-                    "into such objects."
-                ) from None
+                f"space[{name!r}] has the choice {choice!r}, which no study can store. Pass the "
+                "choices as a list, or as space a function of the trial that turns strings or "
+                "numbers into such objects."
+            ) from None

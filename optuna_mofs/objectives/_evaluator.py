@@ -52,6 +52,7 @@ class Evaluator:
         scorer: Scorer of the error.
         splits: The folds.
         loss_measure: The measure whose losses of rows are returned, or None.
+        recorded: Further measures, of which only the values per fold are returned.
         n_jobs: Number of folds fitted in parallel.
     """
 
@@ -64,6 +65,7 @@ class Evaluator:
         scorer: Callable[..., float],
         splits: Sequence[Split],
         loss_measure: Measure | None = None,
+        recorded: Sequence[Measure] = (),
         n_jobs: int | None = None,
     ) -> None:
         self.data = data
@@ -72,6 +74,7 @@ class Evaluator:
         self.scorer = scorer
         self.splits = list(splits)
         self.loss_measure = loss_measure
+        self.recorded = tuple(recorded)
         self.n_jobs = n_jobs
 
     def __call__(
@@ -92,7 +95,7 @@ class Evaluator:
         by_fold: dict[str, list[float]] = {}
         losses = None
         folds = list(splits or self.splits)
-        measures = [m for m in self.measures if m.fold is not None]
+        measures = [m for m in (*self.measures, *self.recorded) if m.fold is not None]
         if measures:
             jobs = (
                 delayed(_measure_fold)(
@@ -118,7 +121,7 @@ class Evaluator:
     def with_measures(self, measures: Sequence[Measure]) -> Evaluator:
         """Return the same evaluator with other measures and without losses of rows."""
         other = copy.copy(self)
-        other.measures, other.loss_measure = tuple(measures), None
+        other.measures, other.loss_measure, other.recorded = tuple(measures), None, ()
         return other
 
     def losses_on(

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optuna_mofs.features._representation import Representation
-from optuna_mofs.objectives._estimator_space import EstimatorSpace, Space
+from optuna_mofs.objectives._estimator_space import estimator_space
 from optuna_mofs.objectives._objective import StudyObjective
+from optuna_mofs.objectives._parameter_space import Space
 from optuna_mofs.objectives._settings import Filters, Holdout, Measures, ObjectiveSettings
 
 
@@ -18,9 +19,11 @@ class FeatureSelectionObjective(StudyObjective):
         estimator: Any scikit-learn compatible estimator or pipeline.
         X: Array, DataFrame (categories and NaN are kept for the estimator) or sparse matrix.
         y: Target: classes for a classifier, numbers for a regressor.
-        space: Optuna distributions by parameter name (``"svc__C"`` in a pipeline), or a function
-            of the trial that returns parameter values (conditional spaces; it is called once
-            before any trial), or None to select features only.
+        space: By parameter name (``"svc__C"`` in a pipeline) an Optuna distribution, a frozen
+            SciPy distribution, of which the range is searched, or a list of values; or a list of
+            such dicts, of which a trial chooses one; or a function of the trial that returns
+            parameter values (conditional spaces; it is called once before any trial); or None to
+            select features only.
         representation: ``"auto"``, ``"filter_ensemble"``, ``"mask"``, ``"single_filter"``, or an
             object such as :class:`FilterEnsembleFeatures`; None keeps all features and tunes only.
             ``"auto"`` is the filter ensemble, a rule that is repeated in every training fold; with
@@ -53,15 +56,19 @@ class FeatureSelectionObjective(StudyObjective):
             rows. :meth:`refit` uses all rows.
         store_losses: Keep the loss of each row (of many rows, a sample) on every trial, for
             estimates that correct the luck of choosing the best trial.
+        recorded_measures: Further measures whose values per fold are stored with each trial (in
+            the user attribute ``fold_scores``) but not optimized, for example
+            ``"training_error"``.
+        catch: Errors of the estimator that make a trial fail; others stop the study.
         random_state: Seed of folds, filters and of every ``random_state`` of the estimator that is
             None, so that a trial can be repeated.
         n_jobs: Number of folds fitted in parallel, and threads of the filters that can use
             several.
 
-    If the estimator raises an error, the trial fails with the error in its user attribute
-    ``failure_reason``, and the study continues. A configuration that an earlier trial completed is
-    not evaluated again: the trial takes its values and has its number in the user attribute
-    ``duplicate_of``.
+    If the estimator raises an error of ``catch``, the trial fails with the error in its user
+    attribute ``failure_reason``, and the study continues. A configuration that an earlier trial
+    completed is not evaluated again: the trial takes its values and has its number in the user
+    attribute ``duplicate_of``.
 
     Attributes:
         estimator: The estimator, with its random states set.
@@ -111,11 +118,13 @@ class FeatureSelectionObjective(StudyObjective):
         redraw_folds: bool = False,
         holdout: Holdout = "auto",
         store_losses: bool = True,
+        recorded_measures: Measures = (),
+        catch: tuple[type[Exception], ...] = (Exception,),
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
         settings = ObjectiveSettings.collect(locals())
-        estimator_space = EstimatorSpace(estimator, space, settings.random_state)
-        self.estimator = estimator_space.estimators[0]
+        searched = estimator_space(estimator, space, settings.random_state)
+        self.estimator = searched.estimators[0]
         self.space = space
-        super().__init__(estimator_space, X, y, settings)
+        super().__init__(searched, X, y, settings)

@@ -11,8 +11,9 @@ from optuna.trial import FrozenTrial
 from optuna_mofs._validation import check_int
 from optuna_mofs.features._representation import Representation
 from optuna_mofs.measures import get_measure
-from optuna_mofs.objectives._estimator_space import LEARNER, EstimatorChoice, Space
+from optuna_mofs.objectives._estimator_space import LEARNER, EstimatorChoice
 from optuna_mofs.objectives._objective import StudyObjective
+from optuna_mofs.objectives._parameter_space import Space
 from optuna_mofs.objectives._settings import (
     Filters,
     Holdout,
@@ -32,8 +33,9 @@ class ModelTypeObjective(StudyObjective):
 
     Args:
         learners: (estimator, space) by name, for example ``{"svm": spaces.get_learner("svm")}``. A
-            space holds Optuna distributions by parameter name, or is a function of the trial that
-            returns parameter values, or None.
+            space holds distributions or lists of values by parameter name, as in
+            :class:`FeatureSelectionObjective`, or is a function of the trial that returns
+            parameter values, or None.
         X: Array, DataFrame or sparse matrix.
         y: Target: classes for classifiers, numbers for regressors.
         representation: How features are selected as well, as in
@@ -53,6 +55,8 @@ class ModelTypeObjective(StudyObjective):
         expected_n_features: Expected number of features at the start of a search.
         holdout: Rows that the search does not see, as in :class:`FeatureSelectionObjective`.
         store_losses: Whether trials keep the loss of each row.
+        recorded_measures: Further measures that are stored with each trial, but not optimized.
+        catch: Errors of a learner that make a trial fail; others stop the study.
         random_state: Seed of folds, filters and of every ``random_state`` that is None.
         n_jobs: Number of folds fitted in parallel.
 
@@ -93,6 +97,8 @@ class ModelTypeObjective(StudyObjective):
         expected_n_features: float | None = None,
         holdout: Holdout = "auto",
         store_losses: bool = True,
+        recorded_measures: Measures = (),
+        catch: tuple[type[Exception], ...] = (Exception,),
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:

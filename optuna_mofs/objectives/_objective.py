@@ -38,7 +38,7 @@ from optuna_mofs.features._redundancy import median_redundancy
 from optuna_mofs.features._representation import Representation
 from optuna_mofs.features._table import FeatureTable, feature_layout
 from optuna_mofs.filters import FilterData
-from optuna_mofs.measures import Fold
+from optuna_mofs.measures import Fold, get_measure
 from optuna_mofs.objectives._estimator_space import EstimatorSpace, replay
 from optuna_mofs.objectives._evaluator import (
     DuplicateIndex,
@@ -191,6 +191,7 @@ class StudyObjective:
             scorer=self._scorer,
             splits=splits,
             loss_measure=self._loss_measure,
+            recorded=[get_measure(m, self._scorer) for m in settings.recorded_measures],
             n_jobs=settings.n_jobs,
         )
 
@@ -398,7 +399,7 @@ class StudyObjective:
             result = self.evaluator(estimator, full, fold_masks, splits)
         except optuna.TrialPruned:
             raise
-        except Exception as error:
+        except self._settings.catch as error:
             return self._fail(trial, f"{type(error).__name__}: {error}")
         _write_fold_scores(trial, result.by_fold)
         undefined = [m.name for m, v in zip(self.measures, result.values) if math.isnan(v)]

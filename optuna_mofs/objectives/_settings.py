@@ -56,6 +56,8 @@ class ObjectiveSettings:
     redraw_folds: bool = False
     holdout: Holdout = "auto"
     store_losses: bool = True
+    recorded_measures: Measures = ()
+    catch: tuple[type[Exception], ...] = (Exception,)
     random_state: int = 0
     n_jobs: int | None = None
 

@@ -1,5 +1,7 @@
 """Samplers for feature selection and tuning, their settings, and the parts of these."""
 
+from optuna.samplers import BaseSampler
+
 from optuna_mofs.samplers._acquisition import (
     GaussianProcessSurrogates,
     augmented_tchebycheff,
@@ -79,9 +81,23 @@ __all__ = [
     "TournamentSelection",
     "augmented_tchebycheff",
     "best_new_candidate",
+    "default_sampler",
     "design_row",
     "expected_improvement",
     "latin_hypercube",
     "log_expected_improvement",
     "random_candidates",
 ]
+
+
+def default_sampler(seed: int | None = None) -> BaseSampler:
+    """Return the sampler of searches that name none.
+
+    Args:
+        seed: Seed of the proposals; None draws one and stores it in the study.
+
+    Example:
+        >>> default_sampler(seed=0).seed
+        0
+    """
+    return FilterEnsembleNSGA2Sampler(seed=seed)

@@ -102,6 +102,7 @@ def test_a_space_may_be_a_function():
         ({"": (SVC(), None)}, "non-empty strings"),
         ({"svm": SVC()}, "pair"),
         ({"svm": (3, None)}, "fit and get_params"),
+        ({"svm": (SVC(), [{"C": COST}])}, "'svm' has a list of spaces"),
         (
             {"svm": (SVC(), None), "line": (LinearRegression(), None)},
             "all classifiers or all regressors.*regressor",
@@ -189,8 +190,9 @@ def check_space(space, representation, table):
         ({"svc__C": UNIT}, PACKED, FeatureTable(("a",), fixed=(0,)), "All 1 features are fixed"),
         ({}, PACKED, TABLE, "space is empty. Pass space=None"),
         ({"svc__c": UNIT}, PACKED, TABLE, "'svc__c', which is no parameter of Pipeline. Did you"),
-        ({"svc__C": (0, 1)}, PACKED, TABLE, r"space\['svc__C'\] must be an Optuna distribution"),
+        ({"svc__C": 1.0}, PACKED, TABLE, r"space\['svc__C'\] must be an Optuna distribution"),
         ([("svc__C", UNIT)], PACKED, TABLE, "space must be a dict"),
+        (3, PACKED, TABLE, "space must be a dict"),
         (None, FilterEnsembleFeatures(), FeatureTable(("a",)), "there are none"),
         (lambda trial: None, PACKED, TABLE, "must return a dict of parameter values, got None"),
         (

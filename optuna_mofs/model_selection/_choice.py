@@ -1,0 +1,126 @@
+"""The choice of one trial of a search: what ``refit`` can be."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from optuna.trial import FrozenTrial
+
+from optuna_mofs._validation import did_you_mean
+from optuna_mofs.fronts import Front, LexicographicPreference
+from optuna_mofs.fronts._honest_front import HonestEstimate
+from optuna_mofs.measures._prediction import to_score
+from optuna_mofs.model_selection._results import ScoredMeasures
+
+#: Rules by name, and the method of the front that applies each.
+RULES = {True: "pick", "best": "best", "knee": "knee", "one_standard_error": "one_standard_error"}
+#: What a user can pass as ``refit``.
+Refit = bool | str | LexicographicPreference | FrozenTrial | Callable[[Mapping[str, Any]], int]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One trial of a search.
+
+    Attributes:
+        trial: The trial.
+        scorer: Name of the scorer that matters for it.
+        honest: Score to expect on new rows; NaN if it is unknown.
+    """
+
+    trial: FrozenTrial
+    scorer: str
+    honest: HonestEstimate
+
+
+def choose(
+    refit: Refit,
+    front: Front,
+    *,
+    trials: Sequence[FrozenTrial],
+    results: Mapping[str, Any],
+    scored: ScoredMeasures,
+) -> Choice:
+    """Choose a trial.
+
+    Args:
+        refit: As of :class:`FeatureSelectionSearchCV`, or a trial.
+        front: The non-dominated trials.
+        trials: The trials of the rows of ``results``.
+        results: ``cv_results_``.
+        scored: The scorers.
+
+    Raises:
+        ValueError: If ``refit`` is none of its values.
+        TypeError: If the function returns no integer.
+        IndexError: If it returns no row.
+    """
+    first = next(iter(scored.scorers))
+    # Without a model to fit, the attributes describe the default pick.
+    rule = RULES.get(refit or True) if isinstance(refit, bool | str) else None
+    if rule is not None:
+        trial = getattr(front, rule)()
+        return Choice(trial, first, _honest_score(front, trial, first, scored, rule))
+    scorer, trial = first, None
+    if isinstance(refit, str):
+        measure = refit
+        if refit in scored.scorers:
+            scorer, measure = refit, scored.error_name(refit)
+        elif (found := scored.of_measure(refit)) is not None:
+            scorer = found
+        if measure not in front.metric_names:
+            known = [*(key for key in RULES if key is not True), *scored.scorers]
+            known += front.metric_names
+            raise ValueError(
+                f"refit must be False, True, a rule, a scorer or a measure ({known}), a "
+                f"LexicographicPreference or a function, got {refit!r}."
+                f"{did_you_mean(refit, map(str, known))}"
+            )
+        trial = front.best(measure)
+    elif isinstance(refit, LexicographicPreference):
+        trial = refit.best(front.study)
+    elif isinstance(refit, FrozenTrial):
+        trial = refit
+    elif callable(refit):
+        trial = trials[_row_of(refit(results), len(trials))]
+    else:
+        raise ValueError(
+            f"refit must be False, True, one of {[key for key in RULES if key is not True]}, a "
+            f"measure's or scorer's name, a LexicographicPreference or a function, got {refit!r}."
+        )
+    return Choice(trial, scorer, _honest_score(front, trial, scorer, scored))
+
+
+def _row_of(index: Any, n_rows: int) -> int:
+    """Check what a function returned, as scikit-learn does."""
+    if not isinstance(index, numbers.Integral):
+        raise TypeError(
+            f"The function refit must return an integer, a row of cv_results_, got {index!r}."
+        )
+    if not 0 <= index < n_rows:
+        raise IndexError(f"The function refit returned {index}, but there are {n_rows} rows.")
+    return int(index)
+
+
+def _honest_score(
+    front: Front, trial: FrozenTrial, scorer: str, scored: ScoredMeasures, rule: str = ""
+) -> HonestEstimate:
+    """Return the score to expect of a trial that a rule chose; NaN if it is unknown."""
+    honest = front.honest()
+    numbers_of_front = [member.number for member in front]
+    unknown = HonestEstimate(np.nan, np.nan, np.nan)
+    if honest.source is None or scored.of_measure(honest.metric_name) != scorer:
+        return unknown
+    if rule in honest.picks:
+        found = honest.picks[rule]
+    elif trial.number in numbers_of_front:
+        found = honest.members[numbers_of_front.index(trial.number)]
+    else:
+        return unknown
+    low, high = sorted(to_score(scored.scorers[scorer], np.array([found.low, found.high])))
+    value = to_score(scored.scorers[scorer], found.value)
+    return HonestEstimate(float(value), float(low), float(high))

@@ -101,7 +101,7 @@ def _row_of(index: Any, n_rows: int) -> int:
         raise TypeError(
             f"The function refit must return an integer, a row of cv_results_, got {index!r}."
         )
-    if not 0 <= index < n_rows:
+    if not 0 <= int(index) < n_rows:
         raise IndexError(f"The function refit returned {index}, but there are {n_rows} rows.")
     return int(index)
 

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from sklearn import get_config
+from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import SelectorMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection._search import BaseSearchCV
-from sklearn.utils import get_tags
+from sklearn.pipeline import Pipeline
+from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -34,12 +36,28 @@ def _final_has(name: str) -> Callable[[ChosenModel], bool]:
     return check
 
 
+def accepts_missing(estimator: Any) -> bool:
+    """Return whether an estimator may accept missing values; its first step decides it."""
+    while isinstance(estimator, Pipeline) and estimator.steps:
+        estimator = estimator.steps[0][1]
+    if not hasattr(estimator, "fit") or isinstance(estimator, ColumnTransformer):
+        return True  # the parts decide
+    return bool(get_tags(estimator).input_tags.allow_nan)
+
+
 class ChosenModel(SelectorMixin, BaseSearchCV):  # type: ignore[misc]
     """The part of :class:`FeatureSelectionSearchCV` that uses the chosen model."""
 
-    def _predicted(self, method: str, X: Any) -> Any:
+    def _check_rows(self, X: Any) -> None:
+        """Raise if the columns are not those of ``fit``, or if numbers are missing."""
         check_is_fitted(self, "study_")
-        validate_table(self, X, reset=False)
+        checked = validate_table(self, X, reset=False)
+        if not hasattr(X, "columns") and not accepts_missing(self.estimator):
+            # The model would not see those in columns that it does not use.
+            assert_all_finite(checked, estimator_name=type(self).__name__)
+
+    def _predicted(self, method: str, X: Any) -> Any:
+        self._check_rows(X)
         return getattr(self.best_estimator_, method)(X)
 
     @available_if(_final_has("predict"))  # type: ignore[untyped-decorator]
@@ -76,8 +94,7 @@ class ChosenModel(SelectorMixin, BaseSearchCV):  # type: ignore[misc]
             y: Their target.
             **params: Metadata that the scorer requests, if metadata routing is enabled.
         """
-        check_is_fitted(self, "study_")
-        validate_table(self, X, reset=False)
+        self._check_rows(X)
         if params and not get_config()["enable_metadata_routing"]:
             raise TypeError(
                 f"score accepts {sorted(params)} only if metadata routing is enabled: "
@@ -107,12 +124,13 @@ class ChosenModel(SelectorMixin, BaseSearchCV):  # type: ignore[misc]
 
     def _get_support_mask(self) -> Array:
         check_is_fitted(self, "support_")
-        return self.support_
+        mask: Array = self.support_
+        return mask
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        tags.input_tags.allow_nan = accepts_missing(self.estimator)
         tags.input_tags.categorical = inner.input_tags.categorical
         tags.input_tags.string = inner.input_tags.string
         tags.input_tags.pairwise = False  # columns are selected

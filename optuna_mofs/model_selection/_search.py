@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Self
 
@@ -221,8 +221,7 @@ class FeatureSelectionSearchCV(ChosenModel):
         # scikit-learn's object for several scorers keeps them by name.
         several: dict[str, Any] | None = getattr(scorers, "_scorers", None)
         self._scored = ScoredMeasures(several or {"score": scorers}, train=self.return_train_score)
-        checked = validate_table(self, X)
-        table = X if hasattr(X, "columns") else checked
+        table = self._check_table(X)
         seed = self._seed()
         with self._logging():
             self.objective_ = self._objective(table, y, seed, self._metadata(groups, params))
@@ -289,6 +288,20 @@ class FeatureSelectionSearchCV(ChosenModel):
                 "storage needs a study_name, by which the study is found again. "
                 "Pass study_name='...'."
             )
+
+    def _check_table(self, X: Any) -> Any:
+        """Return X, an array if it has no columns with names; keep their number and names."""
+        checked = validate_table(self, X)
+        if hasattr(X, "columns"):
+            return X
+        if getattr(checked, "dtype", None) == object:
+            wrong = {type(v).__name__ for v in checked.flat if not isinstance(v, Hashable)}
+            if wrong:
+                raise TypeError(
+                    f"X has entries of type {sorted(wrong)[0]}, but each argument must be a "
+                    "string or a number."
+                )
+        return checked
 
     def _seed(self) -> int:
         is_kept = self.study is not None or self.storage is not None

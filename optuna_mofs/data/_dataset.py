@@ -80,6 +80,8 @@ class Dataset:
         self.classification = classification
         self.column_names = _column_names(X, feature_names)
         self.sample_weight = _check_weights(sample_weight, X.shape[0])
+        #: Whether the weights count in scores too.
+        self.weighted_scoring = True
         self.groups = _check_rows("groups", groups, X.shape[0])
         #: Row numbers in the table of the user, of which these can be a part.
         self.row_numbers = np.arange(X.shape[0])
@@ -88,6 +90,11 @@ class Dataset:
     def shape(self) -> tuple[int, int]:
         """Number of rows and of columns."""
         return self.X.shape[0], self.X.shape[1]
+
+    @property
+    def score_weight(self) -> Array | None:
+        """Weight of each row in scores."""
+        return self.sample_weight if self.weighted_scoring else None
 
     def columns(self, positions: Array) -> Any:
         """Return all rows of some columns, in the container of X."""

@@ -15,11 +15,9 @@ from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 from optuna.study import MaxTrialsCallback, Study
 from optuna.trial import FrozenTrial, TrialState
-from sklearn import get_config
 from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import check_scoring
 from sklearn.utils import check_random_state
-from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import check_is_fitted
 
 from optuna_mofs._validation import check_int
@@ -28,6 +26,7 @@ from optuna_mofs.features._representation import Representation
 from optuna_mofs.fronts import pareto_front
 from optuna_mofs.model_selection._choice import Refit, choose
 from optuna_mofs.model_selection._chosen_model import ChosenModel
+from optuna_mofs.model_selection._metadata import objective_arguments
 from optuna_mofs.model_selection._results import (
     ScoredMeasures,
     column_mask,
@@ -35,7 +34,6 @@ from optuna_mofs.model_selection._results import (
     reported_trials,
 )
 from optuna_mofs.objectives import AllTrialsFailedError, FeatureSelectionObjective
-from optuna_mofs.objectives._evaluator import last_step
 from optuna_mofs.objectives._parameter_space import Space
 from optuna_mofs.objectives._settings import Filters, Holdout, Measures, as_sequence
 from optuna_mofs.samplers import default_sampler
@@ -224,7 +222,8 @@ class FeatureSelectionSearchCV(ChosenModel):
         table = self._check_table(X)
         seed = self._seed()
         with self._logging():
-            self.objective_ = self._objective(table, y, seed, self._metadata(groups, params))
+            metadata = objective_arguments(self, table, y, groups, params, self._scored.scorers)
+            self.objective_ = self._objective(table, y, seed, metadata)
             self.study_ = self._open_study(seed)
             self._optimize()
         self.scorer_ = scorers if several is None else several
@@ -294,7 +293,7 @@ class FeatureSelectionSearchCV(ChosenModel):
         checked = validate_table(self, X)
         if hasattr(X, "columns"):
             return X
-        if getattr(checked, "dtype", None) == object:
+        if getattr(checked, "dtype", np.dtype(float)).kind == "O":
             wrong = {type(v).__name__ for v in checked.flat if not isinstance(v, Hashable)}
             if wrong:
                 raise TypeError(
@@ -344,11 +343,8 @@ class FeatureSelectionSearchCV(ChosenModel):
             representation=self.representation,
             measures=measures,
             recorded_measures=self._scored.recorded(measures),
-            cv=metadata.get("splits", 5 if self.cv is None else self.cv),
             scoring=next(iter(self._scored.scorers.values())),
             filters=self.filters,
-            groups=metadata.get("groups"),
-            sample_weight=metadata.get("sample_weight"),
             feature_costs=self.feature_costs,
             feature_groups=self.feature_groups,
             fixed_features=self.fixed_features,
@@ -356,7 +352,7 @@ class FeatureSelectionSearchCV(ChosenModel):
             catch=() if isinstance(self.error_score, str) else (Exception,),
             random_state=seed,
             n_jobs=self.n_jobs,
-            **limits,
+            **{"cv": 5 if self.cv is None else self.cv, **limits, **metadata},
         )
 
     def _open_study(self, seed: int) -> Study:
@@ -409,28 +405,3 @@ class FeatureSelectionSearchCV(ChosenModel):
                 FitFailedWarning,
                 stacklevel=3,
             )
-
-    # ---- metadata -----------------------------------------------------------------------------
-
-    def _metadata(self, groups: Any, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments of the objective that come from those of ``fit``."""
-        given = {name: value for name, value in params.items() if value is not None}
-        if groups is not None:
-            given["groups"] = groups
-        if not get_config()["enable_metadata_routing"]:
-            prefixed = last_step(self.estimator)[1] + "sample_weight"
-            known = {
-                "groups": "groups",
-                prefixed: "sample_weight",
-                "sample_weight": "sample_weight",
-            }
-            unknown = [name for name in given if name not in known]
-            if unknown:
-                raise TypeError(
-                    f"fit does not accept {unknown[0]!r}: only sample_weight and groups are "
-                    "divided over the folds."
-                )
-            return {known[name]: value for name, value in given.items()}
-        routed = process_routing(self, "fit", **given)
-        fit, score, split = routed.estimator.fit, routed.scorer.score, routed.splitter.split
-        return {**split, **fit, **score}

@@ -11,6 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
+from sklearn import get_config
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
@@ -175,7 +176,18 @@ def baseline(classification: bool) -> Any:
 
 def fit_options(estimator: Any, weight: Array | None, prefix: str = "") -> dict[str, Array]:
     """Return keyword arguments of ``fit`` that pass the sample weights to the last step."""
-    return {} if weight is None else {last_step(estimator, prefix)[1] + "sample_weight": weight}
+    if weight is None:
+        return {}
+    # With metadata routing, pipelines pass the weights on to the steps that request them.
+    is_routed = get_config()["enable_metadata_routing"]
+    return {("" if is_routed else last_step(estimator, prefix)[1]) + "sample_weight": weight}
+
+
+def request_weights(estimator: Any, weight: Array | None) -> None:
+    """Let an estimator request the weights that the pipeline around it gets."""
+    is_routed = get_config()["enable_metadata_routing"]
+    if is_routed and weight is not None and hasattr(estimator, "set_fit_request"):
+        estimator.set_fit_request(sample_weight=True)
 
 
 def last_step(estimator: Any, prefix: str = "") -> tuple[Any, str]:
@@ -201,7 +213,7 @@ def fit_fold(estimator: Any, data: Dataset, split: Split, scorer: Callable[..., 
         y_test=data.y[test],
         scorer=scorer,
         train_weight=None if weight is None else weight[train],
-        test_weight=None if weight is None else weight[test],
+        test_weight=None if data.score_weight is None else data.score_weight[test],
         test_rows=data.row_numbers[test],
     )
     fold.estimator.fit(

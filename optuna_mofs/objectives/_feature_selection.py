@@ -40,6 +40,7 @@ class FeatureSelectionObjective(StudyObjective):
             :data:`~optuna_mofs.filters.DEFAULT_FILTERS`.
         groups: Group of each row, never split over training and test fold.
         sample_weight: Weight of each row, for fitting and scoring.
+        weighted_scoring: Whether the weights count in scores too.
         feature_costs: Cost of each feature, as a sequence or by name (1 for those not named).
         feature_names: Names of the columns if X has none.
         feature_groups: Columns that form one feature (name of the feature to column names), for
@@ -110,6 +111,7 @@ class FeatureSelectionObjective(StudyObjective):
         filters: Filters = "default",
         groups: Any = None,
         sample_weight: Any = None,
+        weighted_scoring: bool = True,
         feature_costs: Sequence[float] | Mapping[str, float] | None = None,
         feature_names: Sequence[str] | None = None,
         feature_groups: Mapping[str, Sequence[str]] | None = None,

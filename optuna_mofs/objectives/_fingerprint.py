@@ -39,6 +39,7 @@ def comparable_conditions(
     ignored = searched or [()] * len(estimators)
     fixed = [_format_fixed_params(e, names) for e, names in zip(estimators, ignored)]
     weight = b"" if data.sample_weight is None else data.sample_weight.tobytes()
+    scope = "" if data.weighted_scoring else ", not in scores"
     if isinstance(splits, int):
         folds = f"{splits} drawn again for each trial"
     else:
@@ -48,7 +49,7 @@ def comparable_conditions(
         "rows": f"{data.shape[0]} rows",
         "table": f"X {_table_digest(data.X)}",
         "target": f"y {_digest(repr(data.y.tolist()).encode())}",
-        "weights": "none" if not weight else f"weights {_digest(weight)}",
+        "weights": "none" if not weight else f"weights {_digest(weight)}{scope}",
         "estimator": ", ".join(map(_class_name, estimators)),
         "parameters": "; ".join(filter(None, fixed)) or "the estimator's own defaults",
         "scoring": _scorer_name(scorer),

@@ -48,6 +48,7 @@ class ModelTypeObjective(StudyObjective):
         filters: Filters that guide the selection of features.
         groups: Group of each row, never split over training and test fold.
         sample_weight: Weight of each row, for fitting and scoring.
+        weighted_scoring: Whether the weights count in scores too.
         feature_costs: Cost of each feature.
         feature_names: Names of the columns if X has none.
         feature_groups: Columns that form one feature.
@@ -90,6 +91,7 @@ class ModelTypeObjective(StudyObjective):
         filters: Filters = "default",
         groups: Any = None,
         sample_weight: Any = None,
+        weighted_scoring: bool = True,
         feature_costs: Sequence[float] | Mapping[str, float] | None = None,
         feature_names: Sequence[str] | None = None,
         feature_groups: Mapping[str, Sequence[str]] | None = None,

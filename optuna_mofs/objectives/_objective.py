@@ -47,6 +47,7 @@ from optuna_mofs.objectives._evaluator import (
     baseline,
     fit_fold,
     fit_options,
+    request_weights,
 )
 from optuna_mofs.objectives._fingerprint import comparable_conditions
 from optuna_mofs.objectives._settings import ObjectiveSettings
@@ -103,6 +104,7 @@ class StudyObjective:
             sample_weight=settings.sample_weight,
             groups=settings.groups,
         )
+        all_data.weighted_scoring = settings.weighted_scoring
         chosen = settings.get_representation(all_data.shape[1])
         self._scorer = settings.get_scorer(estimator_space.estimators)
         self.measures = settings.get_measures(
@@ -334,7 +336,7 @@ class StudyObjective:
             study,
             self._loss_measure.name,
             groups={source: data.groups for source, data in parts.items()},
-            weights={source: data.sample_weight for source, data in parts.items()},
+            weights={source: data.score_weight for source, data in parts.items()},
         )
 
     def _description(self, table: FeatureTable, is_new: bool) -> StudyDescription:
@@ -540,6 +542,7 @@ class StudyObjective:
         """
         model = self.estimator_for(trial)
         data = self.all_data
+        request_weights(model.named_steps["estimator"], data.sample_weight)
         options = fit_options(model.named_steps["estimator"], data.sample_weight, "estimator__")
         return model.fit(data.X, data.y, **options)
 

@@ -98,7 +98,7 @@ def parameter_space(space: Mapping[str, Values]) -> ParameterSpace:
 
 def _of_scipy(name: str, given: Any) -> BaseDistribution:
     """Return the range of a frozen distribution, or raise if it has no quantiles."""
-    kind = getattr(getattr(given, "dist", None), "name", "")
+    kind = getattr(getattr(given, "dist", given), "name", "")
     try:
         ends = np.array([given.ppf(0.0), given.ppf(_TAIL), given.ppf(1.0 - _TAIL), given.ppf(1.0)])
         lowest, low, high, highest = map(float, ends)

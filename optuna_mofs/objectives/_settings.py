@@ -48,6 +48,7 @@ class ObjectiveSettings:
     filters: Filters = "default"
     groups: Any = None
     sample_weight: Any = None
+    weighted_scoring: bool = True
     feature_costs: Sequence[float] | Mapping[str, float] | None = None
     feature_names: Sequence[str] | None = None
     feature_groups: Mapping[str, Sequence[str]] | None = None
@@ -102,7 +103,7 @@ class ObjectiveSettings:
         scorer: Callable[..., float] = check_scoring(estimators[0], self.scoring)
         if self.sample_weight is not None:
             for estimator in estimators:
-                check_weights(estimator, scorer)
+                check_weights(estimator, scorer if self.weighted_scoring else None)
         return scorer
 
     def get_measures(
@@ -136,22 +137,28 @@ def as_sequence(measures: Measures | str | Measure | Callable[[Fold], float]) ->
 
 
 def check_weights(estimator: Any, scorer: Any) -> None:
-    """Raise if the estimator or the scorer does not accept sample weights."""
+    """Raise if the estimator or the scorer, unless it is None, does not accept sample weights."""
     final = last_step(estimator)[0]
-    if hasattr(final, "fit") and not _accepts_weights(final.fit):
+    if hasattr(final, "fit") and not _has_weight_argument(final.fit):
         raise ValueError(
             f"sample_weight is given, but {type(final).__name__}.fit does not accept it. "
             "Leave it out, or use an estimator that does."
         )
-    score = getattr(scorer, "_score_func", scorer)
-    if not _accepts_weights(score):
+    if scorer is not None and not accepts_weights(scorer):
+        score = getattr(scorer, "_score_func", scorer)
         raise ValueError(
             f"sample_weight is given, but scoring {getattr(score, '__name__', score)!r} does not "
-            "accept it. Leave it out, or add an argument sample_weight=None to the scorer."
+            "accept it. Leave it out, add an argument sample_weight=None to the scorer, or pass "
+            "weighted_scoring=False."
         )
 
 
-def _accepts_weights(function: Callable[..., Any]) -> bool:
+def accepts_weights(scorer: Any) -> bool:
+    """Return whether a scorer accepts sample weights."""
+    return _has_weight_argument(getattr(scorer, "_score_func", scorer))
+
+
+def _has_weight_argument(function: Callable[..., Any]) -> bool:
     try:
         parameters = inspect.signature(function).parameters
     except ValueError:  # compiled, without a signature: the first trial shows it

@@ -36,6 +36,8 @@ from optuna_mofs.measures._prediction import (
     geometric_mean_loss,
     group_disparity,
     log_loss,
+    scorer_measure,
+    to_score,
 )
 
 
@@ -361,3 +363,30 @@ def test_only_for_classifiers():
         FeatureSelectionObjective(
             DecisionTreeRegressor(), np.eye(6), np.arange(6.0), measures=["geometric_mean_loss"]
         )
+
+
+# ---- scorers other than the objective's ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["roc_auc", "neg_log_loss", "accuracy"])
+def test_errors_by_another_scorer(name):
+    X, y = load_breast_cancer(return_X_y=True)
+    model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X[:300, :3], y[:300])
+    tested = Fold(
+        estimator=model,
+        X_train=X[:300, :3],
+        y_train=y[:300],
+        X_test=X[300:, :3],
+        y_test=y[300:],
+        scorer=get_scorer("f1"),
+    )
+    scorer = get_scorer(name)
+    measure = scorer_measure("other", scorer)
+    assert (measure.name, measure.direction) == ("other", "minimize")
+    score = scorer(model, tested.X_test, tested.y_test)
+    assert to_score(scorer, measure.fold(tested)) == pytest.approx(score)
+    assert np.mean(measure.rows(tested)) == pytest.approx(measure.fold(tested))
+    training = scorer_measure("train", scorer, train=True)
+    expected = scorer(model, tested.X_train, tested.y_train)
+    assert to_score(scorer, training.fold(tested)) == pytest.approx(expected)
+    assert pickle.loads(pickle.dumps(measure)).name == "other"

@@ -5,6 +5,7 @@ import optuna
 import pytest
 from optuna.samplers import RandomSampler
 from optuna.trial import TrialState
+from sklearn import config_context
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import Ridge
@@ -27,6 +28,7 @@ from optuna_mofs.objectives._evaluator import (
     baseline,
     fit_options,
     last_step,
+    request_weights,
 )
 from optuna_mofs.study._feature_sets import suggest_mask
 
@@ -60,6 +62,16 @@ def test_values_are_those_of_scikit_learns_cross_validation():
     assert values == pytest.approx([expected.mean(), 0.6])
     # The given estimator stays unfitted.
     assert not hasattr(TREE, "tree_")
+
+
+def test_recorded_measures_have_values_per_fold_only():
+    found = evaluator()
+    found.recorded = (get_measure("training_error", found.scorer),)
+    result = found(TREE, MASK, [MASK] * 3)
+    assert len(result.values) == 2
+    assert list(result.by_fold) == ["error", "training_error"]
+    assert np.mean(result.by_fold["training_error"]) < np.mean(result.by_fold["error"])
+    assert list(found.with_measures(found.measures)(TREE, MASK, [MASK] * 3).by_fold) == ["error"]
 
 
 def test_each_fold_may_have_its_own_columns():
@@ -136,6 +148,32 @@ def test_weights_are_used_for_fitting_and_scoring():
         tree.fit(X[train][:, MASK], Y[train], sample_weight=weight[train])
         score = tree.score(X[test][:, MASK], Y[test], sample_weight=weight[test])
         assert error == pytest.approx(1 - score)
+
+
+def test_weights_can_be_left_out_of_scores():
+    weight = np.linspace(0.1, 3, len(Y))
+    found = evaluator(weight=weight)
+    weighted = found(TREE, MASK, [MASK] * 3).by_fold["error"]
+    found.data.weighted_scoring = False
+    plain = found(TREE, MASK, [MASK] * 3).by_fold["error"]
+    expected = []
+    for train, test in found.splits:
+        model = DecisionTreeClassifier(max_depth=2, random_state=0)
+        model.fit(X[train][:, MASK], Y[train], weight[train])
+        expected.append(1 - model.score(X[test][:, MASK], Y[test]))
+    assert plain == pytest.approx(expected)
+    assert plain != pytest.approx(weighted)
+
+
+def test_pipelines_route_weights_themselves_if_routing_is_enabled():
+    weight = np.ones(3)
+    pipe = make_pipeline(StandardScaler(), GaussianNB())
+    assert list(fit_options(pipe, weight)) == ["gaussiannb__sample_weight"]
+    with config_context(enable_metadata_routing=True):
+        assert list(fit_options(pipe, weight)) == ["sample_weight"]
+        model = GaussianNB()
+        request_weights(model, weight)
+        assert model.get_metadata_routing().fit.requests == {"sample_weight": True}
 
 
 def test_the_prefix_of_weights_follows_the_last_step():

@@ -509,3 +509,20 @@ def test_the_only_fold_of_a_trial_with_held_out_rows_has_these_rows():
     (fold,) = objective.tested_folds(trial)
     assert fold.test_rows.tolist() == objective.holdout_rows.tolist()
     assert len(fold.y_train) == len(objective.search_rows)
+
+
+# ---- recorded measures, errors ------------------------------------------------------------------
+
+
+def test_recorded_measures_are_stored_but_not_optimized():
+    found = objective(recorded_measures=["training_error"])
+    assert found.metric_names == ["error", "fraction"]
+    for trial in run(found).trials:
+        assert set(trial.user_attrs["fold_scores"]) == {"error", "training_error"}
+
+
+def test_errors_that_are_not_caught_stop_the_study():
+    with pytest.raises(RuntimeError, match="cannot take"):
+        run(objective(Breaking(1), catch=(ValueError,)), trials=20)
+    study = run(objective(Breaking(6), catch=(ValueError, RuntimeError)), trials=20)
+    assert {trial.state.name for trial in study.trials} == {"COMPLETE", "FAIL"}

@@ -61,6 +61,12 @@ def test_weights_that_are_not_accepted_are_refused():
         check_weights(Ridge(), get_scorer("neg_max_error"))
     with pytest.raises(ValueError, match="'plain_score'"):
         check_weights(Ridge(), plain_score)
+    # Weights that do not count in scores need no scorer that accepts them.
+    check_weights(Ridge(), None)
+    settings = ObjectiveSettings(
+        scoring=plain_score, sample_weight=[1.0, 2.0], weighted_scoring=False
+    )
+    assert settings.get_scorer([Ridge()]) is plain_score
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ class ChosenModel(SelectorMixin, BaseSearchCV):  # type: ignore[misc]
         """
         self._check_rows(X)
         if params and not get_config()["enable_metadata_routing"]:
-            raise TypeError(
+            raise ValueError(
                 f"score accepts {sorted(params)} only if metadata routing is enabled: "
                 "sklearn.set_config(enable_metadata_routing=True)."
             )

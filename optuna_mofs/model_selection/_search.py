@@ -85,7 +85,8 @@ class FeatureSelectionSearchCV(ChosenModel):
             :class:`FeatureSelectionObjective`). The final model uses all rows.
         sampler: Optuna sampler, copied. Default:
             :func:`~optuna_mofs.samplers.default_sampler`.
-        storage: Storage of the study, for example ``"sqlite:///search.db"``. Default: in memory.
+        storage: Storage of the study, for example ``"sqlite:///search.db"``. Default: in memory,
+            as nested cross-validation needs it: other rows need another study.
         study_name: Name of the study; in a storage, one that exists is continued.
         study: Study to use instead of ``sampler``, ``storage`` and ``study_name``.
         callbacks: Optuna callbacks, called after each trial.

@@ -91,7 +91,7 @@ def test_the_score_of_several_scorers_is_that_of_refit(wine):
 
 
 def test_arguments_of_score_need_routing(fitted, wine):
-    with pytest.raises(TypeError, match="only if metadata routing is enabled"):
+    with pytest.raises(ValueError, match="only if metadata routing is enabled"):
         fitted.score(*wine, sample_weight=np.ones(178))
 
 

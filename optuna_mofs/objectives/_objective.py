@@ -49,6 +49,7 @@ from optuna_mofs.objectives._evaluator import (
     fit_options,
 )
 from optuna_mofs.objectives._fingerprint import comparable_conditions
+from optuna_mofs.objectives._fits import Fits
 from optuna_mofs.objectives._settings import ObjectiveSettings
 from optuna_mofs.study._baselines import Baselines, write_baselines
 from optuna_mofs.study._description import MeasureDescription, StudyDescription
@@ -160,6 +161,8 @@ class StudyObjective:
             groups=settings.feature_groups,
             fixed=settings.fixed_features,
             costs=settings.feature_costs,
+            min_features=settings.min_features,
+            max_features=settings.max_features,
             all_fixed=representation is None,
         )
         self.representation = representation
@@ -193,6 +196,7 @@ class StudyObjective:
             loss_measure=self._loss_measure,
             n_jobs=settings.n_jobs,
         )
+        self._fits = Fits(self.evaluator, all_data, settings.trial_timeout)
 
     def on_rows(self, rows: Any, *, y: Any = None) -> Self:
         """Return the same objective on some rows, without held-out rows.
@@ -272,7 +276,7 @@ class StudyObjective:
         every = np.ones(len(self.table), dtype=bool)
         masks = [every] * len(self.evaluator.splits)
         try:
-            values = self.evaluator(self.estimator_space.estimators[0], every, masks).values
+            values = self._fits.evaluate(self.estimator_space.estimators[0], every, masks).values
         except Exception:
             return None
         return None if np.isnan(values).any() else tuple(values)
@@ -395,7 +399,7 @@ class StudyObjective:
             if chosen is not None and chosen.ranks == "fold":
                 fold_masks = self._fold_masks(chosen, trial.params, splits)
             estimator = self.estimator_space.configure(params)
-            result = self.evaluator(estimator, full, fold_masks, splits)
+            result = self._fits.evaluate(estimator, full, fold_masks, splits)
         except optuna.TrialPruned:
             raise
         except Exception as error:
@@ -418,9 +422,7 @@ class StudyObjective:
             if self._fronts[trial.study].dominates(trial.study, values):
                 return None
         try:
-            return self.evaluator.losses_on(
-                estimator, mask, self.all_data, self.search_rows, self.holdout_rows
-            )
+            return self._fits.losses(estimator, mask, self.search_rows, self.holdout_rows)
         except Exception as error:
             _logger.warning(
                 f"Trial {trial.number} has no values on held-out rows: "

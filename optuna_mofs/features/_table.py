@@ -352,6 +352,13 @@ def feature_layout(
 
     With ``all_fixed`` every feature is always selected: there is no feature selection.
     """
+    # Columns of a table can be named by integers.
+    if groups is not None:
+        groups = {
+            str(group): members if isinstance(members, str) else [str(m) for m in members]
+            for group, members in groups.items()
+        }
+    fixed = fixed if isinstance(fixed, str) else [str(name) for name in fixed]
     names, columns = group_columns(column_names, groups)
     table = FeatureTable(names, columns)
     for group, members in (groups or {}).items():
@@ -387,5 +394,5 @@ def _costs(
     if not isinstance(costs, Mapping):
         return np.asarray(costs, dtype=float)
     vector = np.ones(len(table))
-    vector[table.positions(list(costs))] = list(costs.values())
+    vector[table.positions(map(str, costs))] = list(costs.values())
     return vector

@@ -47,6 +47,7 @@ from optuna_mofs.objectives._evaluator import (
     baseline,
     fit_fold,
     fit_options,
+    model_of_columns,
 )
 from optuna_mofs.objectives._fingerprint import comparable_conditions
 from optuna_mofs.objectives._fits import Fits
@@ -183,10 +184,13 @@ class StudyObjective:
         self.estimator_space.check(self.representation, self.table)
         if is_fold_count(settings.cv):
             splits = draw_splits(self.data, settings.cv, settings.random_state)
-        else:
+        elif holdout_rows is None:
             splits = settings.cv
-            if holdout_rows is not None:
-                splits = restrict_splits(splits, self.search_rows, n)
+        elif self._splitter is not None:
+            # Of all rows, those of TimeSeriesSplit could have only held-out rows in a fold.
+            splits = draw_splits(self.data, self._splitter, settings.random_state)
+        else:
+            splits = restrict_splits(settings.cv, self.search_rows, n)
         self.evaluator = Evaluator(
             self.data,
             self.table,
@@ -196,6 +200,8 @@ class StudyObjective:
             loss_measure=self._loss_measure,
             n_jobs=settings.n_jobs,
         )
+        n_train = min(len(train) for train, _ in splits)
+        self.estimator_space = self.estimator_space.for_rows(n_train)
         self._fits = Fits(self.evaluator, all_data, settings.trial_timeout)
 
     def on_rows(self, rows: Any, *, y: Any = None) -> Self:
@@ -367,13 +373,18 @@ class StudyObjective:
 
     # ---- one trial ----------------------------------------------------------------------------
 
-    def __call__(self, trial: Trial) -> tuple[float, ...]:
-        """Evaluate one trial: suggest, cross-validate, measure."""
+    def __call__(self, trial: Trial | FrozenTrial) -> tuple[float, ...]:
+        """Evaluate one trial: suggest, cross-validate, measure.
+
+        A finished trial, such as ``study.best_trial``, is evaluated again, without changes to its
+        study. An error of the estimator is then raised.
+        """
+        if isinstance(trial, FrozenTrial):
+            return self._evaluate_again(trial)
         if not isinstance(trial, Trial):
             raise ValueError(
-                f"The objective needs a running trial of a study, got {type(trial).__name__}. "
-                "Enqueue known parameters with study.enqueue_trial, or fit them with "
-                "objective.refit."
+                f"The objective needs a trial of a study, got {type(trial).__name__}. Enqueue "
+                "known parameters with study.enqueue_trial, or fit them with objective.refit."
             )
         study = trial.study
         with self._lock:
@@ -411,6 +422,11 @@ class StudyObjective:
         held_out = self._holdout_losses(trial, estimator, full, result.values)
         write_losses(study, trial, {"cross_validation": result.losses, "holdout": held_out})
         return tuple(result.values)
+
+    def _evaluate_again(self, trial: FrozenTrial) -> tuple[float, ...]:
+        estimator = self.estimator_space.configure(self.params_for(trial))
+        masks, splits = self.fold_masks_for(trial), self._splits_of(trial.number)
+        return tuple(self._fits.evaluate(estimator, self.mask_for(trial), masks, splits).values)
 
     def _holdout_losses(
         self, trial: Trial, estimator: Any, mask: Array, values: Sequence[float]
@@ -488,9 +504,13 @@ class StudyObjective:
             )
         return self.table.full_mask(mask)
 
-    def features_for(self, trial: FrozenTrial) -> list[str]:
-        """Return the names of the features that a trial selected."""
-        return self.table.names_of(self.mask_for(trial))
+    def features_for(self, trial: FrozenTrial) -> list[Any]:
+        """Return the names of the features that a trial selected.
+
+        Columns are named as in the table, which can be by integers.
+        """
+        labels = dict(zip(self.all_data.column_names, self.all_data.labels))
+        return [labels.get(name, name) for name in self.table.names_of(self.mask_for(trial))]
 
     def fold_masks_for(self, trial: FrozenTrial) -> list[Array]:
         """Return the mask over all features that a trial selected in each fold.
@@ -527,11 +547,8 @@ class StudyObjective:
         select = ColumnSelector(columns=columns.tolist(), by_name=is_frame)
         if is_frame:
             select.set_output(transform="pandas")
-        final = (
-            self.estimator_space.configure(self.params_for(trial))
-            if len(columns)
-            else baseline(self.data.classification)
-        )
+        estimator = self.estimator_space.configure(self.params_for(trial))
+        final = model_of_columns(estimator, self.data.narrowed(columns))
         return Pipeline([("select", select), ("estimator", final)])
 
     def refit(self, trial: FrozenTrial) -> Pipeline:

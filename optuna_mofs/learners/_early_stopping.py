@@ -7,12 +7,20 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from optuna_mofs._imports import optional_import
+from optuna_mofs._tables import to_pandas
 from optuna_mofs._typing import Indices
 from optuna_mofs._validation import check_float, check_int
 
@@ -78,14 +86,30 @@ class _EarlyStopping(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             )
 
     def _arrays(self, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+        X = to_pandas(X)
+        if isinstance(X, pd.DataFrame) and not all(map(is_numeric_dtype, X.dtypes)):
+            return self._frame(X, y, **options)
         # Plain arrays, because both libraries reject some column names (with brackets, or quotes).
         return validate_data(
             self, X, y, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", **options
         )
 
-    def _fit_booster(
-        self, X: npt.NDArray[Any], y: npt.NDArray[Any], weight: Any, codes: Any
-    ) -> None:
+    def _frame(
+        self, X: pd.DataFrame, y: Any, *, reset: bool = True, y_numeric: bool = False
+    ) -> Any:
+        """Return a table with text and categories as categories, which are those of ``fit``."""
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        frame = X.set_axis([f"x{j}" for j in range(X.shape[1])], axis=1)
+        if reset:
+            nominal = [name for name, kind in frame.dtypes.items() if not is_numeric_dtype(kind)]
+            self.categories_ = {name: frame[name].astype("category").dtype for name in nominal}
+        frame = frame.astype(self.categories_)
+        if isinstance(y, str):
+            return frame
+        y = column_or_1d(y, warn=True)
+        return frame, y.astype(float) if y_numeric else y
+
+    def _fit_booster(self, X: Any, y: npt.NDArray[Any], weight: Any, codes: Any) -> None:
         booster = clone(self.booster)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         own = booster.get_params(deep=False)
@@ -99,8 +123,11 @@ class _EarlyStopping(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         keywords: dict[str, Any] = {} if weight is None else {"sample_weight": weight[train]}
         if len(validation):
             weights = None if weight is None else [weight[validation]]
-            keywords |= self._stopping(booster, X[validation], y[validation], weights)
-        self.booster_ = booster.fit(X[train], y[train], **keywords)
+            held_out = _safe_indexing(X, validation)
+            keywords |= self._stopping(booster, held_out, y[validation], weights)
+        if isinstance(X, pd.DataFrame) and _library(booster) == "xgboost":
+            booster.set_params(enable_categorical=True)
+        self.booster_ = booster.fit(_safe_indexing(X, train), y[train], **keywords)
         self.validation_rows_ = validation
         self.n_rounds_ = own.get("n_estimators")
         if len(validation):

@@ -16,6 +16,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from optuna_mofs._tables import to_pandas
 from optuna_mofs._typing import Array
 from optuna_mofs.columns import validate_table
 from optuna_mofs.model_selection._display import front_html
@@ -121,6 +122,14 @@ class ChosenModel(SelectorMixin, BaseSearchCV):  # type: ignore[misc]
     @n_features_in_.setter
     def n_features_in_(self, value: int) -> None:
         self._n_features_in = value
+
+    def transform(self, X: Any) -> Any:
+        """Return the selected columns of a table.
+
+        Args:
+            X: All columns that ``fit`` had.
+        """
+        return super().transform(to_pandas(X))
 
     def _get_support_mask(self) -> Array:
         check_is_fitted(self, "support_")

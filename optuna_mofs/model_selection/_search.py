@@ -58,6 +58,7 @@ class FeatureSelectionSearchCV(ChosenModel):
             None to select features only; see :class:`FeatureSelectionObjective`.
         n_trials: Number of trials of the study in total: a study that has some is continued.
         timeout: Seconds after which no trial is started.
+        trial_timeout: Seconds that the fits of one trial may take; at the limit the trial fails.
         scoring: A scorer or its name; several of them as a list or dict are optimized together,
             as the measures ``error_<name>``. Default: the estimator's own score.
         cv: Number of folds (shuffled, stratified for classes, groups kept together), a splitter or
@@ -153,6 +154,7 @@ class FeatureSelectionSearchCV(ChosenModel):
         *,
         n_trials: int | None = 100,
         timeout: float | None = None,
+        trial_timeout: float | None = None,
         scoring: Any = None,
         cv: Any = None,
         refit: Refit = True,
@@ -180,6 +182,7 @@ class FeatureSelectionSearchCV(ChosenModel):
         self.param_distributions = param_distributions
         self.n_trials = n_trials
         self.timeout = timeout
+        self.trial_timeout = trial_timeout
         self.scoring = scoring
         self.cv = cv
         self.refit = refit
@@ -209,7 +212,7 @@ class FeatureSelectionSearchCV(ChosenModel):
         """Search, choose a trial and fit its model.
 
         Args:
-            X: Array, DataFrame or sparse matrix.
+            X: Array, sparse matrix or table of any library.
             y: Target: classes for a classifier, numbers for a regressor.
             groups: Group of each row, never split over training and test fold.
             **params: ``sample_weight``, also under the name of a pipeline's last step, or with
@@ -328,11 +331,6 @@ class FeatureSelectionSearchCV(ChosenModel):
         if measures is None:
             measures = ("error", "fraction" if self.feature_costs is None else "cost")
         measures = self._scored.expand(as_sequence(measures))
-        limits: dict[str, Any] = {}
-        if self.min_features != 0:
-            limits["min_features"] = self.min_features
-        if self.max_features is not None:
-            limits["max_features"] = self.max_features
         holdout: Any = self.holdout
         if holdout is None or holdout is False:
             holdout = "auto" if holdout is None else None
@@ -349,11 +347,14 @@ class FeatureSelectionSearchCV(ChosenModel):
             feature_costs=self.feature_costs,
             feature_groups=self.feature_groups,
             fixed_features=self.fixed_features,
+            min_features=self.min_features,
+            max_features=self.max_features,
+            trial_timeout=self.trial_timeout,
             holdout=holdout,
             catch=() if isinstance(self.error_score, str) else (Exception,),
             random_state=seed,
             n_jobs=self.n_jobs,
-            **{"cv": 5 if self.cv is None else self.cv, **limits, **metadata},
+            **{"cv": 5 if self.cv is None else self.cv, **metadata},
         )
 
     def _open_study(self, seed: int) -> Study:

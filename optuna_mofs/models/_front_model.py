@@ -15,6 +15,7 @@ from sklearn.utils import check_X_y, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from optuna_mofs._tables import to_pandas
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_choice, check_n_jobs
 from optuna_mofs.columns import ColumnSelector, validate_table
@@ -231,6 +232,7 @@ class FrontRegressor(RegressorMixin, _FrontModel):  # type: ignore[misc]
 def _check_data_and_target(
     model: _FrontModel, X: Any, y: Any, **options: Any
 ) -> tuple[Any, Array]:
+    X = to_pandas(X)
     if not hasattr(X, "iloc"):
         checked: tuple[Any, Array] = validate_table(model, X, y=y, **options)
         return checked

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import optuna
-from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 from optuna.trial import FrozenTrial
 from sklearn.base import clone, is_classifier, is_clusterer, is_outlier_detector
 
@@ -160,6 +162,15 @@ class EstimatorSpace:
             )
         return dict(params)
 
+    def for_rows(self, n_rows: int) -> Self:
+        """Return a copy for training folds of so many rows: no more neighbors than rows."""
+        found = copy.copy(self)
+        if self.distributions is not None:
+            limited = {n: _at_most(n, d, n_rows) for n, d in self.distributions.items()}
+            found.distributions = limited
+            found.parameters = self.parameters._replace(distributions=limited)
+        return found
+
     def configure(self, params: Mapping[str, Any]) -> Any:
         """Return an unfitted estimator with these parameters."""
         # Parameters can be estimators, such as the steps of a pipeline.
@@ -174,11 +185,21 @@ class EstimatorSpace:
         objects = self.parameters.objects
         for name, distribution in self.parameters.distributions.items():
             # The estimator of a step can be searched as well: 'svc__C' if 'svc' is a choice.
-            if name not in known and not any(name.startswith(f"{part}__") for part in objects):
+            is_nested = any(name.startswith(f"{part}__") for part in objects)
+            if name not in known and not is_nested and not self._is_argument(known, name):
                 hint = did_you_mean(name, known)
                 kind = type(self.estimators[0]).__name__
                 raise ValueError(f"space names {name!r}, which is no parameter of {kind}.{hint}")
             _check_choices(name, distribution)
+
+    def _is_argument(self, known: Mapping[str, Any], name: str) -> bool:
+        """Return whether a parameter is an argument of a class that lists only those that are set.
+
+        CatBoost's estimators do so.
+        """
+        prefix, _, own = name.rpartition("__")
+        owner = known.get(prefix) if prefix else self.estimators[0]
+        return owner is not None and own in inspect.signature(type(owner)).parameters
 
 
 class SubspaceChoice(EstimatorSpace):
@@ -237,6 +258,12 @@ class SubspaceChoice(EstimatorSpace):
         """Suggest a space, then its parameters."""
         i = int(suggest(trial, SUBSPACE, self._choice))
         return self._members[i].suggest(trial, self._names[i])
+
+    def for_rows(self, n_rows: int) -> Self:
+        """Return a copy for training folds of so many rows."""
+        found = super().for_rows(n_rows)
+        found._members = [member.for_rows(n_rows) for member in self._members]
+        return found
 
 
 class EstimatorChoice(EstimatorSpace):
@@ -309,10 +336,31 @@ class EstimatorChoice(EstimatorSpace):
         name = suggest(trial, LEARNER, self._choice)
         return {LEARNER: name, **self._members[name].suggest(trial, self._names[name])}
 
+    def for_rows(self, n_rows: int) -> Self:
+        """Return a copy for training folds of so many rows."""
+        found = copy.copy(self)
+        found._members = {name: m.for_rows(n_rows) for name, m in self._members.items()}
+        found.distributions = {
+            n: _at_most(n, d, n_rows) for n, d in (self.distributions or {}).items()
+        }
+        return found
+
     def configure(self, params: Mapping[str, Any]) -> Any:
         """Return the unfitted estimator that is named, with its parameters."""
         own = dict(params)
         return self._members[own.pop(LEARNER)].configure(own)
+
+
+def _at_most(name: str, distribution: BaseDistribution, n_rows: int) -> BaseDistribution:
+    """Return the distribution of a number of neighbors up to the number of rows."""
+    is_number = name.split("__")[-1] == "n_neighbors"
+    if not (is_number and isinstance(distribution, IntDistribution)):
+        return distribution
+    if distribution.high <= n_rows:
+        return distribution
+    low, step = min(distribution.low, n_rows), distribution.step
+    high = low + (n_rows - low) // step * step
+    return IntDistribution(low, high, log=distribution.log, step=step)
 
 
 def default_value(name: str, value: Any, distribution: BaseDistribution) -> Any:
@@ -334,10 +382,10 @@ def with_seed(estimator: Any, seed: int) -> Any:
             "estimator must have the methods fit and get_params of scikit-learn, "
             f"got {estimator!r}."
         )
-    copy = clone(estimator)
-    if is_clusterer(copy) or is_outlier_detector(copy):
+    unfitted = clone(estimator)
+    if is_clusterer(unfitted) or is_outlier_detector(unfitted):
         raise ValueError(f"estimator must be a classifier or a regressor, got {estimator!r}.")
-    return set_seeds(copy, seed)
+    return set_seeds(unfitted, seed)
 
 
 def set_seeds(estimator: Any, seed: int) -> Any:

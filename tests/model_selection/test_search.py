@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import pickle
+import threading
 
 import joblib
 import numpy as np
@@ -13,6 +14,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes
 from sklearn.exceptions import FitFailedWarning
 from sklearn.feature_selection import SelectorMixin
@@ -26,7 +28,7 @@ from sklearn.model_selection import (
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from optuna_mofs import (
     AllTrialsFailedError,
@@ -39,6 +41,15 @@ from optuna_mofs import (
 )
 from tests.model_selection.searches import SPACE, quick_search
 from tests.objectives.learners import Breaking
+
+
+class Slow(GaussianNB):
+    """Does not return if there are more than four columns."""
+
+    def fit(self, X, y, sample_weight=None):
+        if X.shape[1] > 4:
+            threading.Event().wait(600)
+        return super().fit(X, y, sample_weight)
 
 
 def values_of(search):
@@ -300,6 +311,55 @@ def test_input_is_not_changed(wine):
     after = search.get_params()
     assert all(after[name] is value for name, value in before.items())
     assert not hasattr(search.estimator, "classes_")
+
+
+# ---- limits, tables and pipelines ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("representation", ["auto", "mask"])
+def test_numbers_of_features_are_limited(wine, representation):
+    search = quick_search(
+        min_features=2, max_features=4, representation=representation, n_trials=15
+    ).fit(*wine)
+    sizes = search.cv_results_["n_features"]
+    assert (sizes.min(), sizes.max()) == (2, 4)
+    assert 2 <= search.n_features_ <= 4
+
+
+def test_fits_that_take_too_long_fail(wine):
+    search = quick_search(estimator=Slow(), param_distributions=None, n_trials=6)
+    with pytest.warns(FitFailedWarning, match="of 6 trials failed"):
+        search.set_params(trial_timeout=1.5).fit(*wine)
+    assert (search.cv_results_["n_features"] <= 4).all()
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_tables_of_other_libraries(fitted, wine, library):
+    module = pytest.importorskip(library)
+    X, y = wine
+    table = module.DataFrame(dict(X.items())) if library == "polars" else module.table(dict(X))
+    search = quick_search(n_trials=25).fit(table, y)
+    assert values_of(search) == values_of(fitted)
+    assert search.feature_names_in_.tolist() == X.columns.tolist()
+    np.testing.assert_array_equal(search.predict(table), fitted.predict(X))
+    assert search.score(table, y) == fitted.score(X, y)
+    np.testing.assert_array_equal(search.transform(table), fitted.transform(X))
+    if library == "polars":
+        narrow = search.set_output(transform="polars").transform(table)
+        assert narrow.columns == search.get_feature_names_out().tolist()
+        assert narrow.equals(table.select(narrow.columns))
+
+
+def test_pipelines_that_name_columns(wine):
+    X, y = wine
+    X = X.assign(origin=np.where(X["hue"] > 1, "hill", "plain"))
+    encode = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["origin"]), remainder="passthrough"
+    )
+    search = quick_search(estimator=make_pipeline(encode, GaussianNB()), param_distributions=None)
+    search.set_params(n_trials=20, error_score="raise").fit(X, y)
+    assert {trial.state.name for trial in search.trials_} == {"COMPLETE"}
+    assert search.score(X, y) > 0.8
 
 
 # ---- in scikit-learn ----------------------------------------------------------------------------

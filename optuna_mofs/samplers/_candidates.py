@@ -15,6 +15,10 @@ from optuna_mofs.samplers._initial_design import RandomDesign
 from optuna_mofs.study._trial_note import TrialNote
 
 
+#: Number of candidates that are checked at a time.
+_BLOCK = 64
+
+
 @dataclass(frozen=True)
 class Candidates:
     """Configurations from which an acquisition function chooses.
@@ -98,7 +102,7 @@ def best_new_candidate(
     candidates: Candidates,
     values: Array,
     *,
-    is_last_resort: Callable[[int], bool] = lambda k: False,
+    is_last_resort: Callable[[Array], Array] | None = None,
 ) -> int | None:
     """Return the position of the best candidate that no trial has, or None.
 
@@ -107,15 +111,21 @@ def best_new_candidate(
         candidates: The candidates.
         values: Their acquisition values, the lower the better. Candidates of infinite value are
             never chosen.
-        is_last_resort: Function of a position that returns whether this candidate is chosen only
-            if there is no other.
+        is_last_resort: Function of positions that returns which of these candidates are chosen
+            only if there is no other.
     """
     last_resort: int | None = None
-    for k in np.argsort(values, kind="stable").tolist():
-        if values[k] == np.inf:
-            break
-        if not history.contains(candidates.rows[k], candidates.masks_of(k)):
-            if not is_last_resort(k):
-                return int(k)
-            last_resort = k if last_resort is None else last_resort
+    ranking = np.argsort(values, kind="stable")
+    ranking = ranking[values[ranking] < np.inf]
+    # A block at a time: the first candidates mostly suffice, and single ones take long.
+    for start in range(0, len(ranking), _BLOCK):
+        block = ranking[start : start + _BLOCK]
+        postponed = np.zeros(len(block), bool) if is_last_resort is None else is_last_resort(block)
+        for k, postpone in zip(block.tolist(), postponed.tolist()):
+            if postpone and last_resort is not None:
+                continue
+            if not history.contains(candidates.rows[k], candidates.masks_of(k)):
+                if not postpone:
+                    return int(k)
+                last_resort = k
     return last_resort

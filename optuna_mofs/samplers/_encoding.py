@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
@@ -289,14 +288,16 @@ class TriedFeatureSets:
             )
         self._counts = Counter(map(bytes, packed))
 
-    def exhausted(self, row: Array, mask: Array | None = None) -> bool:
-        """Return whether the feature set of a configuration has had enough trials."""
-        if self._filters is not None and self._filters.complete(row[None])[0]:
-            mask = self._filters(row[None])[0]
-        if mask is None:
-            return False
-        n_trials = self._counts[np.packbits(mask).tobytes()]
-        return n_trials >= math.sqrt(max(1, int(np.count_nonzero(mask))))
+    def exhausted(self, rows: Array, masks: Array | None = None) -> Array:
+        """Return which of the configurations have a feature set that has had enough trials."""
+        is_set = np.ones(len(rows), dtype=bool)
+        if self._filters is not None:
+            masks, is_set = self._filters(rows), self._filters.complete(rows)
+        if masks is None:
+            return np.zeros(len(rows), dtype=bool)
+        n_trials = np.array([self._counts[bytes(packed)] for packed in np.packbits(masks, axis=1)])
+        enough: Array = n_trials >= np.sqrt(np.maximum(1, masks.sum(axis=1)))
+        return enough & is_set
 
     def repeats(self, row: Array, parent: Array | None, rule_columns: Array) -> bool:
         """Return whether a row has the feature set of a trial, and nothing new.

@@ -14,7 +14,6 @@ from optuna_mofs.samplers._context import Proposal
 from optuna_mofs.samplers._initial_design import RandomDesign
 from optuna_mofs.study._trial_note import TrialNote
 
-
 #: Number of candidates that are checked at a time.
 _BLOCK = 64
 
@@ -28,7 +27,9 @@ class Candidates:
         parents: Candidates × parents: positions in the history of the trials that each candidate
             was made from, -1 for none.
         operators: Name of the operator that made each candidate.
-        masks: Distinct masks over the free features, or None in a study without masks.
+        masks: Distinct masks over the free features, or None in a study without masks. In a study
+            of rules, they are the sets that rules select, over the features that surrogates get;
+            None if they are to be computed.
         mask_index: Position of each candidate's mask in ``masks``; None if each has its own.
 
     Example:
@@ -80,7 +81,7 @@ class Candidates:
         """Return candidate ``k`` as a proposal; its operator and parents are added to the note."""
         parents = history.numbers[self.parents[k][self.parents[k] >= 0]].tolist()
         note = replace(note, operator=str(self.operators[k]), parents=tuple(parents))
-        return Proposal(self.rows[k], self.masks_of(k), note)
+        return Proposal(self.rows[k], None if history.table is None else self.masks_of(k), note)
 
 
 #: Function of candidates that returns their acquisition values, the lower the better.

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.features._redundancy import BatchSelection, top_masks
+from optuna_mofs.features._redundancy import BatchSelection, selection_order, top_masks
 from optuna_mofs.features._representation import FRACTION, FilterFeatures
 from optuna_mofs.features._table import FeatureTable
-from optuna_mofs.history._history import History
+from optuna_mofs.history._history import History, HistoryFollower
 from optuna_mofs.history._search_space import SearchSpace
 from optuna_mofs.samplers._candidates import Candidates
+from optuna_mofs.samplers._gaussian_process import SplitInputs
 
 #: :meth:`~optuna_mofs.samplers.ProposalContext.study_cache`.
 StudyCache = Callable[[str, Callable[[], Any]], Any]
@@ -61,23 +62,33 @@ class SurrogateEncoder:
         if isinstance(embedding, FeatureSetEmbedding):
             self.n_shared_columns = len(embedding.features)
 
-    def of_trials(self) -> Array:
-        """Return one row per completed trial."""
-        X = self._row_encoding(self._rows)
+    def of_trials(self, positions: Array) -> SplitInputs:
+        """Return some of the completed trials."""
+        own = self._row_encoding(self._history.rows[positions])
         if self._filters is None and self._masks is None:
-            return X
-        sets = self._history.per_trial(self._encoded, self._sets_of_trials)
-        return np.hstack([X, np.array(sets)])
+            return SplitInputs(own)
+        sets = self._history.per_trial(self._encoded, self._sets_of_trials, positions)
+        return self._split(own, np.array(sets))
 
-    def __call__(self, candidates: Candidates) -> Array:
-        """Return one row per candidate."""
-        X = self._row_encoding(candidates.rows)
+    def __call__(self, candidates: Candidates) -> SplitInputs:
+        """Return candidates; those of a rule without masks get the sets that it selects."""
+        own, masks = self._row_encoding(candidates.rows), candidates.masks
         if self._filters is not None:
-            return np.hstack([X, self._filters.embedded(candidates.rows)])
-        if self._masks is None or candidates.masks is None:
-            return X
-        encoded, index = self._masks(candidates.masks), candidates.mask_index
-        return np.hstack([X, encoded if index is None else encoded[index]])
+            masks = self._filters(candidates.rows) if masks is None else masks
+            return SplitInputs(own, self._filters.embedding.embed(masks), candidates.mask_index)
+        if self._masks is None or masks is None:
+            return SplitInputs(own)
+        return self._split(own, self._masks(masks), candidates.mask_index)
+
+    def _split(self, own: Array, sets: Array, index: Array | None = None) -> SplitInputs:
+        """Return inputs of which only the last columns of ``sets`` are shared."""
+        n_own = sets.shape[1] - self.n_shared_columns
+        if n_own:
+            columns = sets[:, :n_own]
+            own = np.hstack([own, columns if index is None else columns[index]])
+        return (
+            SplitInputs(own, sets[:, n_own:], index) if self.n_shared_columns else SplitInputs(own)
+        )
 
     def _sets_of_trials(self, positions: list[int]) -> Array:
         if self._filters is not None:
@@ -216,6 +227,26 @@ class FilterSets:
         """Return the embedding of the sets."""
         return self.embedding.embed(self(rows))
 
+    def prefixes(self, rows: Array, index: Array, sizes: Array) -> Array:
+        """Return sets of given sizes by the rankings of given rows.
+
+        A rule selects one feature after the other, so that its smaller sets are part of the larger
+        ones: many sizes cost no more than one.
+
+        Args:
+            rows: Rows of rules, whose fractions do not matter.
+            index: Position of the rule of each set.
+            sizes: Size of each set.
+        """
+        params = self._params(rows)
+        scores = np.round(self._representation.scores(params, self._ranks), 12)
+        penalties = self._representation.penalties(params)
+        places = selection_order(self._non_redundant, scores, penalties, int(sizes.max(initial=0)))
+        found: Array = places[index] < sizes[:, None]
+        for name in self._representation.exception_parameters:
+            self._apply_exceptions(found, np.asarray(params[name])[index])
+        return found
+
     def sizes(self, rows: Array) -> Array:
         """Return the number of free features of each row; 0 where it lacks a parameter."""
         if self._representation.exception_parameters:
@@ -252,10 +283,13 @@ class FilterSets:
         else:
             found = self._non_redundant(scores, counts, self._representation.penalties(params))
         for name in self._representation.exception_parameters:
-            position = np.abs(params[name]).astype(np.int64) - 1
-            for i, j in zip(*np.nonzero(position[:, None] == self.embedding.features)):
-                found[i, j] = params[name][i] > 0
+            self._apply_exceptions(found, np.asarray(params[name]))
         return found
+
+    def _apply_exceptions(self, sets: Array, exceptions: Array) -> None:
+        position = np.abs(exceptions).astype(np.int64) - 1
+        for i, j in zip(*np.nonzero(position[:, None] == self.embedding.features)):
+            sets[i, j] = exceptions[i] > 0
 
 
 def filter_sets(history: History) -> FilterSets | None:
@@ -280,19 +314,17 @@ class TriedFeatureSets:
         self, history: History, filters: FilterSets | None, study_cache: StudyCache
     ) -> None:
         self._filters = filters
-        packed: Iterable[Array] = history.packed
-        if filters is not None:
-            known: dict[int, Array] = study_cache("packed feature sets", dict)
-            packed = history.per_trial(
-                known, lambda new: np.packbits(filters(history.rows[new]), axis=1)
-            )
-        self._counts = Counter(map(bytes, packed))
+        counts: _SetCounts = study_cache("tried feature sets", _SetCounts)
+        counts.filters = filters
+        counts.follow(history)
+        self._counts = counts.counts
 
     def exhausted(self, rows: Array, masks: Array | None = None) -> Array:
         """Return which of the configurations have a feature set that has had enough trials."""
         is_set = np.ones(len(rows), dtype=bool)
         if self._filters is not None:
-            masks, is_set = self._filters(rows), self._filters.complete(rows)
+            is_set = self._filters.complete(rows)
+            masks = self._filters(rows) if masks is None else masks
         if masks is None:
             return np.zeros(len(rows), dtype=bool)
         n_trials = np.array([self._counts[bytes(packed)] for packed in np.packbits(masks, axis=1)])
@@ -314,3 +346,27 @@ class TriedFeatureSets:
             return True
         same = (row == parent) | (np.isnan(row) & np.isnan(parent))
         return bool((same | rule_columns).all())
+
+
+class _SetCounts(HistoryFollower):
+    """Number of completed trials of each packed feature set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.filters: FilterSets | None = None
+        self.counts: Counter[bytes] = Counter()
+        self._n_counted = 0
+
+    def rewind(self, n_trials: int) -> None:
+        """Count all trials again, because an older one completed late."""
+        self.counts, self._n_counted = Counter(), 0
+
+    def advance(self, history: History) -> None:
+        """Count the new trials."""
+        if self._n_counted == len(history):
+            return
+        packed: Iterable[Array] = history.packed[self._n_counted :]
+        if self.filters is not None:
+            packed = np.packbits(self.filters(history.rows[self._n_counted :]), axis=1)
+        self.counts.update(map(bytes, packed))
+        self._n_counted = len(history)

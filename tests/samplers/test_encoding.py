@@ -366,7 +366,9 @@ def test_masks_are_counted(form: str) -> None:
     masks = [history.mask(i) for i in range(6)]
     for mask in masks:
         n_trials = sum((mask == other).all() for other in masks)
-        assert sets.exhausted(np.zeros((1, 1)), mask[None])[0] == (n_trials >= np.sqrt(max(1, mask.sum())))
+        assert sets.exhausted(np.zeros((1, 1)), mask[None])[0] == (
+            n_trials >= np.sqrt(max(1, mask.sum()))
+        )
     assert not sets.exhausted(np.zeros((1, 1)), np.ones((1, 6), dtype=bool))[0]
     single = np.arange(6) == 2
     tried = any((mask == single).all() for mask in masks)

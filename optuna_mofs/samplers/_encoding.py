@@ -213,6 +213,8 @@ class FilterSets:
         if representation.needs_similar and table.similar is not None:
             features = table.free[self.embedding.features]
             self._non_redundant = BatchSelection(table.similar, features, table.fixed)
+        #: Parameters of exceptions from the rule.
+        self.exception_parameters = representation.exception_parameters
         #: Parameters that only determine which features are selected.
         self.parameters = frozenset(self._columns) - {FRACTION}
 

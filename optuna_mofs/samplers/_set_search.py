@@ -30,6 +30,8 @@ _STEPS = (0.1, 0.04, 0.015)
 _TINY_STEP = 0.005
 #: Probability that the weight of a filter is drawn again.
 _RENEWAL = 0.35
+#: Probability that a rule gets another exception, and that it loses one instead.
+_EXCEPTION_PROB, _REMOVAL_PROB = 0.5, 0.1
 #: Features that masks are made of, besides those of their parents.
 _MAX_ACTIVE = 600
 #: Probability of one more change after each added or dropped feature, and the most of them.
@@ -169,6 +171,7 @@ def _rule_sets(
     turn = np.arange(n_rules)[:, None] % (3 if first else 2)
     rules = np.where(turn == 0, old, np.where(turn == 1, changed, drawn))
     names = np.array(["add_drop", "filter_ensemble", "resample"])[turn[:, 0]]
+    _change_exceptions(rng, data, rules, old, starts.rows, origin)
     rows = np.repeat(np.where(rule, rules, old), n_sizes, axis=0)
     column = space.names.index(FRACTION)
     sizes = reflect(rows[:, column] + step * rng.standard_normal(len(rows)))
@@ -177,6 +180,35 @@ def _rule_sets(
     index = np.repeat(np.arange(n_rules), n_sizes)
     masks = data.filters.prefixes(rules, index, data.filters.sizes(rows))
     return _Sets(masks, rows, origin[index], names[index])
+
+
+def _change_exceptions(
+    rng: np.random.Generator,
+    data: TrainingData,
+    rules: Array,
+    old: Array,
+    parents: Array,
+    origin: Array,
+) -> None:
+    """Give rules the exceptions of their parents, half of them with a new one.
+
+    A feature of the parent is left out, or another one put in, without regard to the filters:
+    ranks of all rows would tell about the rows of the test folds.
+    """
+    assert data.filters is not None
+    exceptions = data.filters.exception_parameters
+    columns = np.flatnonzero(np.isin(data.space.names, exceptions))
+    if not len(columns):
+        return
+    rules[:, columns] = old[:, columns]
+    features, sets = data.filters.embedding.features, data.filters(parents)
+    for i in np.flatnonzero(rng.random(len(rules)) < _EXCEPTION_PROB).tolist():
+        column, chosen = int(rng.choice(columns)), sets[origin[i]]
+        drops = bool(chosen.any()) and (bool(chosen.all()) or rng.random() < 0.5)
+        feature = 1 + int(features[rng.choice(np.flatnonzero(chosen == drops))])
+        name = data.space.names[column]
+        value = 0 if rng.random() < _REMOVAL_PROB else -feature if drops else feature
+        rules[i, column] = data.space.encode({name: value})[column]
 
 
 class _MaskMakers:
@@ -306,9 +338,9 @@ class _MaskMakers:
         rng, p = self._rng, len(self._active)
         n_rankings = -(-len(origin) // self._n_sizes)
         scores = self._scores(n_rankings)
-        penalties = np.asarray(rng.random(n_rankings) ** 3)
+        penalties: Array = rng.random(n_rankings) ** 3
         if self._ranks is None:
-            scores = rng.random(scores.shape)
+            scores = rng.random((n_rankings, p))
         scores = cost_adjusted(np.clip(scores, 1e-9, 1 - 1e-9), self._costs)
         selection = None
         if self._table.similar is not None:

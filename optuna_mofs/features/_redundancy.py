@@ -263,7 +263,8 @@ class BatchSelection:
     def order(self, scores: Array, penalties: Array, n_steps: int) -> Array:
         """Return the place of each feature in the order of selection, the first 0, per row.
 
-        It holds for the first ``n_steps`` selections; smaller sets are part of larger ones.
+        It holds for the first ``n_steps`` selections; later features have larger numbers.
+        Smaller sets are part of larger ones.
         """
         lines, penalties = np.arange(len(scores)), penalties[:, None]
         shared = np.tile(self._fixed_shares, (len(scores), 1))
@@ -277,8 +278,10 @@ class BatchSelection:
             shared[at] = np.maximum(shared[at], self._shares[best])
             now = _penalized(scores[at], penalties, shared[at])
             value[at] = np.where(places[at] >= 0, -np.inf, now)
+        if n_steps <= _MAX_BATCH_STEPS:
+            return np.where(places >= 0, places, value.shape[1])
         # What was selected is last here, in places that are not used.
-        rest = np.argsort(np.argsort(-value, axis=1, kind="stable"), axis=1, kind="stable")
+        rest = _places(-value)
         n_selected = (places >= 0).sum(axis=1, keepdims=True)
         return np.where(places >= 0, places, n_selected + rest)
 
@@ -289,8 +292,15 @@ def selection_order(
     """Return :meth:`BatchSelection.order`, or the order of the scores without a selection."""
     if selection is not None:
         return selection.order(scores, penalties, n_steps)
-    order: Array = np.argsort(np.argsort(-scores, axis=1, kind="stable"), axis=1, kind="stable")
-    return order
+    return _places(-scores)
+
+
+def _places(values: Array) -> Array:
+    """Return the place of each value in its row, the lowest 0, ties by position."""
+    order = np.argsort(values, axis=1, kind="stable")
+    places = np.empty_like(order)
+    np.put_along_axis(places, order, np.arange(values.shape[1])[None], axis=1)
+    return places
 
 
 def _penalized(scores: Array, penalties: Array, shared: Array) -> Array:

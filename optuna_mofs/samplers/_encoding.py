@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ class SurrogateEncoder:
     A surrogate that works on distances (``by_distance``) gets feature sets as points of a sphere
     (:class:`FeatureSetEmbedding`) and no filter weights, because distant weights can select the
     same set. Any other surrogate gets filter weights as they are and masks as a summary
-    (:class:`MaskSummary`). The encoded sets of the trials are cached.
+    (:class:`MaskSummary`). The sets of the trials are cached.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class SurrogateEncoder:
         by_distance: bool,
     ) -> None:
         self._history = history
-        self._rows = history.rows
+        self._study_cache = study_cache
         self._filters = filters if by_distance else None
         self._masks: FeatureSetEmbedding | MaskSummary | None = None
         table = history.table
@@ -51,8 +51,8 @@ class SurrogateEncoder:
             make = FeatureSetEmbedding if by_distance else MaskSummary
             self._masks = study_cache(f"mask encoder {by_distance}", lambda: make(table))
         hidden = () if self._filters is None else self._filters.parameters
-        self._row_encoding = RowEncoding(history.space, self._rows, hidden)
-        self._encoded: dict[int, Array] = study_cache(f"encoded sets {by_distance}", dict)
+        self._row_encoding = RowEncoding(history.space, history.rows, hidden)
+        self._encoded: dict[int, Array] = study_cache("mask summaries", dict)
         has_sets = self._filters is not None or self._masks is not None
         #: Number of columns, those of a feature set counted as one.
         self.width = self._row_encoding.width + has_sets
@@ -67,7 +67,14 @@ class SurrogateEncoder:
         own = self._row_encoding(self._history.rows[positions])
         if self._filters is None and self._masks is None:
             return SplitInputs(own)
-        sets = self._history.per_trial(self._encoded, self._sets_of_trials, positions)
+        if self._filters is not None:
+            packed = self._filters.packed(self._history, self._study_cache, positions)
+            masks = np.unpackbits(packed, axis=1, count=self.n_shared_columns).view(bool)
+            return SplitInputs(own, self._filters.embedding.embed(masks))
+        assert self._masks is not None
+        if self.n_shared_columns:
+            return self._split(own, self._masks(self._history.masks(positions)))
+        sets = self._history.per_trial(self._encoded, self._summaries, positions)
         return self._split(own, np.array(sets))
 
     def __call__(self, candidates: Candidates) -> SplitInputs:
@@ -90,9 +97,7 @@ class SurrogateEncoder:
             SplitInputs(own, sets[:, n_own:], index) if self.n_shared_columns else SplitInputs(own)
         )
 
-    def _sets_of_trials(self, positions: list[int]) -> Array:
-        if self._filters is not None:
-            return self._filters.embedded(self._history.rows[positions])
+    def _summaries(self, positions: list[int]) -> Array:
         assert self._masks is not None
         return self._masks(self._history.masks(positions))
 
@@ -207,8 +212,8 @@ class FilterSets:
         self.embedding = FeatureSetEmbedding(table)
         self._ranks = table.free_ranks[:, self.embedding.features]
         self._space = space
-        distributions = representation.distributions
-        self._columns = {name: j for j, name in enumerate(space.names) if name in distributions}
+        self._distributions = representation.distributions
+        self._columns = {n: j for j, n in enumerate(space.names) if n in self._distributions}
         self._non_redundant = None
         if representation.needs_similar and table.similar is not None:
             features = table.free[self.embedding.features]
@@ -225,9 +230,16 @@ class FilterSets:
         found[complete] = self._select(rows[complete])
         return found
 
-    def embedded(self, rows: Array) -> Array:
-        """Return the embedding of the sets."""
-        return self.embedding.embed(self(rows))
+    def packed(
+        self, history: History, study_cache: StudyCache, positions: Array | None = None
+    ) -> Array:
+        """Return the packed sets of completed trials, each computed once."""
+        known: dict[int, Array] = study_cache("packed feature sets", dict)
+
+        def make(new: list[int]) -> Array:
+            return np.packbits(self(history.rows[new]), axis=1)
+
+        return np.array(history.per_trial(known, make, positions), dtype=np.uint8)
 
     def prefixes(self, rows: Array, index: Array, sizes: Array) -> Array:
         """Return sets of given sizes by the rankings of given rows.
@@ -267,7 +279,7 @@ class FilterSets:
     def _params(self, rows: Array) -> dict[str, Array]:
         """Return the parameters of the representation by name, one value per row."""
         params = {}
-        for name, distribution in self._representation.distributions.items():
+        for name, distribution in self._distributions.items():
             if name in self._columns:
                 params[name] = self._space.values(name, rows)
             else:  # a single value: one filter, or one feature
@@ -316,10 +328,10 @@ class TriedFeatureSets:
         self, history: History, filters: FilterSets | None, study_cache: StudyCache
     ) -> None:
         self._filters = filters
-        counts: _SetCounts = study_cache("tried feature sets", _SetCounts)
+        counts = study_cache("tried feature sets", lambda: _SetCounts(filters, study_cache))
         counts.filters = filters
         counts.follow(history)
-        self._counts = counts.counts
+        self._counts: Counter[bytes] = counts.counts
 
     def exhausted(self, rows: Array, masks: Array | None = None) -> Array:
         """Return which of the configurations have a feature set that has had enough trials."""
@@ -353,10 +365,11 @@ class TriedFeatureSets:
 class _SetCounts(HistoryFollower):
     """Number of completed trials of each packed feature set."""
 
-    def __init__(self) -> None:
+    def __init__(self, filters: FilterSets | None, study_cache: StudyCache) -> None:
         super().__init__()
-        self.filters: FilterSets | None = None
+        self.filters = filters
         self.counts: Counter[bytes] = Counter()
+        self._study_cache = study_cache
         self._n_counted = 0
 
     def rewind(self, n_trials: int) -> None:
@@ -367,8 +380,9 @@ class _SetCounts(HistoryFollower):
         """Count the new trials."""
         if self._n_counted == len(history):
             return
-        packed: Iterable[Array] = history.packed[self._n_counted :]
+        new = np.arange(self._n_counted, len(history))
+        packed = history.packed[new] if len(history.packed) else ()
         if self.filters is not None:
-            packed = np.packbits(self.filters(history.rows[self._n_counted :]), axis=1)
+            packed = self.filters.packed(history, self._study_cache, new)
         self.counts.update(map(bytes, packed))
         self._n_counted = len(history)

@@ -77,7 +77,7 @@ class FeatureSetSearch:
     """
 
     n_parents: int = 12
-    n_sets: int = 180
+    n_sets: int = 120
     n_sizes: int = 6
     n_rows: int = 3
     n_rounds: int = 3

@@ -36,7 +36,7 @@ _REFIT_SCHEDULE = partial(RefitSchedule, n_always=50, growth=1.1)
 _MAX_SATURATED = 1.98
 #: Maximum number of trials from which a Gaussian process predicts, and from which its length
 #: scales are estimated.
-_MAX_TRIALS, _MAX_SCALE_TRIALS = 300, 200
+_MAX_TRIALS, _MAX_SCALE_TRIALS = 200, 200
 #: Different numbers of features at which a known objective must have been observed.
 _MIN_SIZES = 3
 
@@ -60,7 +60,7 @@ class EncodedBatch:
 class TrainingData:
     """Everything of the history that a model-based sampler uses.
 
-    A Gaussian process learns from at most 300 trials, half of them the best by non-domination, the
+    A Gaussian process learns from at most 200 trials, half of them the best by non-domination, the
     others an even spread of the rest; other surrogates learn from all.
 
     Args:

@@ -288,8 +288,8 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
             return self.n_startup_trials
         n_trials = 120 if self.n_trials is None else self.n_trials
         # A rule has few parameters, a mask one per feature; a surrogate needs fewer trials.
-        most = 24 if self.surrogate is not None or history.rule_columns.any() else 40
-        return int(np.clip(n_trials // 3, 8, most))
+        most = 24 if history.rule_columns.any() else 40
+        return int(np.clip(n_trials // 3, 8, most if self.surrogate is None else 16))
 
     def _parent_selection(self, ctx: ProposalContext, n_startup_trials: int) -> DrawParent | None:
         """Return a function that draws parents, or None during the initial design."""

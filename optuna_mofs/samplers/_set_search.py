@@ -32,8 +32,8 @@ _TINY_STEP = 0.005
 _RENEWAL = 0.35
 #: Probability that a rule gets another exception, and that it loses one instead.
 _EXCEPTION_PROB, _REMOVAL_PROB = 0.5, 0.1
-#: Features that masks are made of, besides those of their parents.
-_MAX_ACTIVE = 600
+#: Of more features, this many are changed in a round.
+_MAX_ACTIVE = 1000
 #: Probability of one more change after each added or dropped feature, and the most of them.
 _CONTINUE_PROB, _MAX_CHANGES = 0.4, 4
 #: Probability that a feature is erased and drawn again by the filters.
@@ -214,8 +214,8 @@ def _change_exceptions(
 class _MaskMakers:
     """Masks made from those of parents and from the filters, many at a time.
 
-    Of many features, only some take part: those of the parents, the best by any filter, and
-    random ones.
+    Of many features, only some are changed: the best ones by any filter, features of the parents,
+    and random ones.
     """
 
     def __init__(
@@ -228,36 +228,32 @@ class _MaskMakers:
     ) -> None:
         assert starts.masks is not None
         self._rng, self._table, self._step, self._n_sizes = rng, table, step, n_sizes
-        self._starts = starts
+        self._starts, self._full_parents = starts, starts.masks
         p = len(table.free)
         self._active = np.arange(p)
         if p > _MAX_ACTIVE:
-            keys = rng.random(p)
+            keys = rng.random(p) + starts.masks.any(axis=0)
             if table.free_ranks is not None:
-                best = np.argsort(-table.free_ranks.max(axis=0), kind="stable")
-                keys[best[: _MAX_ACTIVE // 2]] += 1
-            keys[starts.masks.any(axis=0)] += 2
-            n_parents = int(starts.masks.any(axis=0).sum())
-            chosen = np.argpartition(-keys, _MAX_ACTIVE + n_parents - 1)
-            self._active = np.sort(chosen[: min(p, _MAX_ACTIVE + n_parents)])
+                best = table.free_ranks.max(axis=0)
+                keys[np.argpartition(-best, _MAX_ACTIVE // 3)[: _MAX_ACTIVE // 3]] += 2
+            self._active = np.sort(np.argpartition(-keys, _MAX_ACTIVE)[:_MAX_ACTIVE])
         self._parents = starts.masks[:, self._active]
         self._ranks = None if table.free_ranks is None else table.free_ranks[:, self._active]
         self._costs = None if table.free_costs is None else table.free_costs[self._active]
 
     def __call__(self, count: int, shares: dict[str, float]) -> _Sets:
-        """Return about ``count`` masks, by the share of each way."""
+        """Return about ``count`` masks, by the share of each way, and those of the parents."""
         parts = list(self._make(count, shares))
-        made = np.concatenate([masks for masks, _, _ in parts])
-        origin = np.concatenate([origin for _, origin, _ in parts])
-        names = np.concatenate([np.full(len(masks), name) for masks, _, name in parts])
-        masks = np.zeros((len(made), len(self._table.free)), dtype=bool)
-        masks[:, self._active] = made
-        # The parents' own masks, for other hyperparameters.
-        n = len(self._parents)
-        masks = np.concatenate([masks, self._starts.masks])
-        origin = np.concatenate([origin, np.arange(n)])
-        names = np.concatenate([names, np.full(n, "hyperparameters")])
-        return _Sets(masks, self._starts.rows[origin], origin, names)
+        n_parents = len(self._parents)
+        origin = np.concatenate([*(origin for _, origin, _ in parts), np.arange(n_parents)])
+        masks = self._full_parents[origin]
+        # New sets have no other features than those that were chosen from.
+        names = [np.full(len(made), name) for made, _, name in parts]
+        operators = np.concatenate([*names, np.full(n_parents, "hyperparameters")])
+        masks[np.isin(operators, ("prefix", "resample"))] = False
+        made = np.concatenate([made for made, _, _ in parts])
+        masks[: len(made), self._active] = made
+        return _Sets(masks, self._starts.rows[origin], origin, operators)
 
     def _make(self, count: int, shares: dict[str, float]) -> Iterator[tuple[Array, Array, str]]:
         for name, share in shares.items():

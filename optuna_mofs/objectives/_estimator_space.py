@@ -12,8 +12,9 @@ from typing import Any, Self
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 from optuna.trial import FrozenTrial, Trial
-from sklearn.base import clone, is_classifier, is_clusterer, is_outlier_detector
+from sklearn.base import is_classifier, is_clusterer, is_outlier_detector
 
+from optuna_mofs._estimators import unfitted_copy
 from optuna_mofs._optuna import FunctionTrial
 from optuna_mofs._validation import did_you_mean
 from optuna_mofs.features._representation import Representation
@@ -140,7 +141,7 @@ class EstimatorSpace:
 
     def configure(self, params: Mapping[str, Any]) -> Any:
         """Return an unfitted estimator with these parameters."""
-        return clone(self.estimators[0]).set_params(**params)
+        return unfitted_copy(self.estimators[0]).set_params(**params)
 
 
 class EstimatorChoice(EstimatorSpace):
@@ -259,7 +260,7 @@ def with_seed(estimator: Any, seed: int) -> Any:
             "estimator must have the methods fit and get_params of scikit-learn, "
             f"got {estimator!r}."
         )
-    unfitted = clone(estimator)
+    unfitted = unfitted_copy(estimator)
     if is_clusterer(unfitted) or is_outlier_detector(unfitted):
         raise ValueError(f"estimator must be a classifier or a regressor, got {estimator!r}.")
     unset = {

@@ -12,6 +12,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from optuna_mofs._tables import column_labels, to_pandas
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import fill_masked, to_array
 
@@ -23,8 +24,8 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     Args:
         columns: Positions to select, an empty list for none; None selects all.
-        by_name: Whether new DataFrames need only the selected columns, in any order; they are
-            found by the names they had when the selector was fitted.
+        by_name: Whether new tables need only the selected columns, in any order; they are found by
+            the names they had when the selector was fitted.
 
     Example:
         >>> ColumnSelector(columns=[0, 2]).fit_transform(np.array([[1, 2, 3], [4, 5, 6]])).tolist()
@@ -39,10 +40,12 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         """Store the number and names of the columns.
 
         Args:
-            X: Array, DataFrame or sparse matrix.
+            X: Array, sparse matrix or table of any library.
             y: Ignored.
         """
+        X = to_pandas(X)
         validate_table(self, X)
+        self.labels_ = column_labels(X)
         self.support_ = np.ones(self.n_features_in_, dtype=bool)
         if self.columns is not None:
             self.support_[:] = False
@@ -52,13 +55,12 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> Any:
         """Return the selected columns."""
         check_is_fitted(self)
-        X = fill_masked(X)
-        names = getattr(self, "feature_names_in_", None)
-        if not self.by_name or names is None or not isinstance(X, pd.DataFrame):
+        X = fill_masked(to_pandas(X))
+        if not self.by_name or self.labels_ is None or not isinstance(X, pd.DataFrame):
             return super().transform(X)
-        selected = names[self.support_]
+        selected = [self.labels_[j] for j in np.flatnonzero(self.support_)]
         _check_columns(X, selected)
-        return X[list(selected)]
+        return X[selected]
 
     def _transform(self, X: Any) -> Any:
         # scikit-learn would warn about an empty selection, which is valid here.
@@ -81,9 +83,10 @@ def validate_table(estimator: Any, X: Any, **options: Any) -> Any:
 
     Args:
         estimator: Gets or compares the number and names of the columns.
-        X: Array, DataFrame or sparse matrix.
+        X: Array, sparse matrix or table of any library.
         options: Passed to ``validate_data``.
     """
+    X = to_pandas(X)
     return validate_data(
         estimator,
         fill_masked(X),
@@ -95,7 +98,7 @@ def validate_table(estimator: Any, X: Any, **options: Any) -> Any:
     )
 
 
-def _check_columns(frame: pd.DataFrame, names: Sequence[str]) -> None:
+def _check_columns(frame: pd.DataFrame, names: Sequence[Any]) -> None:
     missing = [name for name in names if name not in frame.columns]
     if missing:
         raise ValueError(
@@ -159,6 +162,7 @@ class NamedColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: Any) -> Any:
         """Return the columns, text as strings and numbers as floats."""
+        X = to_pandas(X)
         frame = X if isinstance(X, pd.DataFrame) else self._to_frame(to_array(X))
         _check_columns(frame, self.columns)
         typed = typed_columns(frame[list(self.columns)], self.text_columns)

@@ -61,7 +61,7 @@ def add_options(parser: Any) -> None:
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     add_pick_options(parser)
     add_data_options(parser)
-    add_search_options(parser)
+    add_search_options(parser, limits=False)
 
 
 def run(arguments: argparse.Namespace) -> None:

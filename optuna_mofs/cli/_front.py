@@ -215,6 +215,7 @@ def add_pick_options(parser: Any) -> None:
     group.add_argument("--trial", type=nonnegative_int, metavar="N", help="trial number N")
     group.add_argument(
         "--max-features",
+        dest="at_most",
         type=positive_int,
         metavar="N",
         help="lowest error with at most N features",
@@ -231,7 +232,7 @@ def pick_trial(front: Front, arguments: argparse.Namespace, settings: Settings |
     is_lexicographic = arguments.pick == "lexicographic" or any(preference.values())
     is_given = {
         "--trial": arguments.trial is not None,
-        "--max-features": arguments.max_features is not None,
+        "--max-features": arguments.at_most is not None,
         "--pick": arguments.pick not in (None, "lexicographic"),
         "--priority, --tolerance, --goal or --pick lexicographic": is_lexicographic,
     }
@@ -251,9 +252,9 @@ def _pick_trial(front: Front, arguments: argparse.Namespace, preference: dict[st
     if arguments.trial is not None:
         trial = _trial_by_number(front, arguments.trial)
         return Pick(trial, "picked by number", _expected(front, trial))
-    if arguments.max_features is not None:
-        limit = format_count(arguments.max_features, "feature")
-        trial = front.best(max_features=arguments.max_features)
+    if arguments.at_most is not None:
+        limit = format_count(arguments.at_most, "feature")
+        trial = front.best(max_features=arguments.at_most)
         return Pick(trial, f"the best {metric} with at most {limit}", _expected(front, trial))
     pick = arguments.pick or ("lexicographic" if any(preference.values()) else None)
     if pick == "lexicographic":

@@ -209,8 +209,11 @@ def add_data_options(parser: Any) -> None:
     )
 
 
-def add_search_options(parser: Any) -> None:
-    """Add the options for learner, evaluation and features."""
+def add_search_options(parser: Any, *, limits: bool = True) -> None:
+    """Add the options for learner, evaluation and features.
+
+    ``limits`` are left out where ``--max-features`` picks a trial.
+    """
     group = parser.add_argument_group("learner and evaluation")
     add = partial(group.add_argument, default=argparse.SUPPRESS)
     add(
@@ -286,6 +289,19 @@ def add_search_options(parser: Any) -> None:
         metavar="FEATURE",
         help="features that every set contains",
     )
+    if limits:
+        add(
+            "--max-features",
+            type=positive_int,
+            metavar="N",
+            help="largest number of features of every set (default: no limit)",
+        )
+        add(
+            "--min-features",
+            type=nonnegative_int,
+            metavar="N",
+            help=f"least number of features of every set (default: {_DEFAULTS.min_features})",
+        )
     add(
         "--feature-cost",
         dest="feature_costs",

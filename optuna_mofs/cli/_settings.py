@@ -61,6 +61,8 @@ class Settings:
     measures: list[str] | None = None
     fixed_features: list[str] = field(default_factory=list)
     feature_costs: dict[str, float] = field(default_factory=dict)
+    min_features: int = 0
+    max_features: int | None = None
     sampler: str = "nsga2"
     seed: int = 0  # of the sampler
     n_trials: int | None = None  # as planned for the first run; None if unknown
@@ -136,6 +138,8 @@ def make_objective(settings: Settings, table: Table) -> FeatureSelectionObjectiv
             feature_costs=settings.feature_costs or None,
             feature_names=table.names,
             fixed_features=settings.fixed_features,
+            min_features=settings.min_features,
+            max_features=settings.max_features,
             random_state=settings.fold_seed,
         )
     except (ValueError, ImportError) as error:

@@ -19,6 +19,7 @@ from sklearn.model_selection import (
 )
 from sklearn.utils import _safe_indexing
 
+from optuna_mofs._tables import column_labels, to_pandas
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import to_array
 from optuna_mofs.data._target import check_classes, check_numbers, check_target
@@ -35,8 +36,8 @@ class Dataset:
     """Rows and columns of a learning task.
 
     Args:
-        X: Array, DataFrame or sparse matrix, copied. Masked entries of a
-            :class:`numpy.ma.MaskedArray` become NaN.
+        X: Array, sparse matrix or table of any library, copied; a table becomes a DataFrame.
+            Masked entries of a :class:`numpy.ma.MaskedArray` become NaN.
         y: Target.
         classification: Whether ``y`` holds classes.
         feature_names: Names of the columns; by default those of a DataFrame, else ``x0, x1, …``.
@@ -54,6 +55,7 @@ class Dataset:
         sample_weight: Any = None,
         groups: Any = None,
     ) -> None:
+        X = to_pandas(X)
         # Copies: changes that the caller makes to the table later must not affect trials.
         if sparse.issparse(X):
             X = X.tocsr(copy=True)
@@ -79,6 +81,15 @@ class Dataset:
         self.y = check_classes(target) if classification else check_numbers(target)
         self.classification = classification
         self.column_names = _column_names(X, feature_names)
+        #: Names of the columns as the user's table has them, for example integers.
+        self.labels: tuple[Any, ...] = self.column_names
+        if feature_names is None:
+            self.labels = tuple(column_labels(X) or self.column_names)
+        #: Positions of these columns in the user's table, of which these can be a part.
+        self.positions = np.arange(X.shape[1])
+        #: Number of columns of that table, and their names if it has names that are strings.
+        self.n_table_columns = X.shape[1]
+        self.table_labels = tuple(label for label in column_labels(X) or () if _is_name(label))
         self.sample_weight = _check_weights(sample_weight, X.shape[0])
         self.groups = _check_rows("groups", groups, X.shape[0])
         #: Row numbers in the table of the user, of which these can be a part.
@@ -98,6 +109,8 @@ class Dataset:
         narrow = copy.copy(self)
         narrow.X = self.columns(positions)
         narrow.column_names = tuple(self.column_names[j] for j in positions)
+        narrow.labels = tuple(self.labels[j] for j in positions)
+        narrow.positions = self.positions[positions]
         return narrow
 
     def take(self, rows: Array, y: Any = None) -> Dataset:
@@ -112,6 +125,10 @@ class Dataset:
         part.groups = None if self.groups is None else self.groups[rows]
         part.row_numbers = self.row_numbers[rows]
         return part
+
+
+def _is_name(label: Any) -> bool:
+    return isinstance(label, str)
 
 
 def take_rows(X: Any, rows: Array) -> Any:

@@ -106,7 +106,8 @@ class MaskCodec:
         """Return the parameters of a mask, and the trial attribute to store with them.
 
         Args:
-            mask: Mask over the free features.
+            mask: Mask over the free features. Beyond the limits of the table, it is replaced by
+                :meth:`FeatureTable.limited`.
 
         Returns:
             Parameter values by name, and the trial attribute (None in the bits form).
@@ -117,6 +118,7 @@ class MaskCodec:
                 f"mask must have one entry for each of the {len(self.table.free)} free features, "
                 f"got shape {mask.shape}."
             )
+        mask = self.table.limited(mask)
         if self.form == "bits":
             return dict(zip(self.parameters, mask.tolist())), None
         identity = mask_id(mask)
@@ -138,9 +140,11 @@ class MaskCodec:
         """
         if self.form == "bits":
             try:
-                return np.array([params[name] for name in self.parameters], dtype=bool)
+                bits = np.array([params[name] for name in self.parameters], dtype=bool)
             except KeyError:
                 return None
+            # A sampler without masks draws bits one by one and knows no limits.
+            return self.table.limited(bits)
         identity = params.get(self.name)
         if identity is None:
             return None

@@ -90,25 +90,30 @@ def subset_of_size(rng: np.random.Generator, size: int, p: int) -> Array:
     return mask
 
 
+def _initial_size(rng: np.random.Generator, table: FeatureTable) -> int:
+    """Return a number of free features from the geometric prior within the limits."""
+    low, high = table.size_limits
+    return max(low, geometric_size(rng, table.initial_size, high))
+
+
 #: Function of (generator, feature table, filter weights) that returns a mask.
 MaskSampler = Callable[[np.random.Generator, "FeatureTable", Array], Array]
 
 
 def sample_bernoulli_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
     """Return a mask with each bit on with probability 1/2 (variant 1)."""
-    return np.asarray(rng.random(len(table.free)) < 0.5)
+    return table.limited(np.asarray(rng.random(len(table.free)) < 0.5))
 
 
 def sample_uniform_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
-    """Return a random subset of a size that is uniform in 0..p (variant 2)."""
-    p = len(table.free)
-    return subset_of_size(rng, int(rng.integers(p + 1)), p)
+    """Return a random subset of a size that is uniform within the limits (variant 2)."""
+    low, high = table.size_limits
+    return subset_of_size(rng, int(rng.integers(low, high + 1)), len(table.free))
 
 
 def sample_geometric_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
     """Return a random subset of truncated geometric size (variants 3 and 4)."""
-    p = len(table.free)
-    return subset_of_size(rng, geometric_size(rng, table.initial_size, p), p)
+    return subset_of_size(rng, _initial_size(rng, table), len(table.free))
 
 
 def sample_ensemble_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
@@ -119,9 +124,9 @@ def sample_ensemble_mask(rng: np.random.Generator, table: FeatureTable, weights:
     if table.free_ranks is None:
         return sample_geometric_mask(rng, table, weights)
     p = len(table.free)
-    size = geometric_size(rng, table.initial_size, p)
+    size = _initial_size(rng, table)
     probability = ensemble_probability(weights @ table.free_ranks, size, p)
-    return np.asarray(rng.random(p) < cost_adjusted(probability, table.free_costs))
+    return table.limited(rng.random(p) < cost_adjusted(probability, table.free_costs))
 
 
 def sample_prefix_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
@@ -130,8 +135,7 @@ def sample_prefix_mask(rng: np.random.Generator, table: FeatureTable, weights: A
     This is the filter-ensemble representation of section 4.2.2 as a mask: a strong baseline where
     the filters are right, and a search that starts from it can only improve on it.
     """
-    p = len(table.free)
-    return best_of_size(rng, table, weights, max(1, geometric_size(rng, table.initial_size, p)))
+    return best_of_size(rng, table, weights, max(1, _initial_size(rng, table)))
 
 
 def sample_wide_mask(rng: np.random.Generator, table: FeatureTable, weights: Array) -> Array:
@@ -140,8 +144,8 @@ def sample_wide_mask(rng: np.random.Generator, table: FeatureTable, weights: Arr
     The expected number of features comes from small trees; the lowest error may need ten times as
     many.
     """
-    p = len(table.free)
-    return best_of_size(rng, table, weights, round(np.exp(rng.random() * np.log(p + 0.5))))
+    high = table.size_limits[1]
+    return best_of_size(rng, table, weights, round(np.exp(rng.random() * np.log(high + 0.5))))
 
 
 def best_of_size(
@@ -149,7 +153,8 @@ def best_of_size(
 ) -> Array:
     """Return the best features by weighted rank, or a random set if there are no filters."""
     p = len(table.free)
-    size = min(max(size, 1), p)
+    low, high = table.size_limits
+    size = min(max(size, 1, low), high)
     if table.free_ranks is None:
         return subset_of_size(rng, size, p)
     score = cost_adjusted(weights @ table.free_ranks, table.free_costs)

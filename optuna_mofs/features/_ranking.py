@@ -229,6 +229,8 @@ def feature_table(
     fixed_features: Sequence[str] = (),
     feature_costs: Sequence[float] | Mapping[str, float] | None = None,
     expected_n_features: float | None = None,
+    min_features: int = 0,
+    max_features: int | None = None,
     random_state: int = 0,
 ) -> FeatureTable:
     """Return the features with filter ranks, for :func:`optuna_mofs.suggest_features`.
@@ -247,6 +249,8 @@ def feature_table(
         feature_costs: Cost of each feature, as a sequence or by name (1 for those not named).
         expected_n_features: Expected number of features at the start of a search; by default
             that of decision trees on the data.
+        min_features: Least number of features of a set, fixed ones included.
+        max_features: Largest number of features of a set, fixed ones included.
         random_state: Seed of the filters.
 
     Example:
@@ -260,7 +264,12 @@ def feature_table(
     resolved = detect_task(y) if task == "auto" else task
     data = Dataset(X, y, classification=resolved == "classification", feature_names=feature_names)
     layout = feature_layout(
-        data.column_names, groups=feature_groups, fixed=fixed_features, costs=feature_costs
+        data.column_names,
+        groups=feature_groups,
+        fixed=fixed_features,
+        costs=feature_costs,
+        min_features=min_features,
+        max_features=max_features,
     )
     return Ranking(data, layout, filters, random_state, expected_n_features).table
 

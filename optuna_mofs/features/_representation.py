@@ -190,17 +190,21 @@ class FilterFeatures(Representation):
 
     @property
     def fraction(self) -> FloatDistribution:
-        """The distribution of the fraction of the free features."""
+        """The distribution of the fraction of the free features, within their limits."""
+        p, (low, high) = max(1, len(self.table.free)), self.table.size_limits
+        # Half a feature more: numbers on the scale "log" are rounded to the nearest one.
         if self.scale == "linear":
-            return FloatDistribution(0.0, 1.0)
-        return FloatDistribution(_NO_FEATURES / max(1, len(self.table.free)), 1.0, log=True)
+            return FloatDistribution(max(0, low - 1) / p, high / p if high else 1 / p)
+        return FloatDistribution(
+            max(_NO_FEATURES, low - 0.5) / p, min(1.0, (high + 0.5) / p), log=True
+        )
 
     def sizes(self, params: Mapping[str, Any]) -> Array:
         """Return the number of free features, one per trial for arrays."""
         exact = len(self.table.free) * np.asarray(params[FRACTION])
         # The paper rounds up.
         rounded = np.rint(exact) if self.scale == "log" else np.ceil(exact - 1e-9)
-        return np.asarray(rounded, dtype=np.int64)
+        return np.asarray(np.clip(rounded, *self.table.size_limits), dtype=np.int64)
 
     def bind(self, table: FeatureTable) -> Self:
         """Return a copy that is bound to the features, which must have filters."""
@@ -248,7 +252,8 @@ class FilterFeatures(Representation):
             exception = int(params[name])
             if 0 < abs(exception) <= len(mask):
                 mask[abs(exception) - 1] = exception > 0
-        return mask
+                score[abs(exception) - 1] = np.inf if exception > 0 else -np.inf
+        return table.limited(mask, score)
 
     @abstractmethod
     def scores(self, params: Mapping[str, Any], ranks: Array) -> Array:

@@ -14,6 +14,7 @@ import pandas as pd
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import did_you_mean
 from optuna_mofs.features._codec import pack_array, unpack_array
+from optuna_mofs.features._limits import check_limits, limit_mask, n_masks
 from optuna_mofs.features._redundancy import Similarity
 
 
@@ -38,6 +39,8 @@ class FeatureTable:
         expected_n_features: Expected number of selected free features at the start of a search
             (the geometric prior of Binder et al. 2020, section 4.3.1); None for ``sqrt(p)``.
         similar: Which features are nearly redundant; None if unknown.
+        min_features: Least number of features of a set, fixed ones included.
+        max_features: Largest number of features of a set, fixed ones included; None for no limit.
 
     Example:
         >>> table = FeatureTable(names=("age", "city", "pay"), columns=((0,), (1, 2), (3,)))
@@ -53,6 +56,8 @@ class FeatureTable:
     ranks: Array | None = field(default=None, repr=False)
     expected_n_features: float | None = None
     similar: Similarity | None = field(default=None, repr=False)
+    min_features: int = 0
+    max_features: int | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.names, str):
@@ -84,6 +89,7 @@ class FeatureTable:
                 f"similar must have one row for each of the {p} features, "
                 f"got {len(self.similar.others)} rows."
             )
+        check_limits(self.min_features, self.max_features, p, len(self.fixed))
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -116,6 +122,25 @@ class FeatureTable:
         """The expected number of selected free features at the start of a search."""
         size = self.expected_n_features
         return float(np.sqrt(len(self.free))) if size is None else size
+
+    @cached_property
+    def size_limits(self) -> tuple[int, int]:
+        """The least and the largest number of free features of a set."""
+        return check_limits(self.min_features, self.max_features, len(self), len(self.fixed))
+
+    def allows(self, mask: Array) -> bool:
+        """Return whether a mask over the free features is within the limits."""
+        low, high = self.size_limits
+        return bool(low <= np.count_nonzero(mask) <= high)
+
+    def limited(self, mask: Array, score: Array | None = None) -> Array:
+        """Return a mask over the free features within the limits, see :func:`limit_mask`."""
+        return limit_mask(mask, *self.size_limits, score)
+
+    @property
+    def n_masks(self) -> float:
+        """The number of masks over the free features within the limits, at most 2^1000."""
+        return n_masks(len(self.free), *self.size_limits)
 
     def full_mask(self, mask: Array) -> Array:
         """Turn a mask over the free features into one over all features."""
@@ -180,6 +205,8 @@ class FeatureTable:
             "ranks": None if self.ranks is None else _pack_ranks(self.ranks),
             "expected_n_features": self.expected_n_features,
             "similar": None if self.similar is None else self.similar.to_json(),
+            "min_features": self.min_features,
+            "max_features": self.max_features,
         }
 
     @classmethod
@@ -196,6 +223,8 @@ class FeatureTable:
             ranks=None if data["ranks"] is None else _unpack_ranks(data["ranks"], shape),
             expected_n_features=data["expected_n_features"],
             similar=None if data.get("similar") is None else Similarity.from_json(data["similar"]),
+            min_features=data.get("min_features", 0),
+            max_features=data.get("max_features"),
         )
 
 
@@ -315,12 +344,21 @@ def feature_layout(
     groups: Mapping[str, Sequence[str]] | None = None,
     fixed: Sequence[str] = (),
     costs: Sequence[float] | Mapping[str, float] | None = None,
+    min_features: int = 0,
+    max_features: int | None = None,
     all_fixed: bool = False,
 ) -> FeatureTable:
     """Return the features of a data set, without filter ranks.
 
     With ``all_fixed`` every feature is always selected: there is no feature selection.
     """
+    # Columns of a table can be named by integers.
+    if groups is not None:
+        groups = {
+            str(group): members if isinstance(members, str) else [str(m) for m in members]
+            for group, members in groups.items()
+        }
+    fixed = fixed if isinstance(fixed, str) else [str(name) for name in fixed]
     names, columns = group_columns(column_names, groups)
     table = FeatureTable(names, columns)
     for group, members in (groups or {}).items():
@@ -330,8 +368,20 @@ def feature_layout(
                 f"{inside[0]!r} is in the group {group!r}, which is selected as a whole. "
                 f"Fix the group: fixed_features=[{group!r}]."
             )
+    if all_fixed and max_features is not None and max_features < len(names):
+        raise ValueError(
+            f"max_features={max_features} needs a representation of feature sets, but all "
+            f"{len(names)} features are kept (representation=None). Pass representation='auto'."
+        )
     positions = range(len(names)) if all_fixed else sorted(set(table.positions(fixed)))
-    return FeatureTable(names, columns, costs=_costs(table, costs), fixed=tuple(positions))
+    return FeatureTable(
+        names,
+        columns,
+        costs=_costs(table, costs),
+        fixed=tuple(positions),
+        min_features=min_features,
+        max_features=max_features,
+    )
 
 
 def _costs(
@@ -344,5 +394,5 @@ def _costs(
     if not isinstance(costs, Mapping):
         return np.asarray(costs, dtype=float)
     vector = np.ones(len(table))
-    vector[table.positions(list(costs))] = list(costs.values())
+    vector[table.positions(map(str, costs))] = list(costs.values())
     return vector

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
+from optuna_mofs._tables import to_pandas
 from optuna_mofs._typing import Floats, Indices
 from optuna_mofs._validation import check_choice, check_int, to_array
 from optuna_mofs.data._target import Task, check_target, detect_task
@@ -264,6 +265,7 @@ def encode_columns(X: Any) -> tuple[Any, NDArray[np.bool_]]:
         values = sparse.csc_array(X, dtype=np.float64)
         _check_finite(values.data)
         return values, np.zeros(values.shape[1], dtype=bool)
+    X = to_pandas(X)
     if not isinstance(X, pd.DataFrame):
         array = to_array(X) if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
         if array.ndim != 2:

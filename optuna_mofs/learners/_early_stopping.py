@@ -7,12 +7,20 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+from pandas.api.types import is_numeric_dtype
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from optuna_mofs._imports import optional_import
+from optuna_mofs._tables import to_pandas
 from optuna_mofs._typing import Indices
 from optuna_mofs._validation import check_float, check_int
 
@@ -43,7 +51,7 @@ def validation_split(
 def _library(booster: Any) -> str | None:
     for cls in type(booster).__mro__:
         name = cls.__module__.partition(".")[0]
-        if name in ("xgboost", "lightgbm"):
+        if name in ("xgboost", "lightgbm", "catboost"):
             return name
     return None
 
@@ -73,24 +81,56 @@ class _EarlyStopping(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         check_int("patience", self.patience, 1)
         if _library(self.booster) is None:
             raise TypeError(
-                f"booster must be an xgboost or lightgbm estimator, got {self.booster!r}. "
-                "Pass for example XGBClassifier(), or patience=None."
+                "booster must be an xgboost, lightgbm or catboost estimator, got "
+                f"{self.booster!r}. Pass for example XGBClassifier(), or patience=None."
             )
 
     def _arrays(self, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+        X = to_pandas(X)
+        if isinstance(X, pd.DataFrame) and not all(map(is_numeric_dtype, X.dtypes)):
+            return self._frame(X, y, **options)
         # Plain arrays, because both libraries reject some column names (with brackets, or quotes).
         return validate_data(
             self, X, y, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", **options
         )
 
-    def _fit_booster(
-        self, X: npt.NDArray[Any], y: npt.NDArray[Any], weight: Any, codes: Any
-    ) -> None:
+    def _frame(
+        self, X: pd.DataFrame, y: Any, *, reset: bool = True, y_numeric: bool = False
+    ) -> Any:
+        """Return a table with text and categories as categories, which are those of ``fit``."""
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        frame = X.set_axis([f"x{j}" for j in range(X.shape[1])], axis=1)
+        if reset:
+            nominal = [name for name, kind in frame.dtypes.items() if not is_numeric_dtype(kind)]
+            self.categories_: dict[Any, Any] = {
+                name: frame[name].astype("category").dtype for name in nominal
+            }
+        for name, kind in self.categories_.items():
+            # Categories that fit did not see are missing.
+            known = frame[name].isin(kind.categories)
+            frame[name] = frame[name].astype(object).where(known).astype(kind)
+        if _library(self.booster) == "catboost":
+            # It takes text, and no missing category.
+            frame = frame.astype(dict.fromkeys(self.categories_, object))
+            frame = frame.fillna(dict.fromkeys(self.categories_, ""))
+        if isinstance(y, str):
+            return frame
+        y = column_or_1d(y, warn=True)
+        return frame, y.astype(float) if y_numeric else y
+
+    def _fit_booster(self, X: Any, y: npt.NDArray[Any], weight: Any, codes: Any) -> None:
         booster = clone(self.booster)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         own = booster.get_params(deep=False)
-        if self.random_state is not None and own.get("random_state", 0) is None:
+        library = _library(booster)
+        # CatBoost lists only parameters that are set.
+        is_seeded = own.get("random_state", own.get("random_seed")) is not None
+        if self.random_state is not None and library is not None and not is_seeded:
             booster.set_params(random_state=seed)
+        if isinstance(X, pd.DataFrame) and library == "xgboost":
+            booster.set_params(enable_categorical=True)
+        if isinstance(X, pd.DataFrame) and library == "catboost":
+            booster.set_params(cat_features=list(self.categories_))
         if weight is not None:
             weight = _check_sample_weight(weight, X)
         train, validation = np.arange(len(X)), np.empty(0, dtype=np.intp)
@@ -99,14 +139,16 @@ class _EarlyStopping(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         keywords: dict[str, Any] = {} if weight is None else {"sample_weight": weight[train]}
         if len(validation):
             weights = None if weight is None else [weight[validation]]
-            keywords |= self._stopping(booster, X[validation], y[validation], weights)
-        self.booster_ = booster.fit(X[train], y[train], **keywords)
+            held_out = _safe_indexing(X, validation)
+            keywords |= self._stopping(booster, held_out, y[validation], weights)
+        self.booster_ = booster.fit(_safe_indexing(X, train), y[train], **keywords)
         self.validation_rows_ = validation
         self.n_rounds_ = own.get("n_estimators")
         if len(validation):
-            is_xgboost = _library(booster) == "xgboost"  # which counts from 0
-            best = booster.best_iteration + 1 if is_xgboost else booster.best_iteration_
-            self.n_rounds_ = int(best)
+            is_xgboost = library == "xgboost"
+            best = booster.best_iteration if is_xgboost else booster.best_iteration_
+            # LightGBM counts from 1, the others from 0.
+            self.n_rounds_ = int(best) + (library != "lightgbm")
 
     def _stopping(self, booster: Any, X: Any, y: Any, weights: Any) -> dict[str, Any]:
         """Return the arguments of ``fit`` that stop early by the loss on these rows."""
@@ -114,6 +156,11 @@ class _EarlyStopping(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if _library(booster) == "xgboost":
             booster.set_params(early_stopping_rounds=patience)
             return {"eval_set": [(X, y)], "sample_weight_eval_set": weights, "verbose": False}
+        if _library(booster) == "catboost":
+            pool = optional_import("catboost", "boosting").Pool
+            nominal = booster.get_params().get("cat_features")
+            held_out = pool(X, y, weight=weights and weights[0], cat_features=nominal)
+            return {"eval_set": held_out, "early_stopping_rounds": patience}
         lightgbm = optional_import("lightgbm", "boosting")
         stop = lightgbm.early_stopping(patience, verbose=False)
         keywords = {"callbacks": [stop], "eval_sample_weight": weights}
@@ -134,18 +181,19 @@ class _EarlyStopping(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class EarlyStoppingClassifier(ClassifierMixin, _EarlyStopping):  # type: ignore[misc]
-    """XGBoost or LightGBM classifier that chooses its number of rounds by early stopping.
+    """Boosting classifier that chooses its number of rounds by early stopping.
 
     ``fit`` sets aside a seeded, stratified share of *its own* training rows and stops when their
     loss has not improved for ``patience`` rounds, so that nothing leaks from a test fold. Binder
     et al. (2020, Table 3) do so on their large data sets with at most 2000 rounds and a patience
-    of 10. Labels of any type are encoded, which XGBoost itself does not do.
+    of 10. Labels of any type are encoded, which XGBoost itself does not do. Columns of text and
+    categories are passed on as categories; those that were not seen in ``fit`` are missing.
 
     The booster's own parameters are available as ``booster__learning_rate`` and so on.
 
     Args:
-        booster: ``XGBClassifier`` or ``LGBMClassifier``; ``n_estimators`` is the maximum number of
-            rounds.
+        booster: ``XGBClassifier``, ``LGBMClassifier`` or ``CatBoostClassifier``; ``n_estimators``
+            is the maximum number of rounds.
         patience: Number of rounds without improvement before stopping; ``None`` fits all rounds on
             all rows.
         validation_fraction: Share of the training rows that is set aside.
@@ -192,13 +240,13 @@ class EarlyStoppingClassifier(ClassifierMixin, _EarlyStopping):  # type: ignore[
 
 
 class EarlyStoppingRegressor(RegressorMixin, _EarlyStopping):  # type: ignore[misc]
-    """XGBoost or LightGBM regressor that chooses its number of rounds by early stopping.
+    """Boosting regressor that chooses its number of rounds by early stopping.
 
     See :class:`EarlyStoppingClassifier`; the split is random instead of stratified.
 
     Args:
-        booster: ``XGBRegressor`` or ``LGBMRegressor``; ``n_estimators`` is the maximum number of
-            rounds.
+        booster: ``XGBRegressor``, ``LGBMRegressor`` or ``CatBoostRegressor``; ``n_estimators`` is
+            the maximum number of rounds.
         patience: Number of rounds without improvement before stopping; ``None`` fits all rounds on
             all rows.
         validation_fraction: Share of the training rows that is set aside.

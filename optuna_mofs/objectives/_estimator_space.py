@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import optuna
-from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 from optuna.trial import FrozenTrial, Trial
-from sklearn.base import clone, is_classifier, is_clusterer, is_outlier_detector
+from sklearn.base import is_classifier, is_clusterer, is_outlier_detector
 
+from optuna_mofs._estimators import unfitted_copy
 from optuna_mofs._optuna import FunctionTrial
 from optuna_mofs._validation import did_you_mean
 from optuna_mofs.features._representation import Representation
@@ -128,9 +131,17 @@ class EstimatorSpace:
             )
         return dict(params)
 
+    def for_rows(self, n_rows: int) -> Self:
+        """Return a copy for training folds of so many rows: no more neighbors than rows."""
+        found = copy.copy(self)
+        if isinstance(self.space, Mapping):
+            found.space = {n: _at_most(n, d, n_rows) for n, d in self.space.items()}
+            found.distributions = found.space
+        return found
+
     def configure(self, params: Mapping[str, Any]) -> Any:
         """Return an unfitted estimator with these parameters."""
-        return clone(self.estimators[0]).set_params(**params)
+        return unfitted_copy(self.estimators[0]).set_params(**params)
 
 
 class EstimatorChoice(EstimatorSpace):
@@ -203,10 +214,31 @@ class EstimatorChoice(EstimatorSpace):
         name = suggest(trial, LEARNER, self._choice)
         return {LEARNER: name, **self._members[name].suggest(trial, self._names[name])}
 
+    def for_rows(self, n_rows: int) -> Self:
+        """Return a copy for training folds of so many rows."""
+        found = copy.copy(self)
+        found._members = {name: m.for_rows(n_rows) for name, m in self._members.items()}
+        found.distributions = {
+            n: _at_most(n, d, n_rows) for n, d in (self.distributions or {}).items()
+        }
+        return found
+
     def configure(self, params: Mapping[str, Any]) -> Any:
         """Return the unfitted estimator that is named, with its parameters."""
         own = dict(params)
         return self._members[own.pop(LEARNER)].configure(own)
+
+
+def _at_most(name: str, distribution: BaseDistribution, n_rows: int) -> BaseDistribution:
+    """Return the distribution of a number of neighbors up to the number of rows."""
+    is_number = name.split("__")[-1] == "n_neighbors"
+    if not (is_number and isinstance(distribution, IntDistribution)):
+        return distribution
+    if distribution.high <= n_rows:
+        return distribution
+    low, step = min(distribution.low, n_rows), distribution.step
+    high = low + (n_rows - low) // step * step
+    return IntDistribution(low, high, log=distribution.log, step=step)
 
 
 def default_value(name: str, value: Any, distribution: BaseDistribution) -> Any:
@@ -228,15 +260,15 @@ def with_seed(estimator: Any, seed: int) -> Any:
             "estimator must have the methods fit and get_params of scikit-learn, "
             f"got {estimator!r}."
         )
-    copy = clone(estimator)
-    if is_clusterer(copy) or is_outlier_detector(copy):
+    unfitted = unfitted_copy(estimator)
+    if is_clusterer(unfitted) or is_outlier_detector(unfitted):
         raise ValueError(f"estimator must be a classifier or a regressor, got {estimator!r}.")
     unset = {
         name: seed
-        for name, value in copy.get_params().items()
+        for name, value in unfitted.get_params().items()
         if name.split("__")[-1] == "random_state" and value is None
     }
-    return copy.set_params(**unset)
+    return unfitted.set_params(**unset)
 
 
 def replay(trial: FrozenTrial) -> Any:
@@ -279,12 +311,22 @@ def _check_learners(learners: Any) -> None:
             )
 
 
+def _is_argument(estimator: Any, known: Mapping[str, Any], name: str) -> bool:
+    """Return whether a parameter is an argument of a class that lists only those that are set.
+
+    CatBoost's estimators do so.
+    """
+    prefix, _, own = name.rpartition("__")
+    owner = known.get(prefix) if prefix else estimator
+    return owner is not None and own in inspect.signature(type(owner)).parameters
+
+
 def _check_distributions(estimator: Any, space: Mapping[str, BaseDistribution]) -> None:
     if not space:
         raise ValueError("space is empty. Pass space=None to select features only.")
     known = estimator.get_params()
     for name, distribution in space.items():
-        if name not in known:
+        if name not in known and not _is_argument(estimator, known, name):
             hint = did_you_mean(name, known)
             raise ValueError(
                 f"space names {name!r}, which is no parameter of {type(estimator).__name__}.{hint}"

@@ -11,7 +11,6 @@ import numpy as np
 from joblib import Parallel, delayed
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
-from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.pipeline import Pipeline
@@ -23,6 +22,7 @@ from optuna_mofs.features._codec import pack
 from optuna_mofs.features._representation import Representation
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.measures import Evaluation, Fold, Measure
+from optuna_mofs.objectives._narrowing import Columns, NothingLeftError, narrow
 from optuna_mofs.study._feature_sets import trial_mask
 
 
@@ -170,6 +170,20 @@ def baseline(classification: bool) -> Any:
     return DummyClassifier(strategy="prior") if classification else DummyRegressor()
 
 
+def model_of_columns(estimator: Any, data: Dataset) -> Any:
+    """Return an unfitted copy of an estimator for the columns of ``data``.
+
+    Without columns, or if the estimator uses none of them, it is the model of an empty set.
+    """
+    if data.shape[1]:
+        table = Columns.of_table(data.table_labels, data.n_table_columns, data.positions.tolist())
+        try:
+            return narrow(estimator, table)
+        except NothingLeftError:
+            pass
+    return baseline(data.classification)
+
+
 def fit_options(estimator: Any, weight: Array | None, prefix: str = "") -> dict[str, Array]:
     """Return keyword arguments of ``fit`` that pass the sample weights to the last step."""
     return {} if weight is None else {last_step(estimator, prefix)[1] + "sample_weight": weight}
@@ -187,11 +201,11 @@ def last_step(estimator: Any, prefix: str = "") -> tuple[Any, str]:
 
 
 def fit_fold(estimator: Any, data: Dataset, split: Split, scorer: Callable[..., float]) -> Fold:
-    """Fit a clone of the estimator on a training fold; without columns the baseline is fitted."""
+    """Fit :func:`model_of_columns` on a training fold."""
     train, test = split
     weight = data.sample_weight
     fold = Fold(
-        estimator=clone(estimator) if data.shape[1] else baseline(data.classification),
+        estimator=model_of_columns(estimator, data),
         X_train=take_rows(data.X, train),
         y_train=data.y[train],
         X_test=take_rows(data.X, test),

@@ -44,6 +44,14 @@ class FeatureSelectionObjective(StudyObjective):
         fixed_features: Names of features that are always selected.
         expected_n_features: Expected number of features at the start of a search; by default
             that of decision trees on the data (Binder et al. 2020, section 4.3.1).
+        min_features: Least number of features of a set. Groups count as one feature, and fixed
+            features are included.
+        max_features: Largest number of features of a set, counted in the same way; None for no
+            limit. Every sampler and every representation keeps both limits in every trial and
+            every fold; see :doc:`/how_to/limits`.
+        trial_timeout: Seconds that the fits of one trial may take, or None. Models are then fitted
+            in a process of their own, which is ended at the limit: the trial fails and the study
+            goes on.
         redraw_folds: Draw new folds for each trial (integer ``cv`` only), as the paper's code did.
         holdout: Rows that the search does not see, which tell what to expect of its models on new
             rows: a fraction or a number of rows (drawn with the shares of the classes; whole
@@ -108,6 +116,9 @@ class FeatureSelectionObjective(StudyObjective):
         feature_groups: Mapping[str, Sequence[str]] | None = None,
         fixed_features: Sequence[str] = (),
         expected_n_features: float | None = None,
+        min_features: int = 0,
+        max_features: int | None = None,
+        trial_timeout: float | None = None,
         redraw_folds: bool = False,
         holdout: Holdout = "auto",
         store_losses: bool = True,

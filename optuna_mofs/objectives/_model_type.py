@@ -51,6 +51,10 @@ class ModelTypeObjective(StudyObjective):
         feature_groups: Columns that form one feature.
         fixed_features: Names of features that are always selected.
         expected_n_features: Expected number of features at the start of a search.
+        min_features: Least number of features of a set.
+        max_features: Largest number of features of a set; None for no limit.
+        trial_timeout: Seconds that the fits of one trial may take, as in
+            :class:`FeatureSelectionObjective`.
         holdout: Rows that the search does not see, as in :class:`FeatureSelectionObjective`.
         store_losses: Whether trials keep the loss of each row.
         random_state: Seed of folds, filters and of every ``random_state`` that is None.
@@ -91,6 +95,9 @@ class ModelTypeObjective(StudyObjective):
         feature_groups: Mapping[str, Sequence[str]] | None = None,
         fixed_features: Sequence[str] = (),
         expected_n_features: float | None = None,
+        min_features: int = 0,
+        max_features: int | None = None,
+        trial_timeout: float | None = None,
         holdout: Holdout = "auto",
         store_losses: bool = True,
         random_state: int = 0,

@@ -47,8 +47,10 @@ from optuna_mofs.objectives._evaluator import (
     baseline,
     fit_fold,
     fit_options,
+    model_of_columns,
 )
 from optuna_mofs.objectives._fingerprint import comparable_conditions
+from optuna_mofs.objectives._fits import Fits
 from optuna_mofs.objectives._settings import ObjectiveSettings
 from optuna_mofs.study._baselines import Baselines, write_baselines
 from optuna_mofs.study._description import MeasureDescription, StudyDescription
@@ -160,6 +162,8 @@ class StudyObjective:
             groups=settings.feature_groups,
             fixed=settings.fixed_features,
             costs=settings.feature_costs,
+            min_features=settings.min_features,
+            max_features=settings.max_features,
             all_fixed=representation is None,
         )
         self.representation = representation
@@ -180,10 +184,13 @@ class StudyObjective:
         self.estimator_space.check(self.representation, self.table)
         if is_fold_count(settings.cv):
             splits = draw_splits(self.data, settings.cv, settings.random_state)
-        else:
+        elif holdout_rows is None:
             splits = settings.cv
-            if holdout_rows is not None:
-                splits = restrict_splits(splits, self.search_rows, n)
+        elif self._splitter is not None:
+            # Of all rows, those of TimeSeriesSplit could have only held-out rows in a fold.
+            splits = draw_splits(self.data, self._splitter, settings.random_state)
+        else:
+            splits = restrict_splits(settings.cv, self.search_rows, n)
         self.evaluator = Evaluator(
             self.data,
             self.table,
@@ -193,6 +200,9 @@ class StudyObjective:
             loss_measure=self._loss_measure,
             n_jobs=settings.n_jobs,
         )
+        n_train = min(len(train) for train, _ in splits)
+        self.estimator_space = self.estimator_space.for_rows(n_train)
+        self._fits = Fits(self.evaluator, all_data, settings.trial_timeout)
 
     def on_rows(self, rows: Any, *, y: Any = None) -> Self:
         """Return the same objective on some rows, without held-out rows.
@@ -272,7 +282,7 @@ class StudyObjective:
         every = np.ones(len(self.table), dtype=bool)
         masks = [every] * len(self.evaluator.splits)
         try:
-            values = self.evaluator(self.estimator_space.estimators[0], every, masks).values
+            values = self._fits.evaluate(self.estimator_space.estimators[0], every, masks).values
         except Exception:
             return None
         return None if np.isnan(values).any() else tuple(values)
@@ -363,13 +373,18 @@ class StudyObjective:
 
     # ---- one trial ----------------------------------------------------------------------------
 
-    def __call__(self, trial: Trial) -> tuple[float, ...]:
-        """Evaluate one trial: suggest, cross-validate, measure."""
+    def __call__(self, trial: Trial | FrozenTrial) -> tuple[float, ...]:
+        """Evaluate one trial: suggest, cross-validate, measure.
+
+        A finished trial, such as ``study.best_trial``, is evaluated again, without changes to its
+        study. An error of the estimator is then raised.
+        """
+        if isinstance(trial, FrozenTrial):
+            return self._evaluate_again(trial)
         if not isinstance(trial, Trial):
             raise ValueError(
-                f"The objective needs a running trial of a study, got {type(trial).__name__}. "
-                "Enqueue known parameters with study.enqueue_trial, or fit them with "
-                "objective.refit."
+                f"The objective needs a trial of a study, got {type(trial).__name__}. Enqueue "
+                "known parameters with study.enqueue_trial, or fit them with objective.refit."
             )
         study = trial.study
         with self._lock:
@@ -395,7 +410,7 @@ class StudyObjective:
             if chosen is not None and chosen.ranks == "fold":
                 fold_masks = self._fold_masks(chosen, trial.params, splits)
             estimator = self.estimator_space.configure(params)
-            result = self.evaluator(estimator, full, fold_masks, splits)
+            result = self._fits.evaluate(estimator, full, fold_masks, splits)
         except optuna.TrialPruned:
             raise
         except Exception as error:
@@ -408,6 +423,11 @@ class StudyObjective:
         write_losses(study, trial, {"cross_validation": result.losses, "holdout": held_out})
         return tuple(result.values)
 
+    def _evaluate_again(self, trial: FrozenTrial) -> tuple[float, ...]:
+        estimator = self.estimator_space.configure(self.params_for(trial))
+        masks, splits = self.fold_masks_for(trial), self._splits_of(trial.number)
+        return tuple(self._fits.evaluate(estimator, self.mask_for(trial), masks, splits).values)
+
     def _holdout_losses(
         self, trial: Trial, estimator: Any, mask: Array, values: Sequence[float]
     ) -> Array | None:
@@ -418,9 +438,7 @@ class StudyObjective:
             if self._fronts[trial.study].dominates(trial.study, values):
                 return None
         try:
-            return self.evaluator.losses_on(
-                estimator, mask, self.all_data, self.search_rows, self.holdout_rows
-            )
+            return self._fits.losses(estimator, mask, self.search_rows, self.holdout_rows)
         except Exception as error:
             _logger.warning(
                 f"Trial {trial.number} has no values on held-out rows: "
@@ -486,9 +504,13 @@ class StudyObjective:
             )
         return self.table.full_mask(mask)
 
-    def features_for(self, trial: FrozenTrial) -> list[str]:
-        """Return the names of the features that a trial selected."""
-        return self.table.names_of(self.mask_for(trial))
+    def features_for(self, trial: FrozenTrial) -> list[Any]:
+        """Return the names of the features that a trial selected.
+
+        Columns are named as in the table, which can be by integers.
+        """
+        labels = dict(zip(self.all_data.column_names, self.all_data.labels))
+        return [labels.get(name, name) for name in self.table.names_of(self.mask_for(trial))]
 
     def fold_masks_for(self, trial: FrozenTrial) -> list[Array]:
         """Return the mask over all features that a trial selected in each fold.
@@ -525,11 +547,8 @@ class StudyObjective:
         select = ColumnSelector(columns=columns.tolist(), by_name=is_frame)
         if is_frame:
             select.set_output(transform="pandas")
-        final = (
-            self.estimator_space.configure(self.params_for(trial))
-            if len(columns)
-            else baseline(self.data.classification)
-        )
+        estimator = self.estimator_space.configure(self.params_for(trial))
+        final = model_of_columns(estimator, self.data.narrowed(columns))
         return Pipeline([("select", select), ("estimator", final)])
 
     def refit(self, trial: FrozenTrial) -> Pipeline:

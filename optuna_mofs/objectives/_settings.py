@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 from sklearn.metrics import check_scoring
 
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import check_choice, check_int, check_n_jobs
+from optuna_mofs._validation import check_choice, check_float, check_int, check_n_jobs
 from optuna_mofs.data._dataset import is_fold_count
 from optuna_mofs.features._representation import (
     FilterEnsembleFeatures,
@@ -53,6 +53,9 @@ class ObjectiveSettings:
     feature_groups: Mapping[str, Sequence[str]] | None = None
     fixed_features: Sequence[str] = ()
     expected_n_features: float | None = None
+    min_features: int = 0
+    max_features: int | None = None
+    trial_timeout: float | None = None
     redraw_folds: bool = False
     holdout: Holdout = "auto"
     store_losses: bool = True
@@ -63,6 +66,8 @@ class ObjectiveSettings:
         check_int("random_state", self.random_state, 0)
         object.__setattr__(self, "random_state", int(self.random_state))
         object.__setattr__(self, "n_jobs", check_n_jobs(self.n_jobs))
+        if self.trial_timeout is not None:
+            check_float("trial_timeout", self.trial_timeout, 0, low_is_open=True)
         if isinstance(self.holdout, str):
             check_choice("holdout", self.holdout, ("auto",))
         if isinstance(self.scoring, list | tuple | set | dict):

@@ -302,8 +302,9 @@ def _unseen(
 ) -> _EncodedProposal | None:
     """Return a random configuration that no trial has, if one is found."""
     table, space = history.table, history.space
-    size = space.size() * (1.0 if table is None else 2.0 ** min(len(table.free), 1000))
-    if history.n_configurations >= size:
+    p = 0 if table is None else len(table.free)
+    size = space.size() * 2.0 ** min(p, 1000)
+    if history.n_configurations >= space.size() * (1.0 if table is None else table.n_masks):
         return None
     for position in range(50) if size > _MAX_ENUMERATED else rng.permutation(int(size)):
         mask = None
@@ -312,10 +313,11 @@ def _unseen(
             if table is not None:
                 mask = mask_from_seed(table, int(rng.integers(2**52)))
         else:
-            p = 0 if table is None else len(table.free)
             row = space.nth(int(position) >> p)
             if table is not None:
                 mask = np.array([position >> j & 1 for j in range(p)], dtype=bool)
+                if not table.allows(mask):
+                    continue
         made = _EncodedProposal(history, Proposal(row, mask, TrialNote("unseen")), decided)
         if not history.contains_internal(made.internal):
             return made

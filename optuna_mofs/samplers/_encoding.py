@@ -264,7 +264,8 @@ class FilterSets:
     def sizes(self, rows: Array) -> Array:
         """Return the number of free features of each row; 0 where it lacks a parameter."""
         if self._representation.exception_parameters:
-            counted: Array = self(rows).sum(axis=1)
+            limits = self._representation.table.size_limits
+            counted: Array = np.clip(self(rows).sum(axis=1), *limits)
             return counted
         sizes = np.zeros(len(rows))
         complete = self.complete(rows)

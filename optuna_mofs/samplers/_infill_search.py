@@ -261,7 +261,8 @@ class MaskSearch:
                 made[k], name = filter_ensemble(rng, mask, table, weights), "filter_ensemble"
             elif turn < 0.9:
                 other = parents[rng.integers(len(parents))]
-                made[k], name = uniform_mask_crossover(rng, mask, other), "crossover"
+                crossed = uniform_mask_crossover(rng, mask, other)
+                made[k], name = table.limited(crossed), "crossover"
             else:
                 sample = _MASK_SAMPLERS[k % len(_MASK_SAMPLERS)]
                 made[k], name = sample(rng, table, weights), "resample"

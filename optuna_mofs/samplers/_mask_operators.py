@@ -39,7 +39,7 @@ class BitFlip:
         self, rng: np.random.Generator, mask: Array, table: FeatureTable, weights: Array
     ) -> Array:
         """Return a mutated copy."""
-        return mask ^ (rng.random(len(mask)) < self.prob)
+        return table.limited(mask ^ (rng.random(len(mask)) < self.prob))
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class HammingPreserving:
     ) -> Array:
         """Return a mutated copy."""
         probability = np.full(len(mask), (np.count_nonzero(mask) + 1) / (len(mask) + 2))
-        return _redraw(rng, mask, self.erase_prob, cost_adjusted(probability, table.free_costs))
+        return _redraw(rng, mask, self.erase_prob, probability, table)
 
 
 @dataclass(frozen=True)
@@ -78,13 +78,20 @@ class FilterEnsembleMutation:
             return HammingPreserving(self.erase_prob)(rng, mask, table, weights)
         size = int(np.count_nonzero(mask))
         probability = ensemble_probability(weights @ table.free_ranks, size, len(mask))
-        return _redraw(rng, mask, self.erase_prob, cost_adjusted(probability, table.free_costs))
+        return _redraw(rng, mask, self.erase_prob, probability, table)
 
 
-def _redraw(rng: np.random.Generator, mask: Array, erase_prob: float, probability: Array) -> Array:
+def _redraw(
+    rng: np.random.Generator,
+    mask: Array,
+    erase_prob: float,
+    probability: Array,
+    table: FeatureTable,
+) -> Array:
     """Return a mask in which random bits are drawn again with the given probabilities."""
+    probability = cost_adjusted(probability, table.free_costs)
     erased = rng.random(len(mask)) < erase_prob
-    return np.where(erased, rng.random(len(mask)) < probability, mask)
+    return table.limited(np.where(erased, rng.random(len(mask)) < probability, mask))
 
 
 @dataclass(frozen=True)
@@ -111,13 +118,16 @@ class AddDrop:
         probability = ensemble_probability(score, size, p)
         probability = np.clip(cost_adjusted(probability, table.free_costs), 1e-9, 1 - 1e-9)
         odds = probability / (1 - probability)
+        low, high = table.size_limits
         for _ in range(int(rng.geometric(1 - self.continue_prob))):
-            add = not mask.any() or (not mask.all() and rng.random() < 0.5)
+            count = np.count_nonzero(mask)
+            # Equal limits leave only exchanges, which `limited` completes.
+            add = count <= low or (count < high and rng.random() < 0.5)
             weight = np.where(mask, 0.0, odds) if add else np.where(mask, 1 / odds, 0.0)
             edges = np.cumsum(weight)
             j = int(np.searchsorted(edges, rng.random() * edges[-1], side="right"))
             mask[min(j, p - 1)] = add
-        return mask
+        return table.limited(mask)
 
 
 def commonality_crossover(rng: np.random.Generator, first: Array, second: Array) -> Array:

@@ -203,12 +203,22 @@ def _table_differences(old: FeatureTable | None, new: FeatureTable | None) -> li
             f"fixed features {[old.names[j] for j in old.fixed]} in the study, "
             f"{[new.names[j] for j in new.fixed]} now"
         )
+    if old.size_limits != new.size_limits:
+        found.append(
+            f"{old.min_features} to {_format_limit(old)} features in the study, "
+            f"{new.min_features} to {_format_limit(new)} now"
+        )
     before, now = (np.ones(len(t)) if t.costs is None else t.costs for t in (old, new))
     found += [
         f"feature {old.names[j]!r} costs {before[j]} in the study, {now[j]} now"
         for j in np.flatnonzero(before != now)[:1]
     ]
     return found
+
+
+def _format_limit(table: FeatureTable) -> str:
+    limit = table.max_features
+    return f"{len(table)}" if limit is None else f"{limit}"
 
 
 def _space_differences(

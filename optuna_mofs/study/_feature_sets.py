@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial
 
 from optuna_mofs._optuna import (
+    distribution_contains,
     enqueued_params,
     frozen,
     frozen_attr,
@@ -28,7 +29,7 @@ from optuna_mofs._optuna import (
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_int
 from optuna_mofs.features._codec import UnknownMaskError, unpack_attribute
-from optuna_mofs.features._representation import MaskFeatures, Representation
+from optuna_mofs.features._representation import FRACTION, MaskFeatures, Representation
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.study._description import StudyDescription
 
@@ -72,6 +73,7 @@ def suggest_mask(trial: Trial, representation: Representation) -> Array:
     params = {n: suggest(trial, n, d) for n, d in representation.distributions.items()}
     stored = frozen(trial)
     attr = frozen_attr(stored, MASK)
+    _check_fixed(representation, enqueued_params(stored), params)
     try:
         mask = representation.choose(params, attr=attr, others=_masks_of_others(study))
     except UnknownMaskError:
@@ -88,8 +90,43 @@ def suggest_mask(trial: Trial, representation: Representation) -> Array:
     return mask
 
 
+def check_enqueued(table: FeatureTable, mask: Array) -> None:
+    """Raise if a mask over the free features, which a user wants, is beyond the limits."""
+    if not table.allows(mask):
+        low, high = (limit + len(table.fixed) for limit in table.size_limits)
+        raise ValueError(
+            f"The enqueued set has {np.count_nonzero(mask) + len(table.fixed)} features, but this "
+            f"study allows {low} to {high}. Enqueue a set within these limits, or use another "
+            "study with other min_features and max_features."
+        )
+
+
+def _check_fixed(
+    representation: Representation, enqueued: Mapping[str, Any], params: Mapping[str, Any]
+) -> None:
+    """Raise if enqueued parameters mean a set beyond the limits, which would be replaced."""
+    table = representation.table
+    if table.size_limits == (0, len(table.free)):
+        return
+    if representation.is_plain and enqueued.keys() >= params.keys():
+        bits = np.array([params[name] for name in representation.mask_parameters], dtype=bool)
+        check_enqueued(table, bits)
+    fraction = representation.distributions.get(FRACTION)
+    given = enqueued.get(FRACTION)
+    if given is not None and fraction and not distribution_contains(fraction, given):
+        raise ValueError(
+            f"The enqueued {FRACTION} {given} is not in {fraction}, the range that min_features "
+            "and max_features of this study allow."
+        )
+
+
 def suggest_features(
-    trial: Trial, features: FeatureTable | Sequence[str] | int, *, form: str = "auto"
+    trial: Trial,
+    features: FeatureTable | Sequence[str] | int,
+    *,
+    min_features: int = 0,
+    max_features: int | None = None,
+    form: str = "auto",
 ) -> Array:
     """Suggest a feature set in your own objective function.
 
@@ -101,6 +138,8 @@ def suggest_features(
         features: A :class:`FeatureTable` (with filter ranks, costs, groups, fixed features;
             create it once with :func:`optuna_mofs.feature_table`), or names, or a number of
             features.
+        min_features: Least number of features, if ``features`` is not a table, which has its own.
+        max_features: Largest number of features, likewise.
         form: ``"bits"``, ``"packed"`` or ``"auto"``, see :class:`MaskFeatures`.
 
     Returns:
@@ -118,7 +157,7 @@ def suggest_features(
         ['age', 'city']
     """
     study = trial.study
-    table = _as_table(features)
+    table = _as_table(features, min_features, max_features)
     new = StudyDescription(table, MaskFeatures(form=form).bind(table))
     if StudyDescription.read(study) is None:
         new.write(study)
@@ -136,18 +175,26 @@ def suggest_features(
     return full
 
 
-def _as_table(features: FeatureTable | Sequence[str] | int) -> FeatureTable:
+def _as_table(
+    features: FeatureTable | Sequence[str] | int, min_features: int, max_features: int | None
+) -> FeatureTable:
+    limits: dict[str, Any] = {"min_features": min_features, "max_features": max_features}
     if isinstance(features, FeatureTable):
+        if min_features or max_features is not None:
+            raise ValueError(
+                f"features is a FeatureTable, which has its own limits, but {limits} is given. "
+                "Create the table with them: feature_table(..., max_features=...)."
+            )
         return features
     if isinstance(features, int | np.integer) and not isinstance(features, bool):
         n_features = check_int("features", features, 1, _MAX_FEATURES)
-        return FeatureTable(tuple(f"x{j}" for j in range(n_features)))
+        return FeatureTable(tuple(f"x{j}" for j in range(n_features)), **limits)
     # A set has no order that a study could rely on.
     if isinstance(features, str | Set) or not isinstance(features, Iterable):
         raise ValueError(
             f"features must be a FeatureTable, a list of names or a number, got {features!r}."
         )
-    return FeatureTable(tuple(features))
+    return FeatureTable(tuple(features), **limits)
 
 
 def write_features(trial: Trial, table: FeatureTable, full_mask: Array) -> None:

@@ -14,7 +14,7 @@ from optuna.trial import TrialState, create_trial
 from optuna_mofs._optuna import PREFIX, enqueued_attrs, retry_attrs, trials_of
 from optuna_mofs.features._representation import MaskFeatures
 from optuna_mofs.study._description import StudyDescription
-from optuna_mofs.study._feature_sets import MASK
+from optuna_mofs.study._feature_sets import MASK, check_enqueued
 
 
 def enqueue_features(
@@ -65,7 +65,9 @@ def enqueue_features(
             f"params names {unknown[0]!r}, which is no parameter of study {study.study_name!r}: "
             f"it has {sorted(described.space or {})}."
         )
-    chosen, attr = described.representation.codec.encode(described.features.mask_of(features))
+    mask = described.features.mask_of(features)
+    check_enqueued(described.features, mask)
+    chosen, attr = described.representation.codec.encode(mask)
     system_attrs = enqueued_attrs({**chosen, **(params or {})})
     if attr is not None:
         system_attrs[PREFIX + MASK] = attr

@@ -90,6 +90,7 @@ class FilteredChildren:
         for _ in range(_N_CANDIDATES):
             a, b = similar_pair(rng, members, archive.dissimilarity)
             mask, operator = self._candidate(rng, archive.masks(a), archive.masks(b))
+            mask = self.table.limited(mask)
             if archive.position(mask) is None and mask.any():
                 masks.append(mask)
                 children.append(Child(mask, a, b, operator))
@@ -107,6 +108,8 @@ class FilteredChildren:
         if not len(outside):
             return None
         larger = mask | (np.arange(len(mask)) == outside[:, None])
+        if not self.table.allows(larger[0]):
+            return None
         for k in np.argsort(-self.predict(larger, rng), kind="stable").tolist():
             if archive.position(larger[k]) is None:
                 return Child(larger[k], position, position, "addition")

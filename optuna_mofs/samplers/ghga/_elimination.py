@@ -128,6 +128,7 @@ class Elimination:
             smaller[removed] = False
             step = EliminationStep(master, tuple(removed.tolist()))
             is_tried = state.archive.position(smaller) is not None or step in chain.running
+            is_tried |= not state.table.allows(smaller)
             if is_tried or ctx.history.contains(row, smaller):
                 continue
             proposal = Proposal(row, smaller, chain.note(name, step, inherited))
@@ -150,7 +151,7 @@ class Elimination:
         if archive.position(mask) is None:
             # The first trial had another set: restarts begin with that of all features.
             row, note = self._inherited(state.best)
-            if self.ctx.history.contains(row, mask):
+            if not state.table.allows(mask) or self.ctx.history.contains(row, mask):
                 return None
             return Proposal(row, mask, replace(note, operator="all_features"))
         probes = {(state.position(start), probed) for start, probed in state.chains.probes}
@@ -181,7 +182,7 @@ class Elimination:
             return None
         for _ in range(_MAX_UNIONS):
             a, b = similar_pair(rng, optima, archive.dissimilarity)
-            mask = archive.masks(a) | archive.masks(b)
+            mask = self.state.table.limited(archive.masks(a) | archive.masks(b))
             near = archive.dissimilarity(a, np.array([b]))[0] < self.settings.niche_radius
             if not near or archive.position(mask) is not None:
                 continue

@@ -343,7 +343,7 @@ class GHGASampler(HistorySampler):
                 break
             operator = "crossover" if a != b else "mutation"
             mask = commonality_crossover(rng, mask, archive.masks(b))
-            mask = size_keeping_mutation(rng, mask, rate)
+            mask = table.limited(size_keeping_mutation(rng, mask, rate))
             if archive.position(mask) is None:
                 break
         (first, note), (second, _) = state.inherited(a), state.inherited(b)

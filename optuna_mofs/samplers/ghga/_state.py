@@ -52,6 +52,7 @@ class ArchiveState:
         retrain_every: int = 50,
         seed: int = 0,
     ) -> None:
+        self.table = table
         self.archive = Archive(len(table.free))
         self.chains = ChainLog()
         self.cost = np.zeros(0)

@@ -182,7 +182,7 @@ def flip_near_boundary(
     changed = mask.copy()
     changed[_cyclic_slice(selected, skip_drop, drop)] = False
     changed[_cyclic_slice(others, skip_add, add)] = True
-    return changed
+    return table.limited(changed)
 
 
 def _cyclic_slice(values: Array, skip: int, count: int) -> Array:

@@ -100,7 +100,7 @@ class DifferentialVariation:
                 scale=self.scale,
                 crossover_prob=self.crossover_prob,
             )
-            masks.append(self._mutated(rng, mask, table))
+            masks.append(table.limited(self._mutated(rng, mask, table)))
         return row, np.array(masks)
 
     def _mutated(self, rng: np.random.Generator, mask: Array, table: FeatureTable) -> Array:

@@ -1,0 +1,102 @@
+"""Fits in a process of their own, with a time limit."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import time
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import CategoricalDistribution
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.naive_bayes import GaussianNB
+
+from optuna_mofs import FeatureSelectionObjective
+from optuna_mofs.objectives._fits import TrialTimeoutError
+
+
+class Moody(ClassifierMixin, BaseEstimator):
+    """A classifier that hangs, crashes, raises, or fits."""
+
+    def __init__(self, mood: str = "good") -> None:
+        self.mood = mood
+
+    def fit(self, X: Any, y: Any) -> Moody:
+        if self.mood == "hangs":
+            time.sleep(3600)
+        if self.mood == "crashes":
+            os._exit(3)
+        if self.mood == "raises":
+            raise TimeoutError("the license server is slow")
+        self.model_ = GaussianNB().fit(X, y)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return self.model_.predict(X)
+
+    def predict_proba(self, X: Any) -> Any:
+        return self.model_.predict_proba(X)
+
+
+def make(timeout: float | None, **options: Any) -> FeatureSelectionObjective:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 4))
+    y = (X[:, 0] > 0).astype(int)
+    return FeatureSelectionObjective(
+        Moody(),
+        X,
+        y,
+        space={"mood": CategoricalDistribution(("good", "hangs", "crashes", "raises"))},
+        cv=2,
+        filters=[],
+        trial_timeout=timeout,
+        **options,
+    )
+
+
+def test_a_fit_that_hangs_or_crashes_fails_its_trial_and_the_study_goes_on() -> None:
+    objective = make(3.0)
+    study = objective.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    for mood in ("good", "hangs", "good", "crashes", "raises", "good"):
+        study.enqueue_trial(
+            {"mood": mood, "x0": True, "x1": False, "x2": False, "x3": mood[0] > "g"}
+        )
+    study.enqueue_trial({"mood": "good", "x0": True, "x1": True, "x2": True, "x3": True})
+    study.optimize(objective, n_trials=7)
+    states = [trial.state.name for trial in study.trials]
+    assert states == ["COMPLETE", "FAIL", "COMPLETE", "FAIL", "FAIL", "COMPLETE", "COMPLETE"]
+    reasons = [trial.user_attrs.get("failure_reason", "") for trial in study.trials]
+    assert "longer than trial_timeout=3 seconds" in reasons[1]
+    assert "TerminatedWorkerError" in reasons[3]
+    assert "license server" in reasons[4]
+
+
+def test_values_are_those_of_fits_in_this_process() -> None:
+    values = []
+    for timeout in (None, 60.0):
+        objective = make(timeout)
+        assert objective.holdout_rows is not None  # these are fitted in the process too
+        study = objective.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+        study.enqueue_trial({"mood": "good"})
+        study.optimize(objective, n_trials=1)
+        values.append((study.trials[0].values, study.trials[0].system_attrs))
+    assert values[0] == values[1]
+
+
+def test_the_limit_holds_for_each_call() -> None:
+    objective = pickle.loads(pickle.dumps(copy.copy(make(1.5))))
+    mask = np.ones(4, dtype=bool)
+    with pytest.raises(TrialTimeoutError, match=r"trial_timeout=1\.5"):
+        objective._fits.evaluate(Moody("hangs"), mask, [mask, mask])
+    assert objective._fits.evaluate(Moody(), mask, [mask, mask]).values[0] < 0.5
+
+
+@pytest.mark.parametrize("timeout", [0, -1, "5", True])
+def test_a_limit_must_be_a_positive_number(timeout: Any) -> None:
+    with pytest.raises(ValueError, match="trial_timeout must be a number above 0"):
+        make(timeout)

@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 import numpy as np
 from optuna.study import Study
-from optuna.trial import FrozenTrial, Trial
+from optuna.trial import FrozenTrial
 
-from optuna_mofs._optuna import frozen_attr, read_study_attr, write_study_attr, write_trial_attr
+from optuna_mofs._optuna import frozen_attr, read_study_attr, write_study_attr
 from optuna_mofs._typing import Array
 
 #: Where the rows come from: test folds, or rows that the search never sees.
@@ -109,22 +109,20 @@ def _short(palette: Array) -> list[float]:
 # ---- trials -------------------------------------------------------------------------------------
 
 
-def write_losses(study: Study, trial: Trial, losses: Mapping[Source, Array | None]) -> None:
-    """Store the losses of all rows of each source on a trial, in one attribute."""
+def losses_attr(losses: Mapping[Source, Array | None]) -> dict[str, Any]:
+    """Return the losses of all rows of each source as a system attribute of a trial."""
     encoded = {
         source: encode_losses(np.asarray(values)[kept_rows(len(values))])
         for source, values in losses.items()
         if values is not None
     }
-    if encoded:
-        write_trial_attr(study, trial, _KEY, encoded)
+    return {_KEY: encoded} if encoded else {}
 
 
-def copy_losses(study: Study, trial: Trial, other: FrozenTrial) -> None:
-    """Store the losses of another trial of the study on a trial."""
+def copied_losses(other: FrozenTrial) -> dict[str, Any]:
+    """Return the losses of another trial of the study as a system attribute of a trial."""
     found = frozen_attr(other, _KEY)
-    if found:
-        write_trial_attr(study, trial, _KEY, found)
+    return {_KEY: found} if found else {}
 
 
 def read_losses(trial: FrozenTrial, source: Source = "cross_validation") -> Array | None:

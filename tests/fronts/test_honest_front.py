@@ -9,6 +9,7 @@ import numpy as np
 import optuna
 import pytest
 
+from optuna_mofs._optuna import write_trial_attrs
 from optuna_mofs.features import (
     FeatureTable,
     FilterEnsembleFeatures,
@@ -19,7 +20,7 @@ from optuna_mofs.fronts import HonestEstimate, _honest_front, pareto_front
 from optuna_mofs.fronts._honest import SelectionBootstrap, interval, unit_losses
 from optuna_mofs.study import MeasureDescription, StudyDescription
 from optuna_mofs.study._baselines import NoiseFloor, write_baselines
-from optuna_mofs.study._losses import kept_rows, write_loss_rows, write_losses
+from optuna_mofs.study._losses import kept_rows, losses_attr, write_loss_rows
 
 N_ROWS = 80
 
@@ -70,7 +71,7 @@ def study_with_losses(
         parts: dict[str, Any] = {} if loss is None else {"cross_validation": own}
         if holdout is not None:
             parts["holdout"] = None if holdout[i] is None else holdout[i] * sign
-        write_losses(study, trial, parts)
+        write_trial_attrs(study, trial, system=losses_attr(parts))
         study.tell(trial, [float(np.nanmean(own)), float(size)])
     return study
 

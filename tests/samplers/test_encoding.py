@@ -20,6 +20,7 @@ from optuna_mofs import (
     MaskFeatures,
     SingleFilterFeatures,
 )
+from optuna_mofs._optuna import write_trial_attrs
 from optuna_mofs.features import Representation
 from optuna_mofs.features._redundancy import Similarity
 from optuna_mofs.features._representation import FilterFeatures
@@ -299,7 +300,8 @@ def feature_history(features: Representation, trials: list[dict[str, Any]]) -> H
         study.enqueue_trial(params)
 
     def objective(trial: optuna.Trial) -> float:
-        suggest_mask(trial, bound)
+        _, system = suggest_mask(trial, bound)
+        write_trial_attrs(study, trial, system=system)
         return trial.suggest_float("x", 0, 1)
 
     study.optimize(objective, n_trials=len(trials))

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import optuna
 import pytest
 from optuna.study import Study
 
+from optuna_mofs._optuna import write_trial_attrs
 from optuna_mofs._typing import Array
 from optuna_mofs.study._losses import (
     MAX_ROWS,
-    copy_losses,
+    copied_losses,
     decode_losses,
     encode_losses,
     kept_rows,
+    losses_attr,
     read_loss_measure,
     read_losses,
     read_row_groups,
     read_row_weights,
     write_loss_rows,
-    write_losses,
 )
 
 RNG = np.random.default_rng(0)
@@ -30,6 +32,10 @@ RNG = np.random.default_rng(0)
 @pytest.fixture
 def study() -> Study:
     return optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+
+
+def write(study: Study, system: dict[str, Any]) -> None:
+    write_trial_attrs(study, study.ask(), system=system)
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 7, 8, 9, 1000])
@@ -93,7 +99,7 @@ def test_kept_rows_are_one_permutation() -> None:
 def test_trials_keep_the_same_rows(study: Study) -> None:
     bits, numbers = RNG.integers(2, size=3000).astype(float), RNG.normal(size=3000)
     for losses in (bits, numbers):
-        write_losses(study, study.ask(), {"cross_validation": losses, "holdout": None})
+        write(study, losses_attr({"cross_validation": losses, "holdout": None}))
     first, second = (read_losses(trial, "cross_validation") for trial in study.trials)
     assert first is not None
     assert second is not None
@@ -103,17 +109,17 @@ def test_trials_keep_the_same_rows(study: Study) -> None:
 
 
 def test_both_sources_are_one_attribute(study: Study) -> None:
-    write_losses(study, study.ask(), {"cross_validation": np.zeros(9), "holdout": np.ones(3)})
+    write(study, losses_attr({"cross_validation": np.zeros(9), "holdout": np.ones(3)}))
     assert len(study.trials[0].system_attrs) == 1
-    copy_losses(study, study.ask(), study.trials[0])
+    write(study, copied_losses(study.trials[0]))
     for trial in study.trials:
         for source, expected in (("cross_validation", np.zeros(9)), ("holdout", np.ones(3))):
             np.testing.assert_array_equal(read_losses(trial, source), expected)  # type: ignore[arg-type]
 
 
 def test_nothing_is_written_without_losses(study: Study) -> None:
-    write_losses(study, study.ask(), {"cross_validation": None})
-    copy_losses(study, study.ask(), study.trials[0])
+    write(study, losses_attr({"cross_validation": None}))
+    write(study, copied_losses(study.trials[0]))
     assert [trial.system_attrs for trial in study.trials] == [{}, {}]
 
 

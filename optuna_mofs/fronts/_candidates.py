@@ -33,10 +33,19 @@ _MAX_STANDARD_ERRORS = 4.0
 
 
 class TrialLosses(NamedTuple):
-    """Losses of some trials (positions in a list) on the rows that all of them have."""
+    """Losses of some trials on the rows that all of them have.
+
+    Attributes:
+        positions: The trials, as positions in a list.
+        units: Their losses, with the means and standard errors of all rows.
+        n_rows: Number of all rows.
+        n_units: Number of all rows, or of groups of rows.
+    """
 
     positions: Indices
     units: UnitLosses
+    n_rows: int
+    n_units: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,12 +152,29 @@ class Candidates:
         limits = {size: last[best] for best, size in zip(self.best, distinct)}
         return np.array([limits.get(size, np.nan) for size in self.member_sizes], dtype=np.float64)
 
+    @property
+    def best_members(self) -> Indices:
+        """Positions of the trials of the front with the lowest error of at most their size.
+
+        A front of several learners has others too.
+        """
+        if not len(self.errors):
+            return np.zeros(0, dtype=np.intp)
+        index = np.searchsorted(self.distinct_sizes, self.member_sizes, side="right") - 1
+        lowest = self.errors[self.best][index]
+        is_best = self.member_losses <= lowest + 1e-9 * np.abs(lowest)
+        return np.flatnonzero(is_best & ~np.isnan(self.member_sizes))
+
     def rule_trials(self) -> dict[str, FrozenTrial]:
-        """Return the trials of the rules on raw values that the front can follow."""
+        """Return the trials of the rules that the front can follow."""
         front = self.front
         if not len(front):
             return {}
-        found = {"best": front.best(self.column), "knee": front.knee()}
+        found = {
+            "pick": front.pick(),
+            "best": front.best(self.column),
+            "knee": front.knee(),
+        }
         with suppress(ValueError):  # no values per fold, or no numbers of features
             found["one_standard_error"] = front.one_standard_error(metric=self.column)
         return found
@@ -164,22 +190,29 @@ class Candidates:
         found = {i: losses for i, losses in arrays.items() if losses is not None}
         if not found:
             return None
-        n_rows = min(len(losses) for losses in found.values())
-        kept = np.array(list(found), dtype=np.intp)
-        losses: Array = np.stack([array[:n_rows] for array in found.values()])
+        n_kept = min(len(losses.values) for losses in found.values())
+        losses: Array = np.stack([each.values[:n_kept] for each in found.values()])
         # Rows in no test fold have no loss in any trial; a trial that lacks more is left out.
         finite = np.isfinite(losses)
         rows = np.flatnonzero(finite[finite.sum(axis=1).argmax()])
         complete = finite[:, rows].all(axis=1)
-        kept, losses = kept[complete], losses[complete][:, rows]
         study = self.points.study
         groups, weights = read_row_groups(study, source), read_row_weights(study, source)
         units = unit_losses(
-            losses * np.float32(self.sign),
+            losses[complete][:, rows] * np.float32(self.sign),
             groups=None if groups is None else groups[rows],
             weights=None if weights is None else weights[rows],
         )
-        return TrialLosses(kept, units) if len(units.weights) > 1 else None
+        if len(units.weights) < 2:
+            return None
+        means = np.array([each.mean for each in found.values()])[complete] * self.sign
+        n_rows = max(each.n_rows for each in found.values())
+        # More rows of the same groups do not make a mean much more certain.
+        share = len(rows) / n_rows if groups is None else 1.0
+        if len(rows) < n_rows:
+            units = units.as_sample_of(means if weights is None else units.means, share)
+        kept = np.array(list(found), dtype=np.intp)[complete]
+        return TrialLosses(kept, units, n_rows, len(units.weights) / share)
 
     def read_contenders(self) -> TrialLosses | None:
         """Return the out-of-fold losses of the trials (positions in ``trials``) that could win.
@@ -195,7 +228,7 @@ class Candidates:
             limit = max(_MAX_ENTRIES // len(first.units.weights), len(self.best))
             positions = contenders(self.errors, self.sizes, float(margin), limit)
         found = self.read_losses([everything[i] for i in positions], "cross_validation")
-        return None if found is None else TrialLosses(positions[found.positions], found.units)
+        return None if found is None else found._replace(positions=positions[found.positions])
 
 
 def _count(points: CompletedTrials, row: int) -> float:

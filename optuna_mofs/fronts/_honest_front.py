@@ -60,10 +60,9 @@ class HonestFront:
             ``honest_high``.
         picks: Estimates for the trials of :meth:`Front.pick` (``"pick"``), :meth:`Front.best`,
             :meth:`Front.knee` and :meth:`Front.one_standard_error`, as far as the front has them.
-            The bootstrap repeats the rule of each.
+            The bootstrap repeats the rules of the last three.
         baselines: Values to compare with.
         warning: A sentence that begins with "Not clearly better than chance", or None.
-        pick_index: Position of the default pick on the front if honest values decide it.
         numbers: Numbers of the trials.
         raw: Cross-validated values of the trials.
     """
@@ -75,7 +74,6 @@ class HonestFront:
     picks: dict[str, HonestEstimate]
     baselines: Baselines
     warning: str | None = None
-    pick_index: int | None = None
     numbers: list[int] = field(default_factory=list)
     raw: list[float] = field(default_factory=list)
 
@@ -125,7 +123,6 @@ def honest_front(front: Front, *, n_bootstraps: int, confidence: float, seed: in
         picks=picks,
         baselines=front.baselines,
         warning=chance_warning(candidates, values, picks, confidence=confidence),
-        pick_index=values.pick_index,
         numbers=[trial.number for trial in front],
         raw=front.values[:, candidates.column].tolist(),
     )

@@ -8,10 +8,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from optuna.trial import FrozenTrial
 
-from optuna_mofs._typing import Floats, Indices
+from optuna_mofs._typing import Floats
 from optuna_mofs.fronts._candidates import Candidates
 from optuna_mofs.fronts._honest import SelectionBootstrap, interval
-from optuna_mofs.fronts._picks import round_off
 from optuna_mofs.study._losses import read_losses
 
 #: Number of new rows of the intervals, relative to the rows of the search.
@@ -49,18 +48,16 @@ class SourceValues(NamedTuple):
             expected value.
         lowest: The lowest possible loss.
         bound: The largest loss of a row, or None if losses can be negative.
-        pick_index: Position of the default pick on the front if honest values decide it.
     """
 
     source: Literal["bootstrap", "holdout"] | None
     members: Shift
     curve: Shift
     picks: dict[str, tuple[float, Shift]]
-    n_units: int = 0
+    n_units: float = 0.0
     widening: float = 1.0
     lowest: float = -np.inf
     bound: float | None = None
-    pick_index: int | None = None
 
     def limits(
         self, raw: Floats | float, part: Shift, confidence: float, *, measured: bool = True
@@ -86,7 +83,7 @@ def find_values(candidates: Candidates, *, n_bootstraps: int, seed: int) -> Sour
     if candidates.has_losses and found is None:
         found = holdout_values(candidates)
     if found is None:
-        trials = _trials_by_raw_values(candidates)
+        trials = candidates.rule_trials()
         picks = {name: (candidates.loss_of(trial), _UNKNOWN) for name, trial in trials.items()}
         found = SourceValues(None, _UNKNOWN, _UNKNOWN, picks)
     nonnegative = len(candidates.errors) > 0 and candidates.errors.min() >= 0.0
@@ -103,7 +100,7 @@ def bootstrap_values(
     read = candidates.read_contenders() if len(candidates.trials) else None
     if read is None:
         return None
-    positions, units = read
+    positions, units = read.positions, read.units
     sizes = candidates.sizes[positions]
     bootstrap = SelectionBootstrap(units, sizes, n_bootstraps=n_bootstraps, seed=seed)
     chosen = bootstrap.best_at_most()
@@ -117,13 +114,8 @@ def bootstrap_values(
         return Shift(at(limits, at_most.optimism), at(limits, at_most.standard_errors))
 
     members = shift_at(candidates.member_limits)
-    picks: dict[str, tuple[float, Shift]] = {}
-    spread = units._replace(sums=units.sums[chosen[:, 0]]).standard_errors
-    pick_index = _honest_pick(candidates, members.shift, at(candidates.member_limits, spread))
-    if pick_index is not None:
-        part = Shift(members.shift[pick_index], members.standard_error[pick_index])
-        picks["pick"] = (float(candidates.member_losses[pick_index]), part)
-    # Each rule on raw values is repeated on the samples.
+    # The rules that compare trials by their own errors are repeated on the samples. The pick is
+    # regarded as any other trial of the front.
     rules = {"best": lambda: chosen[-1]}
     rules["one_standard_error"] = lambda: bootstrap.one_standard_error(
         candidates.min_standard_error
@@ -132,58 +124,24 @@ def bootstrap_values(
     rules["knee"] = lambda: bootstrap.knee(
         others[candidates.trials[positions]], constant=candidates.constant
     )
-    trials = candidates.rule_trials()
-    for name in trials:
-        estimate = bootstrap.estimate(rules[name]()[None])
-        part = Shift(estimate.optimism[0], estimate.standard_errors[0])
-        picks[name] = (candidates.loss_of(trials[name]), part)
+    picks: dict[str, tuple[float, Shift]] = {}
+    for name, trial in candidates.rule_trials().items():
+        if name in rules:
+            estimate = bootstrap.estimate(rules[name]()[None])
+            part = Shift(estimate.optimism[0], estimate.standard_errors[0])
+        else:
+            position = [member.number for member in candidates.front].index(trial.number)
+            part = Shift(members.shift[position], members.standard_error[position])
+        picks[name] = (candidates.loss_of(trial), part)
     return SourceValues(
         source="bootstrap",
         members=members,
         curve=shift_at(candidates.distinct_sizes),
         picks=picks,
-        n_units=len(units.weights),
+        n_units=read.n_units,
         widening=_widening(1.0),
         bound=units.bound,
-        pick_index=pick_index,
     )
-
-
-def _honest_pick(candidates: Candidates, shifts: Floats, standard_errors: Floats) -> int | None:
-    """Return the sparsest trial of the front whose honest value is close to the lowest.
-
-    Args:
-        candidates: The front.
-        shifts: Honest minus raw value of each trial of the front.
-        standard_errors: Standard error of the mean loss of the best trial of that size. A value
-            within one of the lowest is close.
-
-    Returns:
-        The position on the front, or None if no honest value is known.
-    """
-    values = candidates.member_losses + shifts
-    rows = np.flatnonzero(~np.isnan(values))
-    better = rows[candidates.member_losses[rows] < candidates.constant]
-    rows = better if len(better) else rows
-    rows = _nonempty(rows, candidates)
-    if not len(rows):
-        return None
-    lowest = rows[values[rows].argmin()]
-    spread = max(standard_errors[lowest], candidates.min_standard_error)
-    if values[lowest] < candidates.constant:
-        rows = rows[values[rows] < candidates.constant]
-    rows = rows[values[rows] <= values[lowest] + spread]
-    return int(rows[np.lexsort((values[rows], candidates.member_sizes[rows]))[0]])
-
-
-def _nonempty(rows: Indices, candidates: Candidates) -> Indices:
-    """Leave out the empty set, unless it is the best or alone."""
-    if not len(rows):
-        return rows
-    best = rows[
-        np.lexsort((candidates.member_sizes[rows], round_off(candidates.member_losses[rows])))[0]
-    ]
-    return rows if candidates.member_sizes[best] == 0 else rows[candidates.member_sizes[rows] > 0]
 
 
 # ---- holdout ------------------------------------------------------------------------------------
@@ -192,11 +150,10 @@ def _nonempty(rows: Indices, candidates: Candidates) -> Indices:
 def holdout_values(candidates: Candidates) -> SourceValues | None:
     """Return honest values from the rows that the search did not use.
 
-    Raw values choose every trial: if the held-out rows took part in a choice, their values for the
-    chosen trial would be too good again.
+    They take no part in any choice, or their values for the chosen trial would be too good again.
     """
     points = candidates.points
-    trials = _trials_by_raw_values(candidates)
+    trials = candidates.rule_trials()
     curve = [points.trials[row] for row in candidates.trials[candidates.best]]
     wanted = {trial.number: trial for trial in (*candidates.front, *curve, *trials.values())}
     listed = list(wanted.values())
@@ -217,24 +174,23 @@ def holdout_values(candidates: Candidates) -> SourceValues | None:
         name: (candidates.loss_of(trial), Shift(*by_number.get(trial.number, _UNKNOWN)))
         for name, trial in trials.items()
     }
+    # A fifth of all rows is held out by default.
+    n_searched = _n_search_rows(listed) or 4 * found.n_rows
     return SourceValues(
         source="holdout",
         members=shifts(candidates.front),
         curve=shifts(curve),
         picks=picks,
-        n_units=len(found.units.weights),
-        widening=_widening(_holdout_share(listed)),
+        n_units=found.n_units,
+        widening=_widening(found.n_rows / n_searched),
         bound=found.units.bound,
     )
 
 
-def _holdout_share(trials: Sequence[FrozenTrial]) -> float:
-    """Return the number of held-out rows relative to that of the search."""
-    held_out, searched = (
-        {len(losses) for trial in trials if (losses := read_losses(trial, source)) is not None}
-        for source in ("holdout", "cross_validation")
-    )
-    return max(held_out) / max(searched) if searched else 0.25
+def _n_search_rows(trials: Sequence[FrozenTrial]) -> int:
+    """Return the number of rows of the search, 0 if it is unknown."""
+    found = (read_losses(trial, "cross_validation") for trial in trials)
+    return max((losses.n_rows for losses in found if losses is not None), default=0)
 
 
 def _widening(share: float) -> float:
@@ -244,11 +200,3 @@ def _widening(share: float) -> float:
     times the rows of the search.
     """
     return float(np.sqrt(1.0 + share / _NEW_ROWS))
-
-
-def _trials_by_raw_values(candidates: Candidates) -> dict[str, FrozenTrial]:
-    """Return the picks where raw values choose all of them."""
-    trials = candidates.rule_trials()
-    if trials:
-        trials["pick"] = trials.get("one_standard_error", trials["knee"])
-    return trials

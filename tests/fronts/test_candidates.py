@@ -7,7 +7,9 @@ import optuna
 import pytest
 
 from optuna_mofs.fronts import _candidates, pareto_front
+from optuna_mofs.fronts._honest import SelectionBootstrap, unit_losses
 from tests.fronts.honest_studies import (
+    ERRORS,
     N_ROWS,
     SIZES,
     random_losses,
@@ -97,3 +99,20 @@ def test_honest_values_belong_to_the_measure_with_losses(losses) -> None:
     assert one.pick() == front.best()
     only_sizes = pareto_front(study, targets=["n_features"])
     assert only_sizes.honest().source is None
+
+
+def test_many_rows_are_represented_by_a_sample() -> None:
+    losses = random_losses(ERRORS, seed=1, n_rows=6000)
+    front = pareto_front(study_with_losses(losses, SIZES))
+    units = unit_losses(losses)
+    bootstrap = SelectionBootstrap(units, SIZES, n_bootstraps=200, seed=0)
+    expected = bootstrap.estimate(bootstrap.best_at_most())
+    curve = front.honest().curve
+    errors = (curve["honest_high"] - curve["honest_low"]) / (2 * 1.96)
+    np.testing.assert_allclose(front.honest().curve["honest"], expected.values, atol=0.002)
+    np.testing.assert_allclose(errors, np.sqrt(3) * expected.standard_errors, rtol=0.15)
+    held = pareto_front(
+        study_with_losses(losses[:, :1000], SIZES, holdout=list(losses), masks=True)
+    )
+    for trial, member in zip(held, held.honest().members):
+        assert member.value == pytest.approx(losses[trial.number].mean(), abs=1e-6)

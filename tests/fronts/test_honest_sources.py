@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from optuna_mofs.features import FilterEnsembleFeatures
-from optuna_mofs.fronts import pareto_front
+from optuna_mofs.fronts import pareto_front, smoothed_errors
 from optuna_mofs.fronts._honest import SelectionBootstrap, interval, unit_losses
 from optuna_mofs.study._losses import kept_rows
 from tests.fronts.honest_studies import (
@@ -95,10 +95,21 @@ def test_the_bootstrap_requires_selection_inside_the_folds(losses, ranks, source
 
 
 def test_held_out_rows_do_not_choose(losses) -> None:
-    held = 1.0 - losses[:, :40]
-    front = pareto_front(study_with_losses(losses, SIZES, holdout=list(held), masks=True))
-    assert front.pick() == front.one_standard_error()
-    assert front.honest().pick_index is None
+    held = [1.0 - losses[:, :40], losses[:, :40]]
+    fronts = [
+        pareto_front(study_with_losses(losses, SIZES, holdout=list(part), masks=True))
+        for part in held
+    ]
+    assert fronts[0].honest().source == "holdout"
+    for pick in ("pick", "best", "knee", "one_standard_error"):
+        assert getattr(fronts[0], pick)().number == getattr(fronts[1], pick)().number
+
+
+def test_the_pick_has_the_value_of_its_trial(losses) -> None:
+    front = pareto_front(study_with_losses(losses, SIZES))
+    honest = front.honest()
+    member = dict(zip(honest.numbers, honest.members))[front.pick().number]
+    assert honest.picks["pick"] == member
 
 
 def test_masks_without_held_out_rows_have_none(losses) -> None:
@@ -123,23 +134,24 @@ def test_no_error_at_all_has_an_upper_limit() -> None:
         assert 0.09 < member.high < 0.18
 
 
-def test_the_default_pick_is_the_sparsest_within_one_standard_error_of_the_honest_best() -> None:
-    n_sparser = 0
+def test_the_default_pick_is_the_sparsest_within_one_standard_error_of_smoothed_errors() -> None:
+    numbers = []
     for seed in range(8):
         losses = random_losses(ERRORS, seed=seed, n_rows=60)
         front = pareto_front(study_with_losses(losses, SIZES))
-        honest = front.honest()
-        filled = [(t, m.value) for t, m in zip(front, honest.members) if t.values[1] > 0]
-        best, lowest = min(filled, key=lambda pair: pair[1])
-        # The standard error of the losses of that trial.
-        spread = np.sqrt(best.values[0] * (1 - best.values[0]) / 59)
-        allowed = [trial for trial, value in filled if value <= lowest + spread]
-        pick = front.pick()
-        assert pick == min(allowed, key=lambda trial: trial.values[1])
-        assert pick == front[honest.pick_index]
-        assert honest.picks["pick"] == honest.members[honest.pick_index]
-        n_sparser += pick.values[1] < front.best().values[1]
-    assert n_sparser >= 3
+        errors, sizes = losses.mean(axis=1), np.array(SIZES)
+        halves = [half.mean() for half in np.array_split(losses[front.best().number], 2)]
+        spread = max(np.std(halves, ddof=1) / np.sqrt(2), 0.01)
+        smoothed = smoothed_errors(errors, sizes, spread)
+        members = [t.number for t in front if t.values[1] > 0 and t.values[0] < 0.5]
+        lowest = min(smoothed[i] for i in members)
+        allowed = [i for i in members if smoothed[i] <= lowest + spread]
+        pick = front.pick().number
+        assert pick == min(allowed, key=lambda i: sizes[i])
+        numbers.append((pick, front.best().number, front.one_standard_error().number))
+    assert len({pick for pick, _, _ in numbers}) > 1
+    assert any(pick != best for pick, best, _ in numbers)
+    assert any(pick != other for pick, _, other in numbers)
 
 
 def test_a_trial_that_is_the_best_of_its_learner_only_is_not_picked() -> None:
@@ -182,15 +194,3 @@ def test_the_empty_set_is_not_picked_without_a_constant_model_either() -> None:
     front = pareto_front(study_with_losses(losses, [0, 3], constant=None))
     assert front.pick().number == 1
     assert pareto_front(study_with_losses(losses[::-1], [0, 3], constant=None)).pick().number == 0
-
-
-def test_an_honest_value_that_is_no_better_than_the_constant_is_not_picked() -> None:
-    n_close = 0
-    for seed in range(10):
-        losses = random_losses([*[0.5] * 10, 0.38], seed=seed)
-        front = pareto_front(study_with_losses(losses, [*[1] * 10, 5]))
-        members = front.honest().members
-        if len(front) == 2 and members[0].value < 0.5 <= members[1].value:
-            n_close += members[1].value < members[0].value + 0.05
-            assert front.pick() == front[0]
-    assert n_close >= 1

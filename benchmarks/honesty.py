@@ -188,14 +188,16 @@ def run_default(name: str, method: str, seed: int, args: Any) -> dict[str, Any]:
     )
     estimator, space = learner({**DEFAULT, **KEPT_OUT}[name], task)
     options: dict[str, Any] = {}
-    settings = NSGA2Settings()
+    sampler = FilterEnsembleNSGA2Sampler(seed=seed)
     if method == "before":
         options = {"representation": "mask", "holdout": None}
-        settings = NSGA2Settings(initial_design=RandomDesign(plain=True))
+        design = RandomDesign(("ensemble", "prefix", "geometric", "wide"), plain=True)
+        sampler = FilterEnsembleNSGA2Sampler(
+            surrogate=None, seed=seed, settings=NSGA2Settings(initial_design=design)
+        )
     objective = FeatureSelectionObjective(
         estimator, X, y, space=space, random_state=seed, **options
     )
-    sampler = FilterEnsembleNSGA2Sampler(seed=seed, settings=settings)
     study = objective.create_study(sampler=sampler)
     study.optimize(objective, n_trials=max(args.marks))
     found: dict[str, Any] = {}

@@ -2,7 +2,7 @@
 
 The error comes first, but values within 0.01 of the best count as equal; then the number of
 features, of which five are few enough; then the stability of the selection across folds. The
-study stops when the best trial has been the same for 60 trials.
+study stops when each of them has met its goal or has not changed for 60 trials.
 """
 
 import optuna
@@ -36,7 +36,7 @@ study = objective.create_study(sampler=LexiFlowSampler(preference, seed=0))
 study.optimize(
     objective,
     n_trials=150,
-    callbacks=[LexicographicStoppingCallback(preference, patience=60, goals=False)],
+    callbacks=[LexicographicStoppingCallback(preference, patience=60)],
 )
 
 best = preference.best(study)

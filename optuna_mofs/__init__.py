@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from optuna_mofs._storage import storage
 from optuna_mofs.callbacks import LexicographicStoppingCallback, NoNewOptimaCallback
 from optuna_mofs.dashboard import DashboardFigures
 from optuna_mofs.features import (
@@ -87,5 +88,6 @@ __all__ = [
     "retry_interrupted",
     "selected_features",
     "selected_mask",
+    "storage",
     "suggest_features",
 ]

@@ -12,17 +12,19 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Container, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution
-from optuna.exceptions import StorageInternalError
+from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
 from optuna.samplers import BaseSampler, PartialFixedSampler
 from optuna.samplers._lazy_random_state import LazyRandomState
 from optuna.search_space import IntersectionSearchSpace
 from optuna.search_space.group_decomposed import _GroupDecomposedSearchSpace
-from optuna.storages import BaseStorage, RDBStorage
+from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages._cached_storage import _CachedStorage
+from optuna.storages.journal._storage import JournalOperation
 from optuna.study import Study, StudyDirection
 from optuna.trial import FixedTrial, FrozenTrial, Trial, TrialState
 
@@ -65,6 +67,20 @@ def close_connections(study: Study) -> None:
     backend = storage._backend if isinstance(storage, _CachedStorage) else storage
     if isinstance(backend, RDBStorage):
         backend.engine.dispose()
+
+
+def known_trials(study: Study) -> list[FrozenTrial]:
+    """Return the trials by number as this process has last read them, not copied.
+
+    Optuna reads all trials when it creates one. To know the trials that were completed until then,
+    a database need not be asked again.
+    """
+    storage = study._storage
+    if not isinstance(storage, _CachedStorage):
+        return trials_of(study)
+    with storage._lock:
+        found = storage._studies[study._study_id].trials
+        return [found[number] for number in sorted(found)]
 
 
 def trials_of(study: Study, states: Container[TrialState] | None = None) -> list[FrozenTrial]:
@@ -165,8 +181,8 @@ def is_retry(trial: FrozenTrial) -> bool:
 
 
 def frozen(trial: Trial) -> FrozenTrial:
-    """Return a running trial as it is in the storage now."""
-    return trial.study._storage.get_trial(trial._trial_id)
+    """Return a running trial, with everything that this process has written on it."""
+    return trial._cached_frozen_trial
 
 
 def enqueued_attrs(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -211,30 +227,105 @@ class FunctionTrial(FixedTrial):
 # ---- attributes of trials -----------------------------------------------------------------------
 
 
-def write_trial_attr(study: Study, trial: Trial | FrozenTrial, key: str, value: Any) -> None:
-    """Store a JSON value on a trial."""
-    study._storage.set_trial_system_attr(trial._trial_id, PREFIX + key, value)
+def write_trial_attrs(
+    study: Study,
+    trial: Trial | FrozenTrial,
+    *,
+    system: Mapping[str, Any] | None = None,
+    user: Mapping[str, Any] | None = None,
+) -> None:
+    """Store JSON values on a trial: system attributes of this package, and user attributes.
+
+    Databases and journal files store them together. On a slow disk a trial takes as long as its
+    transactions, and Optuna's own calls need one for each attribute.
+    """
+    own = {PREFIX + key: value for key, value in (system or {}).items()}
+    shown = dict(user or {})
+    # SQLite refuses a write at once if another process wrote after this one had read.
+    for attempt in range(_ATTEMPTS):
+        try:
+            _write_together(study._storage, trial._trial_id, own, shown)
+            break
+        except StorageInternalError:
+            if attempt == _ATTEMPTS - 1:
+                raise
+            time.sleep(0.02 * 2**attempt)
+    # Optuna does the same in its own calls, so that nobody has to read what was just written.
+    snapshot = trial._cached_frozen_trial if isinstance(trial, Trial) else trial
+    snapshot.system_attrs.update(own)
+    snapshot.user_attrs.update(shown)
+
+
+def _write_together(
+    storage: BaseStorage, trial_id: int, system: Mapping[str, Any], user: Mapping[str, Any]
+) -> None:
+    if len(system) + len(user) > 1:
+        if isinstance(storage, JournalStorage):
+            _append_to_journal(storage, trial_id, system, user)
+            return
+        backend = storage._backend if isinstance(storage, _CachedStorage) else storage
+        if isinstance(backend, RDBStorage) and _insert(backend, trial_id, system, user):
+            return
+    for key, value in system.items():
+        storage.set_trial_system_attr(trial_id, key, value)
+    for key, value in user.items():
+        storage.set_trial_user_attr(trial_id, key, value)
+
+
+def _insert(
+    backend: RDBStorage, trial_id: int, system: Mapping[str, Any], user: Mapping[str, Any]
+) -> bool:
+    """Insert attributes in one transaction, and return whether the trial had none of them."""
+    from optuna.storages._rdb import models
+    from optuna.storages._rdb.storage import _create_scoped_session
+    from sqlalchemy import insert
+    from sqlalchemy.exc import IntegrityError
+
+    kinds = ((models.TrialSystemAttributeModel, system), (models.TrialUserAttributeModel, user))
+    try:
+        with _create_scoped_session(backend.scoped_session) as session:
+            found: Any = models.TrialModel.find_or_raise_by_id(trial_id, session)
+            backend.check_trial_is_updatable(trial_id, found.state)
+            for kind, attributes in kinds:
+                rows = [
+                    {"trial_id": trial_id, "key": key, "value_json": json.dumps(value)}
+                    for key, value in attributes.items()
+                ]
+                if rows:
+                    session.execute(insert(kind), rows)
+    except IntegrityError:
+        return False
+    return True
+
+
+def _append_to_journal(
+    storage: JournalStorage, trial_id: int, system: Mapping[str, Any], user: Mapping[str, Any]
+) -> None:
+    """Append attributes while the file is locked once."""
+    operations = (
+        (JournalOperation.SET_TRIAL_SYSTEM_ATTR, "system_attr", system),
+        (JournalOperation.SET_TRIAL_USER_ATTR, "user_attr", user),
+    )
+    with storage._thread_lock:
+        common = {"worker_id": storage._replay_result.worker_id, "trial_id": trial_id}
+        logs = [
+            {"op_code": int(code), **common, name: {key: value}}
+            for code, name, attributes in operations
+            for key, value in attributes.items()
+        ]
+        storage._backend.append_logs(logs)
+        try:
+            storage._sync_with_backend()
+        except UpdateFinishedTrialError:
+            for _ in logs[1:]:  # each of them would raise once more in a later call
+                with suppress(UpdateFinishedTrialError):
+                    storage._sync_with_backend()
+            raise
 
 
 def frozen_attr(trial: FrozenTrial, key: str) -> Any:
     """Return a value of a trial that has been read already, or None."""
     return trial.system_attrs.get(PREFIX + key)
-
-
-def write_user_attr(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
-    """Store a user attribute on a trial while its result is being reported.
-
-    SQLite refuses a write at once if another process wrote after this one had read, and an error
-    inside ``tell`` would end the worker.
-    """
-    for attempt in range(_ATTEMPTS):
-        try:
-            study._storage.set_trial_user_attr(trial._trial_id, key, value)
-            return
-        except StorageInternalError:
-            if attempt == _ATTEMPTS - 1:
-                raise
-            time.sleep(0.02 * 2**attempt)
 
 
 # ---- attributes of studies ----------------------------------------------------------------------

@@ -108,16 +108,20 @@ def n_trials_without_optimum(
 
 
 class LexicographicStoppingCallback:
-    """Stop a study when its lexicographic best trial meets all goals or does not change.
+    """Stop a study when no metric of a preference is likely to get better.
 
-    It keeps no state between calls, so it works the same after a study was reopened and with
-    several workers.
+    The study stops when, in the lexicographic best trial, every prioritized metric has met its
+    goal or has not changed for a number of completed trials. A metric without a goal is always
+    waited for: a goal for the number of features does not end the search for a lower error.
+
+    The prioritized metrics are those in ``preference.priorities``, or else all metrics of the
+    study. The callback keeps no state between calls, so it works the same after a study was
+    reopened and with several workers.
 
     Args:
         preference: The preference of the search.
-        patience: Stop when the best trial has been the same for this many completed trials; None
-            to stop by goals only.
-        goals: Whether to stop as soon as the best trial meets every goal of the preference.
+        patience: Number of completed trials without a change; None to wait until all prioritized
+            metrics meet their goals.
 
     Example:
         >>> import optuna
@@ -132,31 +136,36 @@ class LexicographicStoppingCallback:
         (True, True)
     """
 
-    def __init__(
-        self,
-        preference: LexicographicPreference,
-        *,
-        patience: int | None = None,
-        goals: bool = True,
-    ) -> None:
-        if patience is None and not (goals and preference.goals is not None):
+    def __init__(self, preference: LexicographicPreference, *, patience: int | None = 100) -> None:
+        self.preference = preference
+        self.patience = None if patience is None else check_int("patience", patience, 1)
+        if patience is None and preference.goals is None:
             raise ValueError(
                 "The study would never stop: the preference has no goals and patience is None. "
                 "Set patience, or give goals to the preference."
             )
-        self.preference = preference
-        self.patience = None if patience is None else check_int("patience", patience, 1)
-        self.goals = goals
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
-        """Stop the study if the best trial meets all goals or has not changed."""
+        """Stop the study if every prioritized metric has met its goal or has not changed."""
         trials = read_completed_trials(study)
+        goals = self.preference.prioritized_goals(trials)
+        if self.patience is None and -np.inf in goals.values():
+            missing = [trials.metric_names[column] for column, g in goals.items() if g == -np.inf]
+            raise ValueError(
+                f"The study would never stop: the metrics {missing} have no goal and patience is "
+                "None. Set patience, or give the preference goals for them, or priorities "
+                "without them."
+            )
+        columns, limits = list(goals), np.array(list(goals.values()))
+
+        # A value that is better than its goal counts as the goal.
+        values = np.maximum(trials.losses[:, columns], limits)
         best = self.preference.best_row(trials)
         if best is None:
             return
-        if self.goals and self.preference.meets_goals(trials, best):
+        if (values[best] == limits).all():
             study.stop()
         elif self.patience is not None:
             earlier = self.preference.best_row(trials, exclude_last=self.patience)
-            if best == earlier:
+            if earlier is not None and (values[earlier] == values[best]).all():
                 study.stop()

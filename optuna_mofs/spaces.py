@@ -51,8 +51,9 @@ class LearnerSpec:
             ``"impute"`` behind an imputer; None for estimators that accept missing values.
         standardize_target: Whether a regression target is standardized, so that penalties and
             tolerances do not depend on its unit.
-        early_stopping: Whether it is an XGBoost or LightGBM estimator, whose ``n_estimators`` can
-            be chosen by :class:`~optuna_mofs.learners.EarlyStoppingClassifier`.
+        early_stopping: Whether it is an XGBoost, LightGBM or CatBoost estimator, whose
+            ``n_estimators`` can be chosen by
+            :class:`~optuna_mofs.learners.EarlyStoppingClassifier`.
     """
 
     name: str
@@ -175,6 +176,31 @@ def _log_int(low: int, high: int) -> IntDistribution:
     return IntDistribution(low, high, log=True)
 
 
+# Symmetric trees. Columns of text and categories are passed on as categories.
+catboost = _learner(
+    "catboost",
+    {
+        "n_estimators": _log_int(10, _MAX_ROUNDS),
+        "learning_rate": _log(0.01, 0.3),
+        "depth": IntDistribution(2, 10),
+        "l2_leaf_reg": _log(2**-3, 2**7),
+        "rsm": FloatDistribution(0.3, 1.0),
+    },
+    classifier="catboost.CatBoostClassifier",
+    regressor="catboost.CatBoostRegressor",
+    # It lists only parameters that are set; these are its defaults.
+    options={
+        "n_estimators": 1000,
+        "learning_rate": 0.03,
+        "depth": 6,
+        "l2_leaf_reg": 3.0,
+        "rsm": 1.0,
+        "thread_count": 1,
+        "verbose": False,
+        "allow_writing_files": False,
+    },
+    early_stopping=True,
+)
 # One CART tree with bounded depth and cost-complexity pruning.
 decision_tree = _learner(
     "decision_tree",
@@ -209,6 +235,21 @@ extra_trees = _learner(
     classifier="sklearn.ensemble.ExtraTreesClassifier",
     regressor="sklearn.ensemble.ExtraTreesRegressor",
     options={"n_jobs": 1},
+)
+# Categories are those of the table's types; missing values have a side of their own.
+hist_gradient_boosting = _learner(
+    "hist_gradient_boosting",
+    {
+        "max_iter": _log_int(10, 500),
+        "learning_rate": _log(0.01, 0.5),
+        "max_leaf_nodes": _log_int(2, 256),
+        "min_samples_leaf": _log_int(1, 64),
+        "l2_regularization": _log(2**-10, 2**10),
+        "max_features": FloatDistribution(0.3, 1.0),
+    },
+    classifier="sklearn.ensemble.HistGradientBoostingClassifier",
+    regressor="sklearn.ensemble.HistGradientBoostingRegressor",
+    options={"early_stopping": False},
 )
 # Table 3 of the paper.
 kernel_knn = _learner(
@@ -357,8 +398,9 @@ def get_learner(
         name: One of :func:`learner_names`.
         task: ``"classification"`` or ``"regression"``.
         random_state: Seed of every part that has one.
-        early_stopping: For ``"xgboost"`` and ``"lightgbm"``: choose the number of rounds (at most
-            2000, patience 10) on a share of the training rows instead of searching it.
+        early_stopping: For ``"xgboost"``, ``"lightgbm"`` and ``"catboost"``: choose the number of
+            rounds (at most 2000, patience 10) on a share of the training rows instead of searching
+            it.
         **overrides: Values by parameter name. A plain value is fixed and leaves the space; an
             Optuna distribution replaces or extends the space.
 

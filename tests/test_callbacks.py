@@ -140,15 +140,33 @@ def test_stops_when_all_goals_are_met():
     assert run(LexicographicStoppingCallback(up), directions=["maximize", "maximize"]) == 3
 
 
-def test_one_goal_is_enough_where_only_one_is_set():
-    assert (
-        run(
-            LexicographicStoppingCallback(
-                LexicographicPreference(goals={1: 2.0}, tolerances={0: 1.0})
-            )
-        )
-        == 4
-    )
+def test_a_goal_of_a_later_metric_does_not_end_the_search():
+    # The first trial meets the goal; trial 2 is the best from then on, until the last one.
+    preference = LexicographicPreference(goals={1: 5.0})
+    assert run(LexicographicStoppingCallback(preference, patience=2)) == 5
+    assert run(LexicographicStoppingCallback(preference, patience=3)) == 6
+    assert run(LexicographicStoppingCallback(preference)) == 7
+
+
+def test_a_goal_of_the_first_metric_does_not_end_the_search_for_fewer_features():
+    preference = LexicographicPreference(goals={0: 4.5})
+    # Trial 3 is the best from then on: 4.5 is good enough, and it has the lowest second value.
+    assert run(LexicographicStoppingCallback(preference, patience=2)) == 6
+
+
+def test_what_exceeds_a_goal_is_no_change():
+    values = [(3.0, 1.0), (2.0, 1.0), (1.0, 1.0)]
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=RandomSampler(seed=0))
+    callback = LexicographicStoppingCallback(LexicographicPreference(goals={0: 3.0}), patience=1)
+    study.optimize(lambda t: values[t.number], n_trials=3, callbacks=[callback])
+    assert len(study.trials) == 2
+
+
+def test_only_priorities_are_waited_for():
+    preference = LexicographicPreference([0], goals={0: 5.0})
+    assert run(LexicographicStoppingCallback(preference, patience=None)) == 1
+    preference = LexicographicPreference([1], goals={1: 2.0})
+    assert run(LexicographicStoppingCallback(preference, patience=None)) == 4
 
 
 def test_stops_when_the_best_stays_the_same():
@@ -156,11 +174,6 @@ def test_stops_when_the_best_stays_the_same():
     # The best is trial 3 from then on, until the last would have changed it.
     assert run(LexicographicStoppingCallback(preference, patience=2)) == 6
     assert run(LexicographicStoppingCallback(preference, patience=3)) == 7
-
-
-def test_goals_can_be_ignored():
-    preference = LexicographicPreference(goals={0: 100.0})
-    assert run(LexicographicStoppingCallback(preference, goals=False, patience=7)) == 7
 
 
 def test_it_continues_after_reopening():
@@ -191,6 +204,7 @@ def test_bad_patience_raises(patience):
 
 def test_a_callback_that_never_stops_raises():
     with pytest.raises(ValueError, match="would never stop"):
-        LexicographicStoppingCallback(LexicographicPreference())
-    with pytest.raises(ValueError, match="would never stop"):
-        LexicographicStoppingCallback(LexicographicPreference(goals=[1.0]), goals=False)
+        LexicographicStoppingCallback(LexicographicPreference(), patience=None)
+    preference = LexicographicPreference(goals={1: 1.0})
+    with pytest.raises(ValueError, match=r"never stop: the metrics \['value_0'\] have no goal"):
+        run(LexicographicStoppingCallback(preference, patience=None))

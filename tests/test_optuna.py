@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import optuna
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from optuna.exceptions import StorageInternalError
-from optuna.storages import InMemoryStorage
+from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
+from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage, RDBStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.trial import TrialState
+from sqlalchemy import event
 
 from optuna_mofs import FilterEnsembleNSGA2Sampler, _optuna
 from optuna_mofs._optuna import (
@@ -14,12 +19,12 @@ from optuna_mofs._optuna import (
     fresh_sampler,
     frozen,
     frozen_attr,
+    known_trials,
     read_study_attr,
     storage_of,
     trials_of,
     write_study_attr,
-    write_trial_attr,
-    write_user_attr,
+    write_trial_attrs,
 )
 
 STORAGE = InMemoryStorage()
@@ -87,7 +92,7 @@ def test_a_reader_between_two_writers_sees_one_whole_value(monkeypatch):
 def test_trial_attributes_carry_the_prefix_and_are_seen_at_once():
     study = optuna.create_study()
     trial = study.ask()
-    write_trial_attr(study, trial, "mask", [1, "a"])
+    write_trial_attrs(study, trial, system={"mask": [1, "a"]})
     assert frozen_attr(frozen(trial), "mask") == [1, "a"]
     study.tell(trial, 0.0)
     completed = study.trials[0]
@@ -129,11 +134,94 @@ def test_a_write_that_conflicts_with_another_process_is_retried(n_failures, writ
     study.ask()
     trial = study.get_trials()[0]
     if written:
-        write_user_attr(study, trial, "operator", "start")
+        write_trial_attrs(study, trial, user={"operator": "start"})
         assert study.get_trials()[0].user_attrs == {"operator": "start"}
     else:
         with pytest.raises(StorageInternalError, match="locked"):
-            write_user_attr(study, trial, "operator", "start")
+            write_trial_attrs(study, trial, user={"operator": "start"})
+
+
+def _database(path: Path) -> BaseStorage:
+    return RDBStorage(f"sqlite:///{path}/a.db")
+
+
+def _journal(path: Path) -> BaseStorage:
+    return JournalStorage(JournalFileBackend(f"{path}/a.log"))
+
+
+OPEN = {"database": _database, "journal": _journal, "memory": lambda path: InMemoryStorage()}
+
+
+@pytest.mark.parametrize("kind", OPEN)
+def test_attributes_are_written_together_and_can_be_written_again(kind, tmp_path):
+    study = optuna.create_study(storage=OPEN[kind](tmp_path), study_name="a")
+    trial = study.ask()
+    write_trial_attrs(study, trial, system={"mask": [1], "proposal": {}}, user={"n": 1})
+    # What is there already is replaced, whichever part of it is new.
+    write_trial_attrs(study, trial, system={"mask": [2]}, user={"n": 2, "names": "ä"})
+    write_trial_attrs(study, trial)
+    expected = {PREFIX + "mask": [2], PREFIX + "proposal": {}}, {"n": 2, "names": "ä"}
+    assert (frozen(trial).system_attrs, frozen(trial).user_attrs) == expected
+    if kind != "memory":
+        study = optuna.load_study(study_name="a", storage=OPEN[kind](tmp_path))
+    assert (study.trials[0].system_attrs, study.trials[0].user_attrs) == expected
+
+
+@pytest.mark.parametrize("kind", OPEN)
+def test_a_finished_trial_is_not_changed(kind, tmp_path):
+    study = optuna.create_study(storage=OPEN[kind](tmp_path))
+    trial = study.ask()
+    study.tell(trial, 0.0)
+    with pytest.raises(UpdateFinishedTrialError):
+        write_trial_attrs(study, trial, system={"mask": [1]}, user={"n": 1})
+    assert (study.trials[0].system_attrs, study.trials[0].user_attrs) == ({}, {})
+    assert frozen(trial).user_attrs == {}
+
+
+def test_several_attributes_are_one_transaction(tmp_path):
+    study = optuna.create_study(storage=_database(tmp_path))
+    trial, commits = study.ask(), []
+    event.listen(storage_of(study)._backend.engine, "commit", commits.append)
+    write_trial_attrs(study, trial, system={"a": 1, "b": 2}, user={"c": 3, "d": 4})
+    assert len(commits) == 1
+
+
+def test_several_attributes_are_one_append(tmp_path, monkeypatch):
+    study = optuna.create_study(storage=_journal(tmp_path))
+    trial, calls = study.ask(), []
+    backend = storage_of(study)._backend
+    append = backend.append_logs
+    monkeypatch.setattr(backend, "append_logs", lambda logs: (calls.append(logs), append(logs)))
+    write_trial_attrs(study, trial, system={"a": 1, "b": 2}, user={"c": 3, "d": 4})
+    assert len(calls) == 1
+    assert study.trials[0].user_attrs == {"c": 3, "d": 4}
+
+
+@pytest.mark.parametrize("kind", OPEN)
+def test_known_trials_are_those_that_were_read_last(kind, tmp_path):
+    storage = OPEN[kind](tmp_path)
+    study = optuna.create_study(storage=storage, study_name="a")
+    other = study
+    if kind != "memory":
+        other = optuna.load_study(study_name="a", storage=OPEN[kind](tmp_path))
+    study.tell(study.ask(), 0.0)
+    other.tell(other.ask(), 1.0)
+    trial = study.ask()
+    # Everything that was complete when the trial was created is known.
+    states = [t.state for t in known_trials(study)]
+    assert states == [TrialState.COMPLETE] * 2 + [TrialState.RUNNING]
+    assert known_trials(study)[2].number == trial.number
+
+
+def test_known_trials_are_not_read_again(tmp_path):
+    study = optuna.create_study(storage=_database(tmp_path))
+    study.tell(study.ask(), 0.0)
+    study.ask()
+    statements = []
+    engine = storage_of(study)._backend.engine
+    event.listen(engine, "before_cursor_execute", lambda *args: statements.append(args))
+    assert len(known_trials(study)) == 2
+    assert statements == []
 
 
 def test_connections_are_closed_and_opened_again(tmp_path):

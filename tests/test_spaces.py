@@ -19,7 +19,7 @@ from optuna_mofs.spaces import LearnerSpec, get_learner, learner_names, register
 TASKS = ("classification", "regression")
 PAIRS = [(name, task) for task in TASKS for name in learner_names(task)]
 EVERY = [(*pair, False) for pair in PAIRS] + [
-    (name, task, True) for name in ("xgboost", "lightgbm") for task in TASKS
+    (name, task, True) for name in ("xgboost", "lightgbm", "catboost") for task in TASKS
 ]
 WIDE = FloatDistribution(2**-10, 2**10, log=True)
 
@@ -51,7 +51,7 @@ def test_xgboost_is_that_of_the_paper():
     }
 
 
-@pytest.mark.parametrize("name", ["xgboost", "lightgbm"])
+@pytest.mark.parametrize("name", ["xgboost", "lightgbm", "catboost"])
 def test_early_stopping_chooses_the_rounds(name):
     full, stopped = getattr(spaces, name)(), getattr(spaces, name)(early_stopping=True)
     assert set(full) - set(stopped) == {"n_estimators"}
@@ -89,7 +89,7 @@ def test_regression_has_its_own_space(make):
 
 
 def ready(name, task, early_stopping=False, **overrides):
-    if name in ("xgboost", "lightgbm"):
+    if name in ("xgboost", "lightgbm", "catboost"):
         pytest.importorskip(name)
         if not early_stopping:
             overrides.setdefault("n_estimators", IntDistribution(1, 30))
@@ -148,7 +148,7 @@ def test_defaults_learn_despite_missing_values_and_unequal_scales(name, task):
     X = X[:300] * np.geomspace(1e-3, 1e3, X.shape[1])
     X[::9, 2] = np.nan
     y = y[:300] if task == "classification" else 1e3 * y[:300]
-    few = {"n_estimators": 30} if name in ("xgboost", "lightgbm") else {}
+    few = {"n_estimators": 30} if name in ("xgboost", "lightgbm", "catboost") else {}
     estimator, _ = ready(name, task, **few)
     score = cross_val_score(estimator, X, y, cv=3).mean()
     assert score > (0.88 if task == "classification" else 0.0 if name == "decision_tree" else 0.2)

@@ -35,12 +35,12 @@ preference = LexicographicPreference(
 
 # %%
 # LexiFlow moves from one configuration to a better one in this order.
-# ``LexicographicStoppingCallback`` stops the study when the best trial has been the same for 60
-# trials. By default it also stops as soon as all goals are met, which would be too early here: the
-# error has no goal.
+# ``LexicographicStoppingCallback`` stops the study when every metric has met its goal or has not
+# changed for 60 trials. The error has no goal, so the study does not end with the first ten
+# features.
 
 study = objective.create_study(sampler=LexiFlowSampler(preference, seed=0))
-stop = LexicographicStoppingCallback(preference, patience=60, goals=False)
+stop = LexicographicStoppingCallback(preference, patience=60)
 study.optimize(objective, n_trials=120, callbacks=[stop])
 best = preference.best(study)
 print(len(study.trials), "trials")

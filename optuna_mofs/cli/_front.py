@@ -268,7 +268,7 @@ def _pick_trial(front: Front, arguments: argparse.Namespace, preference: dict[st
         "knee": "the knee of the front",
         "best": f"the best {metric}",
         "one_standard_error": "the fewest features within one standard error of the best "
-        + (f"{metric} on new rows" if pick is None and honest.pick_index is not None else metric),
+        f"{metric}",
     }
     trial = front.pick() if pick is None else getattr(front, pick)()
     rule = pick or ("one_standard_error" if front.has_standard_error else "knee")

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 
 Form = Literal["bits", "packed"]
 FORMS = ("auto", "bits", "packed")
-#: Largest number of free features for which the form "auto" means bits.
-MAX_BITS = 32
+#: Largest number of free features for which the form "auto" means bits: a database stores each
+#: parameter in a transaction of its own.
+MAX_BITS = 12
 #: Integers are exact up to 53 bits in every storage; uniform draws are unbiased up to 52.
 LARGEST_ID = 2**52 - 1
 

@@ -257,26 +257,50 @@ class BatchSelection:
 
     def __call__(self, scores: Array, counts: Array, penalties: Array) -> Array:
         """Return one mask per row of scores (sets × features, at least 0, the highest best)."""
-        # The largest sets first: those that still grow are then a block.
-        order = np.argsort(-counts, kind="stable")
-        scores, penalties = scores[order], penalties[order, None]
+        found: Array = self.order(scores, penalties, int(counts.max(initial=0))) < counts[:, None]
+        return found
+
+    def order(self, scores: Array, penalties: Array, n_steps: int) -> Array:
+        """Return the place of each feature in the order of selection, the first 0, per row.
+
+        It holds for the first ``n_steps`` selections; later features have larger numbers.
+        Smaller sets are part of larger ones.
+        """
+        lines, penalties = np.arange(len(scores)), penalties[:, None]
         shared = np.tile(self._fixed_shares, (len(scores), 1))
         value = _penalized(scores, penalties, shared)
-        chosen = np.zeros(value.shape, dtype=bool)
-        steps = min(_MAX_BATCH_STEPS, int(counts.max(initial=0)), value.shape[1])
-        for growing in np.searchsorted(-counts[order], -np.arange(steps), side="left"):
-            lines = np.arange(growing)
-            best = value[:growing].argmax(axis=1)
-            chosen[lines, best] = True
+        places = np.full(value.shape, -1)
+        for step in range(min(_MAX_BATCH_STEPS, n_steps, value.shape[1])):
+            best = value.argmax(axis=1)
+            places[lines, best] = step
+            value[lines, best] = -np.inf
             at = lines[:, None], self._others[best]
             shared[at] = np.maximum(shared[at], self._shares[best])
-            now = _penalized(scores[at], penalties[:growing], shared[at])
-            value[at] = np.where(chosen[at], -np.inf, now)
-            value[lines, best] = -np.inf
-        value[chosen] = np.inf
-        found = np.empty_like(chosen)
-        found[order] = top_masks(value, counts[order])
-        return found
+            now = _penalized(scores[at], penalties, shared[at])
+            value[at] = np.where(places[at] >= 0, -np.inf, now)
+        if n_steps <= _MAX_BATCH_STEPS:
+            return np.where(places >= 0, places, value.shape[1])
+        # What was selected is last here, in places that are not used.
+        rest = _places(-value)
+        n_selected = (places >= 0).sum(axis=1, keepdims=True)
+        return np.where(places >= 0, places, n_selected + rest)
+
+
+def selection_order(
+    selection: BatchSelection | None, scores: Array, penalties: Array, n_steps: int
+) -> Array:
+    """Return :meth:`BatchSelection.order`, or the order of the scores without a selection."""
+    if selection is not None:
+        return selection.order(scores, penalties, n_steps)
+    return _places(-scores)
+
+
+def _places(values: Array) -> Array:
+    """Return the place of each value in its row, the lowest 0, ties by position."""
+    order = np.argsort(values, axis=1, kind="stable")
+    places = np.empty_like(order)
+    np.put_along_axis(places, order, np.arange(values.shape[1])[None], axis=1)
+    return places
 
 
 def _penalized(scores: Array, penalties: Array, shared: Array) -> Array:

@@ -121,7 +121,7 @@ class MaskFeatures(Representation):
 
     Args:
         form: ``"bits"`` (one boolean parameter per feature), ``"packed"`` (one integer and one
-            attribute), or ``"auto"``: bits for up to 32 free features.
+            attribute), or ``"auto"``: bits for up to 12 free features.
         name: Name of the integer parameter.
     """
 

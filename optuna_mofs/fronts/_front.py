@@ -12,6 +12,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from optuna_mofs._validation import check_float, check_int
+from optuna_mofs.fronts._candidates import Candidates
 from optuna_mofs.fronts._dominance import nondominated_mask
 from optuna_mofs.fronts._honest_front import HonestFront, estimate_columns, honest_front
 from optuna_mofs.fronts._hypervolume import hypervolume
@@ -21,6 +22,7 @@ from optuna_mofs.fronts._picks import (
     knee_index,
     one_standard_error_index,
     round_off,
+    smoothed_errors,
 )
 from optuna_mofs.study._baselines import Baselines
 from optuna_mofs.study._completed_trials import (
@@ -283,19 +285,26 @@ class Front(Sequence[FrozenTrial]):
     def pick(self) -> FrozenTrial:
         """Return the trial to use by default.
 
-        It is the sparsest trial whose value is within one standard error of the best. Where a
-        bootstrap gives honest values (:meth:`honest`), these are compared; the standard error is
-        that of the mean loss over the rows, and at least 2 % of the constant model's value. In
-        other studies it is the trial of :meth:`one_standard_error`, because held-out rows that
-        took part in the choice would be honest no more; for a study without values per fold or
-        without numbers of features it is the :meth:`knee`. The empty feature set, and a trial that
-        is no better than the constant model, are returned only if nothing is better.
+        It is the sparsest trial within one standard error of the best, as in
+        :meth:`one_standard_error`, but each error is averaged with those of near-equal trials of
+        similar size (:func:`optuna_mofs.fronts.smoothed_errors`): a single lucky trial neither
+        sets the limit nor slips below it. For a study without values per fold or without numbers
+        of features it is the :meth:`knee`. The empty feature set, and a trial that is no better
+        than the constant model, are returned only if nothing is better.
         """
         self._check_not_empty()
-        index = self.honest().pick_index
-        if index is not None:
-            return self[index]
-        return self.one_standard_error() if self.has_standard_error else self.knee()
+        every = Candidates.of(self)
+        rows = every.best_members
+        if not len(rows) or self._fold_values(self.best(every.column), every.column) is None:
+            return self.knee()
+        positions = np.searchsorted(every.trials, self._rows[rows])
+        margin = self._spread_of_best(every.column)
+        values = smoothed_errors(every.errors, every.sizes, margin, at=positions)
+        kept = self._better_than_constant(every.column, every.member_sizes, rows)
+        index = one_standard_error_index(
+            values[np.isin(rows, kept)], every.member_sizes[kept], margin
+        )
+        return self[int(kept[index])]
 
     @property
     def has_standard_error(self) -> bool:
@@ -370,14 +379,9 @@ class Front(Sequence[FrozenTrial]):
             sizes = self._feature_counts("one_standard_error (or give sparsity='<metric>')")
         else:
             sizes = self._losses[:, self.points.column(sparsity)]
-        errors = self._losses[:, column]
-        best = int(np.lexsort((sizes, round_off(errors)))[0])
-        rows = np.arange(len(self)) if sizes[best] == 0 else np.flatnonzero(sizes > 0)
-        better = rows[errors[rows] < self._constant_loss(column)]
-        rows = better if len(better) else rows
-        spread = self._standard_error(self[best], column)
-        spread = max(spread, self._min_standard_error(column))
-        return self[int(rows[one_standard_error_index(errors[rows], sizes[rows], spread)])]
+        rows = self._better_than_constant(column, sizes, np.arange(len(self)))
+        errors, spread = self._losses[rows, column], self._spread_of_best(column)
+        return self[int(rows[one_standard_error_index(errors, sizes[rows], spread)])]
 
     def lexicographic(
         self,
@@ -419,8 +423,22 @@ class Front(Sequence[FrozenTrial]):
         )
         return self[int(order.ranking(self._losses)[0])]
 
-    def _standard_error(self, trial: FrozenTrial, column: int) -> float:
-        """Return the standard error of a trial's mean over its folds."""
+    def _better_than_constant(
+        self, column: int, sizes: NDArray[np.float64], rows: NDArray[np.intp]
+    ) -> NDArray[np.intp]:
+        """Leave out the empty set and what is no better than the constant model.
+
+        All rows are returned if nothing is better. The empty set stays if it is the best.
+        """
+        errors = self._losses[:, column]
+        best = rows[np.lexsort((sizes[rows], round_off(errors[rows])))[0]]
+        rows = rows if sizes[best] == 0 else rows[sizes[rows] > 0]
+        better = rows[errors[rows] < self._constant_loss(column)]
+        return better if len(better) else rows
+
+    def _spread_of_best(self, column: int) -> float:
+        """Return the standard error of the best trial's mean over its folds, or its minimum."""
+        trial = self.best(column)
         folds = self._fold_values(trial, column)
         if folds is None:
             raise ValueError(
@@ -428,7 +446,7 @@ class Front(Sequence[FrozenTrial]):
                 f"or more folds, which trial {trial.number} lacks. The objectives of this package "
                 "store them in the user attribute 'fold_scores' (measure name -> list of values)."
             )
-        return fold_standard_error(folds)
+        return max(fold_standard_error(folds), self._min_standard_error(column))
 
     def _min_standard_error(self, column: int) -> float:
         """Return the smallest standard error of a metric that counts."""

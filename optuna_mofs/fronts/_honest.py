@@ -50,6 +50,20 @@ class UnitLosses(NamedTuple):
         scale = n_units / max(n_units - 1, 1)
         return np.asarray(np.sqrt(scale * squares) / self.weights.sum())
 
+    def as_sample_of(self, means: Floats, share: float) -> UnitLosses:
+        """Return losses with the means and the standard errors of more units.
+
+        A choice by few units is made by more luck than one by all of them. With smaller deviations
+        from the known mean of all units, it varies as much.
+
+        Args:
+            means: Mean loss of each trial on all units.
+            share: Number of these units, relative to all.
+        """
+        deviations = self.sums - self.means[:, None] * self.weights
+        sums = np.outer(means, self.weights) + np.sqrt(share) * deviations
+        return self._replace(sums=sums.astype(np.float32))
+
 
 def unit_losses(
     losses: ArrayLike, *, groups: ArrayLike | None = None, weights: ArrayLike | None = None

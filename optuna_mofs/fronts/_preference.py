@@ -145,11 +145,14 @@ class LexicographicPreference:
             return None
         return int(self._ranking(trials, count)[0])
 
-    def meets_goals(self, trials: CompletedTrials, row: int) -> bool:
-        """Return whether the trial in a row meets every goal; False if there are no goals."""
-        goals = np.array(self._order_of(trials).goals)
-        given = goals > -np.inf
-        return bool(given.any() and (trials.losses[row, given] <= goals[given]).all())
+    def prioritized_goals(self, trials: CompletedTrials) -> dict[int, float]:
+        """Return the goal of each prioritized column of the losses, minus infinity for none.
+
+        All columns are prioritized if the preference has no priorities.
+        """
+        order = self._order_of(trials)
+        count = None if self.priorities is None else len(self.priorities)
+        return {column: order.goals[column] for column in order.columns[:count]}
 
     def _order_of(self, trials: CompletedTrials) -> LexicographicOrder:
         return self.order(Metrics(trials.metric_names, trials.signs))

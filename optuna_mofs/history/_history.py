@@ -117,16 +117,22 @@ class History:
         """Return the note on each running trial."""
         return [kind.from_json(data) for data in self._running]
 
-    def per_trial(self, known: dict[int, T], make: Callable[[list[int]], Iterable[T]]) -> list[T]:
+    def per_trial(
+        self,
+        known: dict[int, T],
+        make: Callable[[list[int]], Iterable[T]],
+        positions: Array | None = None,
+    ) -> list[T]:
         """Return one result per trial, each computed once.
 
         ``known`` has the earlier results by trial number, to which those of ``make``, a function
-        of the positions of new trials, are added.
+        of the positions of new trials, are added. ``positions`` are the trials, by default all.
         """
-        numbers = self.numbers.tolist()
-        new = [i for i, number in enumerate(numbers) if number not in known]
+        chosen = range(len(self)) if positions is None else positions.tolist()
+        numbers = self.numbers[slice(None) if positions is None else positions].tolist()
+        new = [(i, number) for i, number in zip(chosen, numbers) if number not in known]
         if new:
-            known.update(zip((numbers[i] for i in new), make(new)))
+            known.update(zip([number for _, number in new], make([i for i, _ in new])))
         return [known[number] for number in numbers]
 
     # ---- the search space ---------------------------------------------------------------------

@@ -51,7 +51,7 @@ def validation_split(
 def _library(booster: Any) -> str | None:
     for cls in type(booster).__mro__:
         name = cls.__module__.partition(".")[0]
-        if name in ("xgboost", "lightgbm"):
+        if name in ("xgboost", "lightgbm", "catboost"):
             return name
     return None
 
@@ -81,8 +81,8 @@ class _EarlyStopping(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         check_int("patience", self.patience, 1)
         if _library(self.booster) is None:
             raise TypeError(
-                f"booster must be an xgboost or lightgbm estimator, got {self.booster!r}. "
-                "Pass for example XGBClassifier(), or patience=None."
+                "booster must be an xgboost, lightgbm or catboost estimator, got "
+                f"{self.booster!r}. Pass for example XGBClassifier(), or patience=None."
             )
 
     def _arrays(self, X: Any, y: Any = "no_validation", **options: Any) -> Any:
@@ -102,8 +102,17 @@ class _EarlyStopping(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         frame = X.set_axis([f"x{j}" for j in range(X.shape[1])], axis=1)
         if reset:
             nominal = [name for name, kind in frame.dtypes.items() if not is_numeric_dtype(kind)]
-            self.categories_ = {name: frame[name].astype("category").dtype for name in nominal}
-        frame = frame.astype(self.categories_)
+            self.categories_: dict[Any, Any] = {
+                name: frame[name].astype("category").dtype for name in nominal
+            }
+        for name, kind in self.categories_.items():
+            # Categories that fit did not see are missing.
+            known = frame[name].isin(kind.categories)
+            frame[name] = frame[name].astype(object).where(known).astype(kind)
+        if _library(self.booster) == "catboost":
+            # It takes text, and no missing category.
+            frame = frame.astype(dict.fromkeys(self.categories_, object))
+            frame = frame.fillna(dict.fromkeys(self.categories_, ""))
         if isinstance(y, str):
             return frame
         y = column_or_1d(y, warn=True)
@@ -113,8 +122,15 @@ class _EarlyStopping(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         booster = clone(self.booster)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         own = booster.get_params(deep=False)
-        if self.random_state is not None and own.get("random_state", 0) is None:
+        library = _library(booster)
+        # CatBoost lists only parameters that are set.
+        is_seeded = own.get("random_state", own.get("random_seed")) is not None
+        if self.random_state is not None and library is not None and not is_seeded:
             booster.set_params(random_state=seed)
+        if isinstance(X, pd.DataFrame) and library == "xgboost":
+            booster.set_params(enable_categorical=True)
+        if isinstance(X, pd.DataFrame) and library == "catboost":
+            booster.set_params(cat_features=list(self.categories_))
         if weight is not None:
             weight = _check_sample_weight(weight, X)
         train, validation = np.arange(len(X)), np.empty(0, dtype=np.intp)
@@ -125,15 +141,14 @@ class _EarlyStopping(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             weights = None if weight is None else [weight[validation]]
             held_out = _safe_indexing(X, validation)
             keywords |= self._stopping(booster, held_out, y[validation], weights)
-        if isinstance(X, pd.DataFrame) and _library(booster) == "xgboost":
-            booster.set_params(enable_categorical=True)
         self.booster_ = booster.fit(_safe_indexing(X, train), y[train], **keywords)
         self.validation_rows_ = validation
         self.n_rounds_ = own.get("n_estimators")
         if len(validation):
-            is_xgboost = _library(booster) == "xgboost"  # which counts from 0
-            best = booster.best_iteration + 1 if is_xgboost else booster.best_iteration_
-            self.n_rounds_ = int(best)
+            is_xgboost = library == "xgboost"
+            best = booster.best_iteration if is_xgboost else booster.best_iteration_
+            # LightGBM counts from 1, the others from 0.
+            self.n_rounds_ = int(best) + (library != "lightgbm")
 
     def _stopping(self, booster: Any, X: Any, y: Any, weights: Any) -> dict[str, Any]:
         """Return the arguments of ``fit`` that stop early by the loss on these rows."""
@@ -141,6 +156,11 @@ class _EarlyStopping(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if _library(booster) == "xgboost":
             booster.set_params(early_stopping_rounds=patience)
             return {"eval_set": [(X, y)], "sample_weight_eval_set": weights, "verbose": False}
+        if _library(booster) == "catboost":
+            pool = optional_import("catboost", "boosting").Pool
+            nominal = booster.get_params().get("cat_features")
+            held_out = pool(X, y, weight=weights and weights[0], cat_features=nominal)
+            return {"eval_set": held_out, "early_stopping_rounds": patience}
         lightgbm = optional_import("lightgbm", "boosting")
         stop = lightgbm.early_stopping(patience, verbose=False)
         keywords = {"callbacks": [stop], "eval_sample_weight": weights}
@@ -161,18 +181,19 @@ class _EarlyStopping(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class EarlyStoppingClassifier(ClassifierMixin, _EarlyStopping):  # type: ignore[misc]
-    """XGBoost or LightGBM classifier that chooses its number of rounds by early stopping.
+    """Boosting classifier that chooses its number of rounds by early stopping.
 
     ``fit`` sets aside a seeded, stratified share of *its own* training rows and stops when their
     loss has not improved for ``patience`` rounds, so that nothing leaks from a test fold. Binder
     et al. (2020, Table 3) do so on their large data sets with at most 2000 rounds and a patience
-    of 10. Labels of any type are encoded, which XGBoost itself does not do.
+    of 10. Labels of any type are encoded, which XGBoost itself does not do. Columns of text and
+    categories are passed on as categories; those that were not seen in ``fit`` are missing.
 
     The booster's own parameters are available as ``booster__learning_rate`` and so on.
 
     Args:
-        booster: ``XGBClassifier`` or ``LGBMClassifier``; ``n_estimators`` is the maximum number of
-            rounds.
+        booster: ``XGBClassifier``, ``LGBMClassifier`` or ``CatBoostClassifier``; ``n_estimators``
+            is the maximum number of rounds.
         patience: Number of rounds without improvement before stopping; ``None`` fits all rounds on
             all rows.
         validation_fraction: Share of the training rows that is set aside.
@@ -219,13 +240,13 @@ class EarlyStoppingClassifier(ClassifierMixin, _EarlyStopping):  # type: ignore[
 
 
 class EarlyStoppingRegressor(RegressorMixin, _EarlyStopping):  # type: ignore[misc]
-    """XGBoost or LightGBM regressor that chooses its number of rounds by early stopping.
+    """Boosting regressor that chooses its number of rounds by early stopping.
 
     See :class:`EarlyStoppingClassifier`; the split is random instead of stratified.
 
     Args:
-        booster: ``XGBRegressor`` or ``LGBMRegressor``; ``n_estimators`` is the maximum number of
-            rounds.
+        booster: ``XGBRegressor``, ``LGBMRegressor`` or ``CatBoostRegressor``; ``n_estimators`` is
+            the maximum number of rounds.
         patience: Number of rounds without improvement before stopping; ``None`` fits all rounds on
             all rows.
         validation_fraction: Share of the training rows that is set aside.

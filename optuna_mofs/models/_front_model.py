@@ -9,12 +9,13 @@ import numpy as np
 from joblib import Parallel, delayed
 from optuna.study import Study
 from optuna.trial import FrozenTrial
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import check_X_y, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from optuna_mofs._estimators import unfitted_copy
 from optuna_mofs._tables import to_pandas
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_choice, check_n_jobs
@@ -243,7 +244,7 @@ def _check_data_and_target(
 
 
 def _fit_member(estimator: Any, X: Any, y: Array, sample_weight: Any) -> Any:
-    model = clone(estimator)
+    model = unfitted_copy(estimator)
     return model.fit(X, y, **fit_options(model, sample_weight))
 
 

@@ -12,8 +12,9 @@ from typing import Any, Self
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 from optuna.trial import FrozenTrial
-from sklearn.base import clone, is_classifier, is_clusterer, is_outlier_detector
+from sklearn.base import is_classifier, is_clusterer, is_outlier_detector
 
+from optuna_mofs._estimators import unfitted_copy
 from optuna_mofs._optuna import FunctionTrial
 from optuna_mofs._validation import did_you_mean
 from optuna_mofs.features._representation import Representation
@@ -174,8 +175,12 @@ class EstimatorSpace:
     def configure(self, params: Mapping[str, Any]) -> Any:
         """Return an unfitted estimator with these parameters."""
         # Parameters can be estimators, such as the steps of a pipeline.
-        own = {name: clone(value, safe=False) for name, value in params.items()}
-        return set_seeds(clone(self.estimators[0]).set_params(**own), self._random_state)
+        own = {
+            name: unfitted_copy(value) if hasattr(value, "get_params") else value
+            for name, value in params.items()
+        }
+        configured = unfitted_copy(self.estimators[0]).set_params(**own)
+        return set_seeds(configured, self._random_state)
 
     def check_names(self) -> None:
         """Raise if the estimator lacks a parameter, or if a study cannot store a choice."""
@@ -382,7 +387,7 @@ def with_seed(estimator: Any, seed: int) -> Any:
             "estimator must have the methods fit and get_params of scikit-learn, "
             f"got {estimator!r}."
         )
-    unfitted = clone(estimator)
+    unfitted = unfitted_copy(estimator)
     if is_clusterer(unfitted) or is_outlier_detector(unfitted):
         raise ValueError(f"estimator must be a classifier or a regressor, got {estimator!r}.")
     return set_seeds(unfitted, seed)

@@ -16,7 +16,7 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.pipeline import Pipeline
 
-from optuna_mofs._optuna import study_signs, total_violation, trials_of
+from optuna_mofs._optuna import known_trials, study_signs, total_violation
 from optuna_mofs._typing import Array
 from optuna_mofs.data._dataset import Dataset, Split, take_rows
 from optuna_mofs.features._codec import pack
@@ -274,8 +274,12 @@ class CompletedReader:
         self._read_to = 0
 
     def new_trials(self, study: Study) -> Iterator[FrozenTrial]:
-        """Return the trials that have been completed since the last call."""
-        for other in trials_of(study)[self._read_to :]:
+        """Return the trials that have been completed since the last call.
+
+        They are those that were complete when this process last read the study: when the current
+        trial was created or proposed.
+        """
+        for other in known_trials(study)[self._read_to :]:
             if other.number not in self._read and other.state.is_finished():
                 self._read.add(other.number)
                 if other.state == TrialState.COMPLETE:

@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import OneToOneFeatureMixin, clone
+from sklearn.base import OneToOneFeatureMixin
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
+
+from optuna_mofs._estimators import unfitted_copy
 
 #: Parameters that list columns: of HistGradientBoosting, and of CatBoost.
 _COLUMN_LISTS = ("categorical_features", "cat_features", "text_features")
@@ -111,12 +113,12 @@ def narrow(estimator: Any, columns: Columns) -> Any:
         >>> narrow(model, table).categorical_features
         ['job']
     """
-    return _narrow(clone(estimator), columns)[0]
+    return _narrow(unfitted_copy(estimator), columns)[0]
 
 
 def _narrow(estimator: Any, columns: Columns) -> tuple[Any, Columns]:
     """Narrow an estimator in place, and return it with the columns of its output."""
-    unknown = replace(columns, layout=None)
+    output = columns if _keeps_columns(estimator) else replace(columns, layout=None)
     if isinstance(estimator, Pipeline):
         steps, at = [], columns
         for name, step in estimator.steps:
@@ -127,8 +129,7 @@ def _narrow(estimator: Any, columns: Columns) -> tuple[Any, Columns]:
     if isinstance(estimator, ColumnTransformer):
         return _narrow_transformers(estimator, columns)
     if isinstance(estimator, FrozenEstimator) or not hasattr(estimator, "get_params"):
-        is_same = estimator is None or estimator == "passthrough"
-        return estimator, columns if is_same else unknown
+        return estimator, output
     params = estimator.get_params(deep=False)
     changed = {}
     for name, value in params.items():
@@ -144,10 +145,16 @@ def _narrow(estimator: Any, columns: Columns) -> tuple[Any, Columns]:
             changed[name] = [(key, _narrow(part, columns)[0]) for key, part in value]
     if changed:
         estimator.set_params(**changed)
-    is_same = isinstance(estimator, OneToOneFeatureMixin) or (
-        isinstance(estimator, SimpleImputer) and not estimator.add_indicator
-    )
-    return estimator, columns if is_same else unknown
+    return estimator, output
+
+
+def _keeps_columns(step: Any) -> bool:
+    """Return whether each column of a step's output is that of its input."""
+    if isinstance(step, Pipeline):
+        return all(_keeps_columns(part) for _, part in step.steps)
+    if isinstance(step, SimpleImputer):
+        return not step.add_indicator
+    return isinstance(step, OneToOneFeatureMixin) or step is None or step == "passthrough"
 
 
 def _is_named_part(value: Any) -> bool:
@@ -169,7 +176,9 @@ def _narrow_transformers(
         chosen = columns.narrow([given] if is_one else given)
         before = _positions(columns, [given] if is_one else given)
         used |= set(before or ())
-        if not len(chosen) or not np.any(np.ones(len(chosen)) if not _is_mask(chosen) else chosen):
+        is_known &= before is not None and _keeps_columns(part)
+        output += before or ()
+        if not (any(chosen) if _is_mask(chosen) else len(chosen)):
             continue
         if isinstance(part, FrozenEstimator) and before is not None:
             lost = [j for j in before if j not in columns.kept]
@@ -179,10 +188,8 @@ def _narrow_transformers(
                     "selected. Let them be one feature: feature_groups={...}."
                 )
         inner = None if before is None else tuple(before)
-        narrowed, after = _narrow(part, replace(columns, layout=inner))
+        narrowed = _narrow(part, replace(columns, layout=inner))[0]
         parts.append((name, narrowed, chosen[0] if is_one else chosen))
-        is_known &= before is not None and after.layout == inner
-        output += before or ()
     is_dropped = transformer.remainder == "drop"
     if not parts and is_dropped:
         raise NothingLeftError("ColumnTransformer drops all selected columns.")

@@ -20,7 +20,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from sklearn.model_selection import PredefinedSplit
 from sklearn.pipeline import Pipeline
 
-from optuna_mofs._optuna import frozen_attr, storage_of
+from optuna_mofs._optuna import frozen_attr, storage_of, write_trial_attrs
 from optuna_mofs._typing import Array
 from optuna_mofs.columns import ColumnSelector
 from optuna_mofs.data._dataset import (
@@ -55,8 +55,8 @@ from optuna_mofs.objectives._fits import Fits
 from optuna_mofs.objectives._settings import ObjectiveSettings
 from optuna_mofs.study._baselines import Baselines, write_baselines
 from optuna_mofs.study._description import MeasureDescription, StudyDescription
-from optuna_mofs.study._feature_sets import MASK, suggest_mask, trial_mask, write_features
-from optuna_mofs.study._losses import Source, copy_losses, write_loss_rows, write_losses
+from optuna_mofs.study._feature_sets import MASK, feature_attrs, suggest_mask, trial_mask
+from optuna_mofs.study._losses import Source, copied_losses, losses_attr, write_loss_rows
 
 # A child of Optuna's logger, so that Optuna's verbosity applies here too.
 _logger = optuna.logging.get_logger("optuna.mofs")
@@ -394,18 +394,39 @@ class StudyObjective:
             if study not in self._duplicates:
                 self.attach(study)
         chosen = StudyDescription.require(study).representation
-        mask = np.zeros(0, dtype=bool) if chosen is None else suggest_mask(trial, chosen)
-        full = self.table.full_mask(mask)
-        params = self.estimator_space.suggest(trial)
+        mask = np.zeros(0, dtype=bool)
+        system: dict[str, Any] = {}
+        user: dict[str, Any] = {}
         if chosen is not None:
-            write_features(trial, self.table, full)
+            mask, system = suggest_mask(trial, chosen)
+            user = feature_attrs(self.table, self.table.full_mask(mask))
+        params = self.estimator_space.suggest(trial)
+        try:
+            values = self._evaluate(trial, chosen, mask, params, system, user)
+        except Exception:
+            write_trial_attrs(study, trial, system=system, user=user)
+            raise
+        write_trial_attrs(study, trial, system=system, user=user)
+        return values
+
+    def _evaluate(
+        self,
+        trial: Trial,
+        chosen: Representation | None,
+        mask: Array,
+        params: Mapping[str, Any],
+        system: dict[str, Any],
+        user: dict[str, Any],
+    ) -> tuple[float, ...]:
+        """Return the values of a trial, and add what it stores to ``system`` and ``user``."""
+        study, full = trial.study, self.table.full_mask(mask)
         if self.redraw_folds is None:
             with self._lock:
                 same = self._duplicates[study].find(study, trial, mask)
             if same is not None:
-                trial.set_user_attr("duplicate_of", same.number)
-                _write_fold_scores(trial, same.user_attrs.get("fold_scores", {}))
-                copy_losses(study, trial, same)
+                scores = same.user_attrs.get("fold_scores", {})
+                user |= {"duplicate_of": same.number, **_fold_attrs(scores)}
+                system |= copied_losses(same)
                 return tuple(same.values)
         try:
             splits = self._splits_of(trial.number)
@@ -417,13 +438,13 @@ class StudyObjective:
         except optuna.TrialPruned:
             raise
         except self._settings.catch as error:
-            return self._fail(trial, f"{type(error).__name__}: {error}")
-        _write_fold_scores(trial, result.by_fold)
+            return self._fail(trial, f"{type(error).__name__}: {error}", user)
+        user |= _fold_attrs(result.by_fold)
         undefined = [m.name for m, v in zip(self.measures, result.values) if math.isnan(v)]
         if undefined:
-            return self._fail(trial, f"NaN in {', '.join(undefined)}")
+            return self._fail(trial, f"NaN in {', '.join(undefined)}", user)
         held_out = self._holdout_losses(trial, estimator, full, result.values)
-        write_losses(study, trial, {"cross_validation": result.losses, "holdout": held_out})
+        system |= losses_attr({"cross_validation": result.losses, "holdout": held_out})
         return tuple(result.values)
 
     def _evaluate_again(self, trial: FrozenTrial) -> tuple[float, ...]:
@@ -449,9 +470,9 @@ class StudyObjective:
             )
             return None
 
-    def _fail(self, trial: Trial, reason: str) -> tuple[float, ...]:
-        """Store the reason and return NaN, which Optuna records as a failed trial."""
-        trial.set_user_attr("failure_reason", reason[:1000])
+    def _fail(self, trial: Trial, reason: str, user: dict[str, Any]) -> tuple[float, ...]:
+        """Add the reason and return NaN, which Optuna records as a failed trial."""
+        user["failure_reason"] = reason[:1000]
         _logger.warning(f"Trial {trial.number} failed: {reason}")
         n_failed = 1 + len(trial.study.get_trials(deepcopy=False, states=(TrialState.FAIL,)))
         complete = trial.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
@@ -587,11 +608,11 @@ class StudyObjective:
         return [measured.get(m.name, v) for m, v in zip(self.measures, trial.values)]
 
 
-def _write_fold_scores(trial: Trial, fold_scores: Mapping[str, Sequence[float]]) -> None:
-    """Store the values per fold, and their standard deviation as a column to sort by."""
+def _fold_attrs(fold_scores: Mapping[str, Sequence[float]]) -> dict[str, Any]:
+    """Return the values per fold, and their standard deviation as a column to sort by."""
     if not fold_scores:
-        return
-    trial.set_user_attr("fold_scores", fold_scores)
+        return {}
     first = next(iter(fold_scores.values()))
-    if len(first) > 1 and np.isfinite(first).all():
-        trial.set_user_attr("fold_std", round(float(np.std(first, ddof=1)), 6))
+    if len(first) < 2 or not np.isfinite(first).all():
+        return {"fold_scores": fold_scores}
+    return {"fold_scores": fold_scores, "fold_std": round(float(np.std(first, ddof=1)), 6)}

@@ -27,8 +27,7 @@ from optuna_mofs._optuna import (
     storage_of,
     study_key,
     write_study_attr,
-    write_trial_attr,
-    write_user_attr,
+    write_trial_attrs,
 )
 from optuna_mofs._validation import check_int
 from optuna_mofs.features._mask_sampling import mask_from_seed
@@ -39,7 +38,7 @@ from optuna_mofs.samplers._context import Proposal, ProposalContext
 from optuna_mofs.study._completed_trials import read_metrics
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import MASK
-from optuna_mofs.study._trial_note import NOTE, TrialNote, trial_note
+from optuna_mofs.study._trial_note import NOTE, TrialNote
 
 #: Attempts to propose a new configuration before the space is searched for one.
 _MAX_ATTEMPTS = 20
@@ -121,7 +120,7 @@ class HistorySampler(BaseSampler):
                     }
             else:
                 # No trial has any of the requested parameters.
-                write_trial_attr(study, trial, NOTE, TrialNote().to_json())
+                _write_note(study, trial, TrialNote())
                 params = {}
         for name, distribution in search_space.items():
             if name not in params:
@@ -152,12 +151,9 @@ class HistorySampler(BaseSampler):
     def after_trial(
         self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
-        """Write the operator where optuna-dashboard and ``study.trials_dataframe`` show it."""
+        """Forget what was kept of the proposal."""
         with self._cache.lock:
             self._cache.of(study).sequence_choices.pop(trial.number, None)
-        note = trial_note(trial)
-        if note is not None and "operator" not in trial.user_attrs:
-            write_user_attr(study, trial, "operator", note.operator)
 
     def reseed_rng(self) -> None:
         """Do nothing: each trial has a generator of its own."""
@@ -225,13 +221,13 @@ class HistorySampler(BaseSampler):
             else:
                 made.is_new = False
                 made = _unseen(history, rng, decided) or made
+            more = {}
             if made.mask_attr is not None and history.codec is not None:
                 name = history.codec.name
                 # A mask that was enqueued, or suggested before a crash, keeps its attribute.
                 if name in search_space and name not in decided:
-                    write_trial_attr(study, trial, MASK, made.mask_attr)
-            note = {**made.note.to_json(), RESERVED: fingerprint(made.internal)}
-            write_trial_attr(study, trial, NOTE, note)
+                    more[MASK] = made.mask_attr
+            _write_note(study, trial, made.note, fingerprint(made.internal), more)
             if not made.is_new:
                 break
             history.update(study, exclude=trial.number)
@@ -295,6 +291,19 @@ class _EncodedProposal:
         both = self.params.keys() & decided.keys()
         is_replaced = any(self.params[name] != decided[name] for name in both)
         self.note = TrialNote("enqueued") if is_replaced else proposal.note
+
+
+def _write_note(
+    study: Study,
+    trial: FrozenTrial,
+    note: TrialNote,
+    reserved: str | None = None,
+    more: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a note, and its operator where the dashboard and ``trials_dataframe`` show it."""
+    data = note.to_json() | ({} if reserved is None else {RESERVED: reserved})
+    user = {"operator": note.operator}
+    write_trial_attrs(study, trial, system={NOTE: data, **(more or {})}, user=user)
 
 
 def _unseen(

@@ -14,6 +14,9 @@ from optuna_mofs.samplers._context import Proposal
 from optuna_mofs.samplers._initial_design import RandomDesign
 from optuna_mofs.study._trial_note import TrialNote
 
+#: Number of candidates that are checked at a time.
+_BLOCK = 64
+
 
 @dataclass(frozen=True)
 class Candidates:
@@ -24,7 +27,9 @@ class Candidates:
         parents: Candidates × parents: positions in the history of the trials that each candidate
             was made from, -1 for none.
         operators: Name of the operator that made each candidate.
-        masks: Distinct masks over the free features, or None in a study without masks.
+        masks: Distinct masks over the free features, or None in a study without masks. In a study
+            of rules, they are the sets that rules select, over the features that surrogates get;
+            None if they are to be computed.
         mask_index: Position of each candidate's mask in ``masks``; None if each has its own.
 
     Example:
@@ -76,7 +81,7 @@ class Candidates:
         """Return candidate ``k`` as a proposal; its operator and parents are added to the note."""
         parents = history.numbers[self.parents[k][self.parents[k] >= 0]].tolist()
         note = replace(note, operator=str(self.operators[k]), parents=tuple(parents))
-        return Proposal(self.rows[k], self.masks_of(k), note)
+        return Proposal(self.rows[k], None if history.table is None else self.masks_of(k), note)
 
 
 #: Function of candidates that returns their acquisition values, the lower the better.
@@ -98,7 +103,7 @@ def best_new_candidate(
     candidates: Candidates,
     values: Array,
     *,
-    is_last_resort: Callable[[int], bool] = lambda k: False,
+    is_last_resort: Callable[[Array], Array] | None = None,
 ) -> int | None:
     """Return the position of the best candidate that no trial has, or None.
 
@@ -107,15 +112,21 @@ def best_new_candidate(
         candidates: The candidates.
         values: Their acquisition values, the lower the better. Candidates of infinite value are
             never chosen.
-        is_last_resort: Function of a position that returns whether this candidate is chosen only
-            if there is no other.
+        is_last_resort: Function of positions that returns which of these candidates are chosen
+            only if there is no other.
     """
     last_resort: int | None = None
-    for k in np.argsort(values, kind="stable").tolist():
-        if values[k] == np.inf:
-            break
-        if not history.contains(candidates.rows[k], candidates.masks_of(k)):
-            if not is_last_resort(k):
-                return int(k)
-            last_resort = k if last_resort is None else last_resort
+    ranking = np.argsort(values, kind="stable")
+    ranking = ranking[values[ranking] < np.inf]
+    # A block at a time: the first candidates mostly suffice, and single ones take long.
+    for start in range(0, len(ranking), _BLOCK):
+        block = ranking[start : start + _BLOCK]
+        postponed = np.zeros(len(block), bool) if is_last_resort is None else is_last_resort(block)
+        for k, postpone in zip(block.tolist(), postponed.tolist()):
+            if postpone and last_resort is not None:
+                continue
+            if not history.contains(candidates.rows[k], candidates.masks_of(k)):
+                if not postpone:
+                    return int(k)
+                last_resort = k
     return last_resort

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.features._redundancy import BatchSelection, top_masks
+from optuna_mofs.features._redundancy import BatchSelection, selection_order, top_masks
 from optuna_mofs.features._representation import FRACTION, FilterFeatures
 from optuna_mofs.features._table import FeatureTable
-from optuna_mofs.history._history import History
+from optuna_mofs.history._history import History, HistoryFollower
 from optuna_mofs.history._search_space import SearchSpace
 from optuna_mofs.samplers._candidates import Candidates
+from optuna_mofs.samplers._gaussian_process import SplitInputs
 
 #: :meth:`~optuna_mofs.samplers.ProposalContext.study_cache`.
 StudyCache = Callable[[str, Callable[[], Any]], Any]
@@ -31,7 +31,7 @@ class SurrogateEncoder:
     A surrogate that works on distances (``by_distance``) gets feature sets as points of a sphere
     (:class:`FeatureSetEmbedding`) and no filter weights, because distant weights can select the
     same set. Any other surrogate gets filter weights as they are and masks as a summary
-    (:class:`MaskSummary`). The encoded sets of the trials are cached.
+    (:class:`MaskSummary`). The sets of the trials are cached.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class SurrogateEncoder:
         by_distance: bool,
     ) -> None:
         self._history = history
-        self._rows = history.rows
+        self._study_cache = study_cache
         self._filters = filters if by_distance else None
         self._masks: FeatureSetEmbedding | MaskSummary | None = None
         table = history.table
@@ -51,8 +51,8 @@ class SurrogateEncoder:
             make = FeatureSetEmbedding if by_distance else MaskSummary
             self._masks = study_cache(f"mask encoder {by_distance}", lambda: make(table))
         hidden = () if self._filters is None else self._filters.parameters
-        self._row_encoding = RowEncoding(history.space, self._rows, hidden)
-        self._encoded: dict[int, Array] = study_cache(f"encoded sets {by_distance}", dict)
+        self._row_encoding = RowEncoding(history.space, history.rows, hidden)
+        self._encoded: dict[int, Array] = study_cache("mask summaries", dict)
         has_sets = self._filters is not None or self._masks is not None
         #: Number of columns, those of a feature set counted as one.
         self.width = self._row_encoding.width + has_sets
@@ -62,27 +62,42 @@ class SurrogateEncoder:
         if isinstance(embedding, FeatureSetEmbedding):
             self.n_shared_columns = len(embedding.features)
 
-    def of_trials(self) -> Array:
-        """Return one row per completed trial."""
-        X = self._row_encoding(self._rows)
+    def of_trials(self, positions: Array) -> SplitInputs:
+        """Return some of the completed trials."""
+        own = self._row_encoding(self._history.rows[positions])
         if self._filters is None and self._masks is None:
-            return X
-        sets = self._history.per_trial(self._encoded, self._sets_of_trials)
-        return np.hstack([X, np.array(sets)])
-
-    def __call__(self, candidates: Candidates) -> Array:
-        """Return one row per candidate."""
-        X = self._row_encoding(candidates.rows)
+            return SplitInputs(own)
         if self._filters is not None:
-            return np.hstack([X, self._filters.embedded(candidates.rows)])
-        if self._masks is None or candidates.masks is None:
-            return X
-        encoded, index = self._masks(candidates.masks), candidates.mask_index
-        return np.hstack([X, encoded if index is None else encoded[index]])
+            packed = self._filters.packed(self._history, self._study_cache, positions)
+            masks = np.unpackbits(packed, axis=1, count=self.n_shared_columns).view(bool)
+            return SplitInputs(own, self._filters.embedding.embed(masks))
+        assert self._masks is not None
+        if self.n_shared_columns:
+            return self._split(own, self._masks(self._history.masks(positions)))
+        sets = self._history.per_trial(self._encoded, self._summaries, positions)
+        return self._split(own, np.array(sets))
 
-    def _sets_of_trials(self, positions: list[int]) -> Array:
+    def __call__(self, candidates: Candidates) -> SplitInputs:
+        """Return candidates; those of a rule without masks get the sets that it selects."""
+        own, masks = self._row_encoding(candidates.rows), candidates.masks
         if self._filters is not None:
-            return self._filters.embedded(self._history.rows[positions])
+            masks = self._filters(candidates.rows) if masks is None else masks
+            return SplitInputs(own, self._filters.embedding.embed(masks), candidates.mask_index)
+        if self._masks is None or masks is None:
+            return SplitInputs(own)
+        return self._split(own, self._masks(masks), candidates.mask_index)
+
+    def _split(self, own: Array, sets: Array, index: Array | None = None) -> SplitInputs:
+        """Return inputs of which only the last columns of ``sets`` are shared."""
+        n_own = sets.shape[1] - self.n_shared_columns
+        if n_own:
+            columns = sets[:, :n_own]
+            own = np.hstack([own, columns if index is None else columns[index]])
+        return (
+            SplitInputs(own, sets[:, n_own:], index) if self.n_shared_columns else SplitInputs(own)
+        )
+
+    def _summaries(self, positions: list[int]) -> Array:
         assert self._masks is not None
         return self._masks(self._history.masks(positions))
 
@@ -197,12 +212,14 @@ class FilterSets:
         self.embedding = FeatureSetEmbedding(table)
         self._ranks = table.free_ranks[:, self.embedding.features]
         self._space = space
-        distributions = representation.distributions
-        self._columns = {name: j for j, name in enumerate(space.names) if name in distributions}
+        self._distributions = representation.distributions
+        self._columns = {n: j for j, n in enumerate(space.names) if n in self._distributions}
         self._non_redundant = None
         if representation.needs_similar and table.similar is not None:
             features = table.free[self.embedding.features]
             self._non_redundant = BatchSelection(table.similar, features, table.fixed)
+        #: Parameters of exceptions from the rule.
+        self.exception_parameters = representation.exception_parameters
         #: Parameters that only determine which features are selected.
         self.parameters = frozenset(self._columns) - {FRACTION}
 
@@ -213,9 +230,36 @@ class FilterSets:
         found[complete] = self._select(rows[complete])
         return found
 
-    def embedded(self, rows: Array) -> Array:
-        """Return the embedding of the sets."""
-        return self.embedding.embed(self(rows))
+    def packed(
+        self, history: History, study_cache: StudyCache, positions: Array | None = None
+    ) -> Array:
+        """Return the packed sets of completed trials, each computed once."""
+        known: dict[int, Array] = study_cache("packed feature sets", dict)
+
+        def make(new: list[int]) -> Array:
+            return np.packbits(self(history.rows[new]), axis=1)
+
+        return np.array(history.per_trial(known, make, positions), dtype=np.uint8)
+
+    def prefixes(self, rows: Array, index: Array, sizes: Array) -> Array:
+        """Return sets of given sizes by the rankings of given rows.
+
+        A rule selects one feature after the other, so that its smaller sets are part of the larger
+        ones: many sizes cost no more than one.
+
+        Args:
+            rows: Rows of rules, whose fractions do not matter.
+            index: Position of the rule of each set.
+            sizes: Size of each set.
+        """
+        params = self._params(rows)
+        scores = np.round(self._representation.scores(params, self._ranks), 12)
+        penalties = self._representation.penalties(params)
+        places = selection_order(self._non_redundant, scores, penalties, int(sizes.max(initial=0)))
+        found: Array = places[index] < sizes[:, None]
+        for name in self._representation.exception_parameters:
+            self._apply_exceptions(found, np.asarray(params[name])[index])
+        return found
 
     def sizes(self, rows: Array) -> Array:
         """Return the number of free features of each row; 0 where it lacks a parameter."""
@@ -236,7 +280,7 @@ class FilterSets:
     def _params(self, rows: Array) -> dict[str, Array]:
         """Return the parameters of the representation by name, one value per row."""
         params = {}
-        for name, distribution in self._representation.distributions.items():
+        for name, distribution in self._distributions.items():
             if name in self._columns:
                 params[name] = self._space.values(name, rows)
             else:  # a single value: one filter, or one feature
@@ -254,10 +298,13 @@ class FilterSets:
         else:
             found = self._non_redundant(scores, counts, self._representation.penalties(params))
         for name in self._representation.exception_parameters:
-            position = np.abs(params[name]).astype(np.int64) - 1
-            for i, j in zip(*np.nonzero(position[:, None] == self.embedding.features)):
-                found[i, j] = params[name][i] > 0
+            self._apply_exceptions(found, np.asarray(params[name]))
         return found
+
+    def _apply_exceptions(self, sets: Array, exceptions: Array) -> None:
+        position = np.abs(exceptions).astype(np.int64) - 1
+        for i, j in zip(*np.nonzero(position[:, None] == self.embedding.features)):
+            sets[i, j] = exceptions[i] > 0
 
 
 def filter_sets(history: History) -> FilterSets | None:
@@ -282,22 +329,22 @@ class TriedFeatureSets:
         self, history: History, filters: FilterSets | None, study_cache: StudyCache
     ) -> None:
         self._filters = filters
-        packed: Iterable[Array] = history.packed
-        if filters is not None:
-            known: dict[int, Array] = study_cache("packed feature sets", dict)
-            packed = history.per_trial(
-                known, lambda new: np.packbits(filters(history.rows[new]), axis=1)
-            )
-        self._counts = Counter(map(bytes, packed))
+        counts = study_cache("tried feature sets", lambda: _SetCounts(filters, study_cache))
+        counts.filters = filters
+        counts.follow(history)
+        self._counts: Counter[bytes] = counts.counts
 
-    def exhausted(self, row: Array, mask: Array | None = None) -> bool:
-        """Return whether the feature set of a configuration has had enough trials."""
-        if self._filters is not None and self._filters.complete(row[None])[0]:
-            mask = self._filters(row[None])[0]
-        if mask is None:
-            return False
-        n_trials = self._counts[np.packbits(mask).tobytes()]
-        return n_trials >= math.sqrt(max(1, int(np.count_nonzero(mask))))
+    def exhausted(self, rows: Array, masks: Array | None = None) -> Array:
+        """Return which of the configurations have a feature set that has had enough trials."""
+        is_set = np.ones(len(rows), dtype=bool)
+        if self._filters is not None:
+            is_set = self._filters.complete(rows)
+            masks = self._filters(rows) if masks is None else masks
+        if masks is None:
+            return np.zeros(len(rows), dtype=bool)
+        n_trials = np.array([self._counts[bytes(packed)] for packed in np.packbits(masks, axis=1)])
+        enough: Array = n_trials >= np.sqrt(np.maximum(1, masks.sum(axis=1)))
+        return enough & is_set
 
     def repeats(self, row: Array, parent: Array | None, rule_columns: Array) -> bool:
         """Return whether a row has the feature set of a trial, and nothing new.
@@ -314,3 +361,29 @@ class TriedFeatureSets:
             return True
         same = (row == parent) | (np.isnan(row) & np.isnan(parent))
         return bool((same | rule_columns).all())
+
+
+class _SetCounts(HistoryFollower):
+    """Number of completed trials of each packed feature set."""
+
+    def __init__(self, filters: FilterSets | None, study_cache: StudyCache) -> None:
+        super().__init__()
+        self.filters = filters
+        self.counts: Counter[bytes] = Counter()
+        self._study_cache = study_cache
+        self._n_counted = 0
+
+    def rewind(self, n_trials: int) -> None:
+        """Count all trials again, because an older one completed late."""
+        self.counts, self._n_counted = Counter(), 0
+
+    def advance(self, history: History) -> None:
+        """Count the new trials."""
+        if self._n_counted == len(history):
+            return
+        new = np.arange(self._n_counted, len(history))
+        packed = history.packed[new] if len(history.packed) else ()
+        if self.filters is not None:
+            packed = self.filters.packed(history, self._study_cache, new)
+        self.counts.update(map(bytes, packed))
+        self._n_counted = len(history)

@@ -186,16 +186,60 @@ def _mask_distances(a: Array, b: Array) -> Array:
 #: cross-validated errors.
 _NUGGET = (1e-4, 0.3)
 #: Maximum number of rows that predictions are made from.
-_MAX_ROWS = 400
+_MAX_ROWS = 200
 #: Value that replaces an inactive number.
 _CENTER = 0.5
+
+
+@dataclass(frozen=True)
+class SplitInputs:
+    """Inputs of a surrogate: own columns of each row, and feature sets that rows can share.
+
+    Args:
+        own: Rows × columns.
+        sets: Distinct sets × embedded features, or None without feature sets.
+        index: Position of each row's set in ``sets``; None if each row has its own.
+    """
+
+    own: Array
+    sets: Array | None = None
+    index: Array | None = None
+
+    def joined(self) -> Array:
+        """Return all columns of each row."""
+        if self.sets is None:
+            return self.own
+        return np.hstack([self.own, self.sets if self.index is None else self.sets[self.index]])
+
+    def __getitem__(self, rows: Any) -> SplitInputs:
+        if self.sets is None:
+            return SplitInputs(self.own[rows])
+        return SplitInputs(
+            self.own[rows], self.sets[rows if self.index is None else self.index[rows]]
+        )
+
+    @classmethod
+    def of(cls, X: Array | SplitInputs, n_shared_columns: int) -> SplitInputs:
+        """Return the inputs of plain columns, the last ones of which embed a feature set."""
+        if isinstance(X, SplitInputs):
+            return X
+        n_own = X.shape[1] - n_shared_columns
+        return cls(X[:, :n_own], X[:, n_own:] if n_shared_columns else None)
+
+    def squared_distances(self, others: SplitInputs) -> Array:
+        """Return rows × others; each of the others has its own set."""
+        square = _squares(self.own, others.own)
+        if self.sets is not None and others.sets is not None:
+            shared = _squares(self.sets, others.sets)
+            square += shared if self.index is None else shared[self.index]
+        return square
 
 
 class OrdinaryKriging:
     """A Gaussian process with estimated constant mean, on columns of numbers.
 
     Horn and Bischl (2016), section III A: Matérn 3/2 kernel, one length scale per column by
-    maximum likelihood, and a small nugget. Predictions use at most 400 rows, see
+    maximum likelihood, and a small nugget. Predictions use at most 200 rows, see
     :func:`representative_subset`, so that their cost stays bounded; length scales that are not
     given are estimated from at most 100. Predictions are computed in single precision, whose
     error is far below the nugget.
@@ -221,18 +265,17 @@ class OrdinaryKriging:
         self._n_shared_columns = n_shared_columns
         self._scales = scales
 
-    def fit(self, X: Array, y: Array) -> OrdinaryKriging:
+    def fit(self, X: Array | SplitInputs, y: Array) -> OrdinaryKriging:
         """Fit the process to rows, the best first."""
-        n_shared, scales = self._n_shared_columns, self._scales
+        inputs, scales = SplitInputs.of(X, self._n_shared_columns), self._scales
         if scales is None:
-            scales = fit_column_scales(X, y, n_shared_columns=n_shared, n_max=100)
+            scales = fit_column_scales(inputs, y, n_max=100)
         self._center, self._spread = float(y.mean()), float(y.std()) or 1.0
         z = (y - self._center) / self._spread
-        columns = np.arange(X.shape[1])
-        self._lengths = np.exp(scales[np.minimum(columns, X.shape[1] - n_shared)])
+        self._lengths = np.exp(scales[:-1])
         subset = representative_subset(np.arange(len(z)), _MAX_ROWS, _MAX_ROWS // 2)
-        X = np.nan_to_num(X, nan=_CENTER)[subset] / self._lengths
-        K = self._kernel(X, X)
+        inputs = self._scaled(inputs[subset], float)
+        K = self._kernel(inputs, inputs)
         K[np.diag_indices_from(K)] += float(np.exp(scales[-1]))
         factor = dpotrf(K, lower=1)[0]
         self._mean, variance, alpha, ones = _solve_constant_mean(factor, z[subset])
@@ -242,14 +285,14 @@ class OrdinaryKriging:
         self._right = np.column_stack([alpha, ones]).astype(np.float32)
         # A product with the inverse takes a third of the time of solving.
         self._inverse = np.asfortranarray(dtrtri(factor, lower=1)[0], dtype=np.float32)
-        self._X = X.astype(np.float32)
+        own, sets = inputs.own.astype(np.float32), inputs.sets
+        self._inputs = SplitInputs(own, None if sets is None else sets.astype(np.float32))
         return self
 
-    def predict(self, X: Array) -> tuple[Array, Array]:
+    def predict(self, X: Array | SplitInputs) -> tuple[Array, Array]:
         """Return mean and standard deviation of each row."""
-        k = self._kernel(
-            (np.nan_to_num(X, nan=_CENTER) / self._lengths).astype(np.float32), self._X
-        )
+        inputs = self._scaled(SplitInputs.of(X, self._n_shared_columns), np.float32)
+        k = self._kernel(inputs, self._inputs)
         right = k @ self._right
         # The transpose is in Fortran order, so that nothing is copied.
         half = strmm(1.0, self._inverse, k.T, lower=1, overwrite_b=1)
@@ -259,26 +302,36 @@ class OrdinaryKriging:
         mean = self._mean + right[:, 0].astype(float)
         return self._center + self._spread * mean, self._spread * sd
 
+    def _scaled(self, inputs: SplitInputs, dtype: Any) -> SplitInputs:
+        own, sets = np.where(np.isnan(inputs.own), _CENTER, inputs.own), inputs.sets
+        if sets is None:
+            return SplitInputs((own / self._lengths).astype(dtype))
+        # Sets are embedded in single precision, which takes half the time.
+        length = np.float32(self._lengths[-1])
+        own = (own / self._lengths[:-1]).astype(dtype)
+        return SplitInputs(own, sets.astype(np.float32, copy=False) / length, inputs.index)
+
     @staticmethod
-    def _kernel(A: Array, B: Array) -> Array:
-        r = _euclidean(A, B)
-        r *= r.dtype.type(np.sqrt(3.0))
-        return matern32(r)[0]
+    def _kernel(A: SplitInputs, B: SplitInputs) -> Array:
+        r = A.squared_distances(B)
+        r *= r.dtype.type(3.0)
+        return matern32(np.sqrt(r, out=r))[0]
 
 
-def fit_column_scales(X: Array, y: Array, *, n_shared_columns: int = 0, n_max: int = 250) -> Array:
+def fit_column_scales(
+    X: Array | SplitInputs, y: Array, *, n_shared_columns: int = 0, n_max: int = 250
+) -> Array:
     """Return logarithms of the length scale of each column and of the nugget.
 
     The rows are sorted, the best first, and at most ``n_max`` of them are used. The last
-    ``n_shared_columns`` columns share one length scale.
+    ``n_shared_columns`` columns, or the feature sets, share one length scale.
     """
     chosen = representative_subset(np.arange(len(y)), n_max, n_max // 2)
-    X, z = np.nan_to_num(X[chosen], nan=_CENTER), y[chosen]
-    n_own = X.shape[1] - n_shared_columns
-    squares: Array = (X.T[:n_own, :, None] - X.T[:n_own, None, :]) ** 2
-    if n_shared_columns:
-        shared = _euclidean(X[:, n_own:], X[:, n_own:])
-        squares = np.concatenate([squares, shared[None] ** 2])
+    inputs, z = SplitInputs.of(X, n_shared_columns)[chosen], y[chosen]
+    own = np.where(np.isnan(inputs.own), _CENTER, inputs.own).T
+    squares: Array = (own[:, :, None] - own[:, None, :]) ** 2
+    if inputs.sets is not None:
+        squares = np.concatenate([squares, _squares(inputs.sets, inputs.sets)[None]])
     return fit_length_scales(
         squares,
         (z - z.mean()) / (z.std() or 1.0),
@@ -289,12 +342,12 @@ def fit_column_scales(X: Array, y: Array, *, n_shared_columns: int = 0, n_max: i
     )
 
 
-def _euclidean(A: Array, B: Array) -> Array:
+def _squares(A: Array, B: Array) -> Array:
+    """Return squared Euclidean distances."""
     square: Array = A @ (-2 * B.T)
-    square += (A**2).sum(axis=1)[:, None]
-    square += (B**2).sum(axis=1)
-    np.maximum(square, 0.0, out=square)
-    return np.sqrt(square, out=square)
+    square += np.einsum("ij,ij->i", A, A)[:, None]
+    square += np.einsum("ij,ij->i", B, B)
+    return np.maximum(square, 0.0, out=square)
 
 
 def normal_scores(values: Array) -> Array:

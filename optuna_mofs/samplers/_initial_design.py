@@ -10,10 +10,12 @@ import numpy as np
 from optuna_mofs._typing import Array
 from optuna_mofs.features._mask_sampling import (
     MaskSampler,
+    cost_adjusted,
     get_mask_sampler,
     simplex_weights,
     weights_from_raw,
 )
+from optuna_mofs.features._redundancy import BatchSelection, selection_order
 from optuna_mofs.features._representation import FRACTION, FilterFeatures
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._history import History
@@ -28,23 +30,24 @@ _NEAR = 0.1
 
 @dataclass(frozen=True)
 class RandomDesign:
-    """Masks from several mask samplers in turn, hyperparameters at random or near the defaults.
+    """Feature sets of all sizes, hyperparameters at random or near the defaults.
 
-    Two of three trials are near the estimator's own hyperparameters. In a study of rules, the
-    numbers of features of consecutive trials cover the logarithmic scale evenly.
+    Two of three trials are near the estimator's own hyperparameters. The numbers of features of
+    consecutive trials cover the logarithmic scale evenly. Masks are the best features by random
+    filter weights, with a penalty for similar ones.
 
     Args:
-        mask_samplers: Names (``"ensemble"``, ``"prefix"``, ``"geometric"``, ``"wide"``,
-            ``"uniform"``, ``"bernoulli"``) or functions of (generator, feature table, filter
-            weights). Trial ``n`` takes the one at position ``n`` modulo their number.
+        mask_samplers: Other masks: names (``"ensemble"``, ``"prefix"``, ``"geometric"``,
+            ``"wide"``, ``"uniform"``, ``"bernoulli"``) or functions of (generator, feature table,
+            filter weights). Trial ``n`` takes the one at position ``n`` modulo their number.
         plain: Whether all hyperparameters are random, and the numbers of features of rules too.
     """
 
-    mask_samplers: Sequence[str | MaskSampler] = ("ensemble", "prefix", "geometric", "wide")
+    mask_samplers: Sequence[str | MaskSampler] | None = None
     plain: bool = False
 
     def __post_init__(self) -> None:
-        for sampler in self.mask_samplers:
+        for sampler in self.mask_samplers or ():
             get_mask_sampler(sampler)
 
     def __call__(self, rng: np.random.Generator, history: History, number: int) -> Proposal:
@@ -55,12 +58,17 @@ class RandomDesign:
                 row = spread_size(row, history, number)
                 row = near_defaults(rng, history, row, rule_size(history, row), number)
             return Proposal(row)
-        sampler = self.mask_samplers[number % len(self.mask_samplers)]
-        raw = rng.random(len(history.table.filters))
-        mask = get_mask_sampler(sampler)(rng, history.table, weights_from_raw(raw))
+        raw, operator = rng.random(len(history.table.filters)), initial_operator("spread")
+        if self.mask_samplers:
+            chosen = self.mask_samplers[number % len(self.mask_samplers)]
+            mask = get_mask_sampler(chosen)(rng, history.table, weights_from_raw(raw))
+            operator = initial_operator(chosen)
+        else:
+            raw **= 3  # often one or two filters have nearly all of the weight
+            mask = spread_mask(rng, history.table, weights_from_raw(raw), number)
         if not self.plain:
             row = near_defaults(rng, history, row, int(np.count_nonzero(mask)), number)
-        return Proposal(row, mask, TrialNote(initial_operator(sampler), (), tuple(raw.tolist())))
+        return Proposal(row, mask, TrialNote(operator, (), tuple(raw.tolist())))
 
 
 def spread_size(row: Array, history: History, number: int) -> Array:
@@ -110,6 +118,27 @@ def near_defaults(
     default = history.space.encode(values)
     near = reflect(default + _NEAR * rng.standard_normal(len(row)))
     return np.where(np.isnan(default), row, np.where(history.space.categorical, default, near))
+
+
+def spread_mask(
+    rng: np.random.Generator, table: FeatureTable, weights: Array, number: int
+) -> Array:
+    """Return the mask of trial ``number`` of a design whose sizes cover the logarithmic scale.
+
+    It has the best features by weighted rank, with a random penalty for similar ones; the second
+    one is empty, which is an end of the front of error and size.
+    """
+    p = len(table.free)
+    size = 0 if number == 1 else int(np.rint((p + 0.5) ** sequence(number, 0.5)))
+    scores = rng.random(p) if table.free_ranks is None else weights @ table.free_ranks
+    scores = cost_adjusted(np.clip(scores, 1e-9, 1 - 1e-9), table.free_costs)
+    selection = None
+    if table.similar is not None:
+        selection = BatchSelection(table.similar, table.free, table.fixed)
+    penalties = rng.random(1) ** 3
+    places = selection_order(selection, np.round(scores[None], 12), penalties, size)
+    mask: Array = places[0] < size
+    return mask
 
 
 def initial_operator(sampler: str | MaskSampler) -> str:

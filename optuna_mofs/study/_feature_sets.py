@@ -24,7 +24,7 @@ from optuna_mofs._optuna import (
     is_retry,
     names_fixed_by_sampler,
     trials_of,
-    write_trial_attr,
+    write_trial_attrs,
 )
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_int
@@ -53,15 +53,16 @@ def suggest(trial: Trial, name: str, distribution: BaseDistribution) -> Any:
     raise ValueError(f"Parameter {name!r} has an unknown distribution: {distribution!r}.")
 
 
-def suggest_mask(trial: Trial, representation: Representation) -> Array:
-    """Suggest a feature set and store it on the trial.
+def suggest_mask(trial: Trial, representation: Representation) -> tuple[Array, dict[str, Any]]:
+    """Suggest a feature set.
 
     In the packed form, an integer that a sampler without masks draws in this trial is the seed of
     a random mask. A fixed integer (enqueued, of a waiting trial, or of a ``PartialFixedSampler``)
     must be that of another trial of this study, or a random mask would silently be evaluated.
 
     Returns:
-        The mask over the free features (for filter representations: of all data).
+        The mask over the free features (for filter representations: of all data), and the system
+        attributes that the caller writes on the trial, with others of its own.
     """
     study, before = trial.study, trial.distributions
     for name, distribution in representation.distributions.items():
@@ -84,10 +85,9 @@ def suggest_mask(trial: Trial, representation: Representation) -> Array:
             raise
         mask = representation.codec.from_seed(params)
     new_attr = representation.attribute(params, mask)
-    # Samplers with masks have written the attribute; here it is written for all others.
-    if new_attr is not None and (attr is None or attr[0] != new_attr[0]):
-        write_trial_attr(study, trial, MASK, new_attr)
-    return mask
+    # Samplers with masks have written the attribute; here it is returned for all others.
+    is_written = new_attr is None or (attr is not None and attr[0] == new_attr[0])
+    return mask, {} if is_written else {MASK: new_attr}
 
 
 def check_enqueued(table: FeatureTable, mask: Array) -> None:
@@ -170,8 +170,9 @@ def suggest_features(
             "Suggest the features that it was created with, or use another study name."
         )
     assert described.representation is not None
-    full = table.full_mask(suggest_mask(trial, described.representation))
-    write_features(trial, table, full)
+    mask, system = suggest_mask(trial, described.representation)
+    full = table.full_mask(mask)
+    write_trial_attrs(study, trial, system=system, user=feature_attrs(table, full))
     return full
 
 
@@ -197,10 +198,10 @@ def _as_table(
     return FeatureTable(tuple(features), **limits)
 
 
-def write_features(trial: Trial, table: FeatureTable, full_mask: Array) -> None:
-    """Write the selected features into user attributes, which optuna-dashboard shows."""
-    trial.set_user_attr("n_features", int(np.count_nonzero(full_mask)))
-    trial.set_user_attr("features", shorten(table.names_of(full_mask)))
+def feature_attrs(table: FeatureTable, full_mask: Array) -> dict[str, Any]:
+    """Return number and names of the selected features as user attributes of a trial."""
+    names = shorten(table.names_of(full_mask))
+    return {"n_features": int(np.count_nonzero(full_mask)), "features": names}
 
 
 def shorten(names: Sequence[str], limit: int = _MAX_CHARACTERS) -> str:

@@ -1,9 +1,10 @@
 """Losses of single rows that a trial keeps, and which rows those are.
 
 A trial keeps the loss of every row on the test fold that held it, so that the luck of choosing
-the best of many trials can be estimated afterward without another fit. The losses must not cost
-more than the rest of a trial: losses with few distinct values, such as 0 and 1, take a few bits,
-others half a float, and of many rows only a sample is kept. The sample is the same in all trials.
+the best of many trials can be estimated afterward without another fit. The losses may cost about
+a tenth of what a trial costs in the storage: losses with few distinct values, such as 0 and 1,
+take one or two bits, others eight. Of many rows a sample is kept, the same in all trials, with the
+mean of all rows.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from optuna.study import Study
-from optuna.trial import FrozenTrial, Trial
+from optuna.trial import FrozenTrial
 
-from optuna_mofs._optuna import frozen_attr, read_study_attr, write_study_attr, write_trial_attr
+from optuna_mofs._optuna import frozen_attr, read_study_attr, write_study_attr
 from optuna_mofs._typing import Array
 
 #: Where the rows come from: test folds, or rows that the search never sees.
@@ -25,12 +26,29 @@ Source = Literal["cross_validation", "holdout"]
 SOURCES: tuple[Source, ...] = ("cross_validation", "holdout")
 
 _KEY = "losses"
-#: Bytes of one encoded array: 2 KiB of base64.
-_MAX_BYTES = 1536
+#: Bytes of one encoded array, 128 characters of base64.
+_MAX_BYTES = 96
 #: Most rows that any encoding keeps: one bit per row.
 MAX_ROWS = 8 * _MAX_BYTES
-#: Up to this many distinct losses are stored as a palette, with the bits that it needs per row.
-_MAX_PALETTE = 16
+#: Up to this many distinct losses are exact, with one or two bits per row.
+_MAX_PALETTE = 4
+#: Largest code of other losses; the next one is a loss that is no number.
+_MAX_CODE = 254
+
+
+class RowLosses(NamedTuple):
+    """Losses that a trial keeps.
+
+    Attributes:
+        values: Losses of the kept rows; entry ``i`` belongs to row ``kept_rows(n)[i]``. NaN for a
+            row that is in no test fold.
+        n_rows: Number of all rows with a loss.
+        mean: Mean loss of all rows.
+    """
+
+    values: Array
+    n_rows: int
+    mean: float
 
 
 def kept_rows(n_rows: int) -> Array:
@@ -41,7 +59,7 @@ def kept_rows(n_rows: int) -> Array:
 
     Example:
         >>> len(kept_rows(100)), len(kept_rows(100_000))
-        (100, 12288)
+        (100, 768)
     """
     return _permutation(n_rows)[:MAX_ROWS]
 
@@ -57,82 +75,98 @@ def _permutation(n_rows: int) -> Array:
 # ---- encoding -----------------------------------------------------------------------------------
 
 
-def encode_losses(losses: Array, max_bytes: int | None = _MAX_BYTES) -> list[Any]:
-    """Return losses as JSON values: number of losses, palette or scale, and base64.
+def encode_losses(losses: Array) -> list[Any]:
+    """Return the losses of all rows as JSON values.
 
-    Losses that do not fit are left out at the end.
+    They are the number of kept losses, the bits of each, the distinct losses or the lowest and the
+    highest one, and base64. If these are not exact or some rows are left out, the number and the
+    mean of all rows follow.
 
     Example:
         >>> encode_losses(np.array([0, 1, 1, 0, 1]))
-        [5, [0.0, 1.0], 'aA==']
-        >>> decode_losses(encode_losses(np.array([0.5, np.nan]))).tolist()
-        [0.5, nan]
+        [5, 1, [0.0, 1.0], 'qA==']
+        >>> decode_losses(encode_losses(np.array([0, 1, 1, 0, 1]))).values.tolist()
+        [1.0, 0.0, 1.0, 0.0, 1.0]
     """
-    losses = np.asarray(losses, dtype=np.float64)
-    if max_bytes is not None:
-        losses = losses[: 8 * max_bytes]
     with np.errstate(over="ignore"):  # a loss that float32 cannot hold is infinite
-        single = losses.astype(np.float32)
-    palette, codes = np.unique(single, return_inverse=True)
-    n_bits = max(1, (len(palette) - 1).bit_length())
+        every = np.asarray(losses, dtype=np.float32)
+    kept = every[kept_rows(len(every))]
+    palette, codes = np.unique(kept, return_inverse=True)
     if len(palette) <= _MAX_PALETTE:
-        codes = codes[: None if max_bytes is None else 8 * max_bytes // n_bits]
-        bits = codes[:, None] >> np.arange(n_bits)[::-1] & 1
-        packed = np.packbits(bits.astype(np.uint8)).tobytes()
-        return [len(codes), _short(palette), base64.b64encode(packed).decode()]
-    losses = losses[: None if max_bytes is None else max_bytes // 2]
-    finite = np.abs(losses[np.isfinite(losses)])
-    scale = float(finite.max(initial=0.0)) or 1.0
-    half = (losses / scale).astype("<f2").tobytes()
-    return [len(losses), scale, base64.b64encode(half).decode()]
+        n_bits, levels = 1 if len(palette) <= 2 else 2, palette
+    else:
+        n_bits = 8
+        codes, levels = _quantized(kept[:_MAX_BYTES])
+    codes = codes[: 8 * _MAX_BYTES // n_bits]
+    bits = codes[:, None] >> np.arange(n_bits)[::-1] & 1
+    text = base64.b64encode(np.packbits(bits.astype(np.uint8)).tobytes()).decode()
+    encoded = [len(codes), n_bits, _short(levels), text]
+    if len(codes) < len(every) or n_bits == 8:
+        encoded += [*_count_and_mean(every)]
+    return encoded
 
 
-def decode_losses(data: list[Any]) -> Array:
-    """Return the losses that :func:`encode_losses` encoded, as float32."""
-    n, key, text = data
-    packed = base64.b64decode(text)
-    if not isinstance(key, list):
-        scaled: Array = np.frombuffer(packed, dtype="<f2").astype(np.float64) * key
-        return scaled.astype(np.float32)
-    n_bits = max(1, (len(key) - 1).bit_length())
-    bits = np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=n * n_bits)
-    codes = bits.reshape(n, n_bits) @ (1 << np.arange(n_bits)[::-1])
-    palette: Array = np.array(key, dtype=np.float32)
-    return palette[codes] if n else np.zeros(0, dtype=np.float32)
+def decode_losses(data: list[Any]) -> RowLosses:
+    """Return the losses that :func:`encode_losses` encoded."""
+    n, n_bits, key, text = data[:4]
+    packed = np.frombuffer(base64.b64decode(text), dtype=np.uint8)
+    bits = np.unpackbits(packed, count=n * n_bits).reshape(n, n_bits)
+    codes = bits @ (1 << np.arange(n_bits)[::-1])
+    levels: Array = np.array(key, dtype=np.float32)
+    if n_bits == 8:
+        # Steps are finer near the lowest loss, where most losses are.
+        roots = np.append(np.arange(_MAX_CODE + 1) / _MAX_CODE, np.nan).astype(np.float32)
+        levels = levels[0] + (levels[1] - levels[0]) * roots**2
+    values = levels[codes] if n else np.zeros(0, dtype=np.float32)
+    count, mean = data[4:] or _count_and_mean(values)
+    return RowLosses(values, count, mean)
 
 
-def _short(palette: Array) -> list[float]:
+def _quantized(losses: Array) -> tuple[Array, Array]:
+    """Return the codes of losses and the lowest and the highest loss."""
+    finite = losses[np.isfinite(losses)]
+    ends = np.array([finite.min(), finite.max()]) if len(finite) else np.zeros(2)
+    span = np.float64(ends[1]) - ends[0] or 1.0
+    with np.errstate(invalid="ignore"):
+        roots = np.sqrt(np.clip((losses - np.float64(ends[0])) / span, 0.0, 1.0))
+    codes = np.where(np.isfinite(losses), np.round(_MAX_CODE * roots), _MAX_CODE + 1)
+    return codes.astype(np.intp), ends.astype(np.float32)
+
+
+def _count_and_mean(losses: Array) -> tuple[int, float]:
+    finite = losses[np.isfinite(losses)].astype(np.float64)
+    return len(finite), float(f"{finite.mean():.7g}") if len(finite) else np.nan
+
+
+def _short(values: Array) -> list[float]:
     # The shortest decimals that are read back as the same float32.
-    return [float(str(value)) for value in palette]
+    return [float(str(value)) for value in np.asarray(values, dtype=np.float32)]
 
 
 # ---- trials -------------------------------------------------------------------------------------
 
 
-def write_losses(study: Study, trial: Trial, losses: Mapping[Source, Array | None]) -> None:
-    """Store the losses of all rows of each source on a trial, in one attribute."""
+def losses_attr(losses: Mapping[Source, Array | None]) -> dict[str, Any]:
+    """Return the losses of all rows of each source as a system attribute of a trial."""
     encoded = {
-        source: encode_losses(np.asarray(values)[kept_rows(len(values))])
+        source: encode_losses(np.asarray(values))
         for source, values in losses.items()
         if values is not None
     }
-    if encoded:
-        write_trial_attr(study, trial, _KEY, encoded)
+    return {_KEY: encoded} if encoded else {}
 
 
-def copy_losses(study: Study, trial: Trial, other: FrozenTrial) -> None:
-    """Store the losses of another trial of the study on a trial."""
+def copied_losses(other: FrozenTrial) -> dict[str, Any]:
+    """Return the losses of another trial of the study as a system attribute of a trial."""
     found = frozen_attr(other, _KEY)
-    if found:
-        write_trial_attr(study, trial, _KEY, found)
+    return {_KEY: found} if found else {}
 
 
-def read_losses(trial: FrozenTrial, source: Source = "cross_validation") -> Array | None:
-    """Return the losses of the kept rows of a trial, or None if it has none.
+def read_losses(trial: FrozenTrial, source: Source = "cross_validation") -> RowLosses | None:
+    """Return the losses of a trial, or None if it has none.
 
-    Entry ``i`` belongs to row ``kept_rows(n)[i]`` of the ``n`` rows of the search, or of the
-    held-out rows. It is NaN for a row that is in no test fold. Trials of one study keep the same
-    rows; if two lengths differ, the shorter one is the beginning of the longer one.
+    Trials of one study keep the same rows of the search, or of the held-out rows; if two numbers
+    of them differ, the smaller ones are the beginning of the others.
     """
     found = (frozen_attr(trial, _KEY) or {}).get(source)
     return None if found is None else decode_losses(found)
@@ -163,8 +197,7 @@ def write_loss_rows(
             data["groups"][source] = codes[kept_rows(len(codes))].tolist()
     for source, values in (weights or {}).items():
         if values is not None:
-            kept = np.asarray(values)[kept_rows(len(values))]
-            data["weights"][source] = encode_losses(kept, max_bytes=None)
+            data["weights"][source] = _short(np.asarray(values)[kept_rows(len(values))])
     write_study_attr(study, _KEY, data)
 
 
@@ -183,4 +216,4 @@ def read_row_groups(study: Study, source: Source = "cross_validation") -> Array 
 def read_row_weights(study: Study, source: Source = "cross_validation") -> Array | None:
     """Return the sample weight of each kept row, or None if all rows weigh the same."""
     found = (read_study_attr(study, _KEY) or {}).get("weights", {}).get(source)
-    return None if found is None else decode_losses(found)
+    return None if found is None else np.array(found, dtype=np.float32)

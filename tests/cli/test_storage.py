@@ -2,15 +2,12 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
 
 import optuna
 import pytest
 from optuna.exceptions import StorageInternalError
 from optuna.samplers import RandomSampler
-from optuna.storages import RDBStorage
 from sqlalchemy import text
-from sqlalchemy.exc import OperationalError
 
 from optuna_mofs.cli._errors import CommandError
 from optuna_mofs.cli._storage import display_url, open_storage, open_study, storage_errors
@@ -31,22 +28,6 @@ def test_optuna_alone_can_open_the_storage(tmp_path: Path) -> None:
     study = optuna.create_study(storage=open_storage(url), study_name="a", sampler=sampler)
     study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=3)
     assert len(optuna.load_study(study_name="a", storage=url).trials) == 3
-
-
-def test_the_slower_of_two_processes_retries(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls = []
-
-    def lose_the_race_once(url: str, **options: Any) -> RDBStorage:
-        calls.append(url)
-        if len(calls) == 1:
-            raise OperationalError("CREATE TABLE", {}, Exception("table studies already exists"))
-        return RDBStorage(url, **options)
-
-    monkeypatch.setattr("optuna_mofs.cli._storage.RDBStorage", lose_the_race_once)
-    open_storage(f"sqlite:///{tmp_path}/a.db")
-    assert len(calls) == 2
 
 
 def test_reading_creates_no_file(tmp_path: Path) -> None:

@@ -305,3 +305,26 @@ def test_intervals_cover_the_true_error_of_the_chosen_trial(kind):
     assert (raw_bias < -0.07).all(), raw_bias
     # A bootstrap sample chooses a little worse than all rows.
     assert (np.abs(bias) < np.abs(raw_bias) / 3.0).all(), (bias, raw_bias)
+
+
+def test_a_sample_of_rows_varies_as_all_rows_do() -> None:
+    rng = np.random.default_rng(5)
+    gaps = {"sample": [], "as all rows": []}
+
+    def estimate(units):
+        bootstrap = SelectionBootstrap(units, np.ones(60), n_bootstraps=200, seed=0)
+        return bootstrap.estimate(bootstrap.best_at_most())
+
+    for _ in range(10):
+        # Rows differ in difficulty, so trials agree on most of them.
+        chances = 0.25 + 0.2 * rng.choice([-1.0, 1.0], size=1600)
+        losses = (rng.random((60, 1600)) < chances).astype(float)
+        every, sample = unit_losses(losses), unit_losses(losses[:, :200])
+        full = estimate(every)
+        scaled = sample.as_sample_of(every.means, 200 / 1600)
+        np.testing.assert_allclose(scaled.means, every.means, rtol=1e-5)
+        np.testing.assert_allclose(scaled.standard_errors, every.standard_errors, rtol=0.15)
+        for name, units in (("sample", sample), ("as all rows", scaled)):
+            gaps[name].append(estimate(units).optimism[0] / full.optimism[0])
+    assert np.mean(gaps["sample"]) > 2.0
+    assert np.mean(gaps["as all rows"]) == pytest.approx(1.0, abs=0.15)

@@ -18,7 +18,7 @@ from optuna.distributions import (
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
-from optuna_mofs._optuna import write_trial_attr
+from optuna_mofs._optuna import write_trial_attrs
 from optuna_mofs.features._codec import pack, unpack
 from optuna_mofs.features._representation import (
     FilterEnsembleFeatures,
@@ -94,7 +94,7 @@ def _objective(trial: Trial, place: int, form: str | None) -> tuple[float, float
     size = 0
     if form is not None:
         size = int(suggest_features(trial, TABLE, form=form).sum())
-    write_trial_attr(trial.study, trial, NOTE, {"operator": f"op{place}"})
+    write_trial_attrs(trial.study, trial, system={NOTE: {"operator": f"op{place}"}})
     if trial.suggest_categorical("kind", ["a", "b", "c"]) == "a":
         trial.suggest_int("steps", 0, 4 * (place % 3 + 1), step=4 if place % 2 else 2)
     else:

@@ -199,5 +199,5 @@ class TestBoth:
 
 def test_other_estimators_only_without_patience():
     X, y = load_breast_cancer(return_X_y=True)
-    with pytest.raises(TypeError, match="booster must be an xgboost or lightgbm estimator"):
+    with pytest.raises(TypeError, match="booster must be an xgboost, lightgbm or catboost"):
         EarlyStoppingClassifier(SVC()).fit(X, y)

@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from optuna_mofs import FeatureSelectionObjective
+from optuna_mofs._optuna import write_trial_attrs
 from optuna_mofs.data._dataset import Dataset, draw_splits
 from optuna_mofs.features import FeatureTable, FilterEnsembleFeatures, MaskFeatures
 from optuna_mofs.filters import rank_scores
@@ -213,7 +214,9 @@ TABLE = FeatureTable(
 
 def ask(study, bound):
     trial = study.ask()
-    return trial, suggest_mask(trial, bound)
+    mask, system = suggest_mask(trial, bound)
+    write_trial_attrs(study, trial, system=system)
+    return trial, mask
 
 
 def test_different_integers_of_one_mask_are_one_configuration():

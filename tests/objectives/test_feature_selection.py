@@ -410,7 +410,7 @@ def test_tuning_without_feature_selection():
 
 def test_feature_selection_without_tuning():
     study = run(objective(measures=["error"]), trials=3)
-    assert set(study.trials[0].params) == {f"x{j}" for j in range(P)}
+    assert set(study.trials[0].params) == {"mask"}
     assert len(study.trials[0].values) == 1
 
 

@@ -141,7 +141,7 @@ def test_holdout_of_frames_and_copies(kind):
         found = pickle.loads(pickle.dumps(found))
     study = run(found, 3)
     assert all(trial.state == TrialState.COMPLETE for trial in study.trials)
-    assert len(read_losses(study.trials[0], "holdout")) == len(found.holdout_rows)
+    assert len(read_losses(study.trials[0], "holdout").values) == len(found.holdout_rows)
 
 
 def test_given_folds_lose_their_held_out_rows():
@@ -169,7 +169,7 @@ def test_a_sensitive_column_belongs_to_the_rows_of_x():
 def test_the_mean_of_losses_is_the_value_of_a_trial():
     found = objective(cv=[(np.arange(0, N, 2), np.arange(1, N, 2))])
     for trial in run(found, 4).trials:
-        losses = read_losses(trial)
+        losses = read_losses(trial).values
         assert np.isnan(losses).sum() == np.ceil(N / 2)
         assert np.nanmean(losses) == pytest.approx(trial.values[0])
         test = np.isin(kept_rows(N), np.arange(1, N, 2))
@@ -183,7 +183,7 @@ def test_losses_are_predictions_of_the_folds():
     model, expected = found.estimator_for(trial), np.zeros(N)
     for train, test in found.evaluator.splits:
         expected[test] = model.fit(X[train], Y[train]).predict(X[test]) != Y[test]
-    np.testing.assert_array_equal(read_losses(trial), expected[kept_rows(N)])
+    np.testing.assert_array_equal(read_losses(trial).values, expected[kept_rows(N)])
 
 
 def test_losses_can_be_left_out():
@@ -197,7 +197,7 @@ def test_losses_belong_to_the_first_measure_that_has_them():
     study = run(found, 2)
     assert read_loss_measure(study) == "log_loss"
     for trial in study.trials:
-        assert read_losses(trial).mean() == pytest.approx(trial.values[1], rel=0.01)
+        assert read_losses(trial).values.mean() == pytest.approx(trial.values[1], rel=0.01)
 
 
 def test_duplicates_have_the_losses_of_the_first():
@@ -210,7 +210,9 @@ def test_duplicates_have_the_losses_of_the_first():
     assert second.user_attrs["duplicate_of"] == 0
     for source in ("cross_validation", "holdout"):
         assert read_losses(first, source) is not None
-        np.testing.assert_array_equal(read_losses(first, source), read_losses(second, source))
+        np.testing.assert_array_equal(
+            read_losses(first, source).values, read_losses(second, source).values
+        )
 
 
 def test_failed_trials_have_none():
@@ -233,7 +235,7 @@ def test_every_member_of_the_front_has_losses_on_held_out_rows(n_jobs):
         model = found.estimator_for(trial).fit(found.data.X, found.data.y)
         test = found.holdout_rows[kept_rows(len(found.holdout_rows))]
         np.testing.assert_array_equal(
-            read_losses(trial, "holdout"), model.predict(X[test]) != Y[test]
+            read_losses(trial, "holdout").values, model.predict(X[test]) != Y[test]
         )
     held = [read_losses(trial, "holdout") is not None for trial in study.trials]
     assert held[0]
@@ -262,13 +264,13 @@ def test_groups_and_weights_of_kept_rows():
         codes = read_row_groups(study, source)
         np.testing.assert_array_equal(codes, np.unique(groups[rows], return_inverse=True)[1])
         np.testing.assert_allclose(read_row_weights(study, source), weight[rows], rtol=1e-3)
-        losses = read_losses(study.trials[0], source)
+        losses = read_losses(study.trials[0], source).values
         assert len(losses) == len(rows)
 
 
 def test_losses_are_one_write_and_few_bytes(tmp_path, open_sqlite):
     rng = np.random.default_rng(0)
-    wide, y = rng.normal(size=(500, 30)), rng.integers(2, size=500)
+    wide, y = rng.normal(size=(500, 12)), rng.integers(2, size=500)
     sizes, writes = {}, {}
     for store_losses in (False, True):
         path = tmp_path / f"{store_losses}.db"
@@ -279,17 +281,17 @@ def test_losses_are_one_write_and_few_bytes(tmp_path, open_sqlite):
         sizes[store_losses] = os.path.getsize(path) - before
         writes[store_losses] = sum(len(trial.system_attrs) for trial in study.trials)
     assert writes[True] == writes[False] + 20
-    assert sizes[True] < 1.1 * sizes[False]
+    assert sizes[True] < 1.3 * sizes[False]
 
 
-def test_losses_that_are_no_bits_have_at_most_two_kilobytes():
+def test_losses_that_are_no_bits_are_sampled():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(3000, 4)), rng.normal(size=3000)
     study = run(objective(Ridge(), X, y, holdout=0.5, filters=()), 1)
     data = study.trials[0].system_attrs["mofs:losses"]
     assert set(data) == {"cross_validation", "holdout"}
     for part in data.values():
-        assert 1000 < len(json.dumps(part)) < 2048 + 100
+        assert len(json.dumps(part)) < 200
 
 
 # ---- baselines --------------------------------------------------------------------------------
@@ -385,7 +387,7 @@ def test_several_learners_share_all_this():
     assert len(found.holdout_rows) == 18
     study = found.create_study(sampler=RandomSampler(seed=0))
     study.optimize(found, n_trials=3)
-    assert read_losses(study.trials[0]).mean() == pytest.approx(
+    assert read_losses(study.trials[0]).values.mean() == pytest.approx(
         study.trials[0].values[0], abs=0.02
     )
     assert read_losses(study.trials[0], "holdout") is not None

@@ -70,9 +70,10 @@ def params(study: Study) -> list[dict[str, Any]]:
 
 def test_the_operator_is_written_as_a_user_attribute() -> None:
     def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0, 1, step=0.25)
         if trial.number == 2:
             trial.set_user_attr("operator", "mine")
-        return trial.suggest_float("x", 0, 1, step=0.25)
+        return x
 
     study = optuna.create_study(sampler=Toy(same_again, seed=0))
     study.optimize(objective, n_trials=3)
@@ -262,21 +263,21 @@ def test_two_workers_do_not_evaluate_the_same_configuration(
 
     study = optuna.create_study(sampler=Toy(next_one, seed=0))
     study.optimize(finite, n_trials=3)
-    write = base.write_trial_attr
+    write = base.write_trial_attrs
     others: list[Trial] = []
 
-    def interrupted(*args: Any) -> None:
-        monkeypatch.setattr(base, "write_trial_attr", write)
+    def interrupted(*args: Any, **attributes: Any) -> None:
+        monkeypatch.setattr(base, "write_trial_attrs", write)
         if not before_writing:
-            write(*args)
+            write(*args, **attributes)
         other = optuna.load_study(study_name=None, storage=study._storage)
         other.sampler = Toy(next_one, seed=0)
         others.append(other.ask())
         others[0].suggest_categorical("kind", ["a", "b", None])  # the rest comes later
         if before_writing:
-            write(*args)
+            write(*args, **attributes)
 
-    monkeypatch.setattr(base, "write_trial_attr", interrupted)
+    monkeypatch.setattr(base, "write_trial_attrs", interrupted)
     ours = study.ask()
     finite(ours)
     finite(others[0])

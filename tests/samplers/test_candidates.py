@@ -46,7 +46,7 @@ def chosen(*values: float) -> float | None:
         cast(Any, history),
         candidates,
         np.where(rows[:, 0] > 0.95, np.inf, rows[:, 0]),
-        is_last_resort=lambda k: values[k] < 0.6,
+        is_last_resort=lambda k: rows[k, 0] < 0.6,
     )
     return None if k is None else values[k]
 

@@ -20,6 +20,7 @@ from optuna_mofs import (
     MaskFeatures,
     SingleFilterFeatures,
 )
+from optuna_mofs._optuna import write_trial_attrs
 from optuna_mofs.features import Representation
 from optuna_mofs.features._redundancy import Similarity
 from optuna_mofs.features._representation import FilterFeatures
@@ -299,7 +300,8 @@ def feature_history(features: Representation, trials: list[dict[str, Any]]) -> H
         study.enqueue_trial(params)
 
     def objective(trial: optuna.Trial) -> float:
-        suggest_mask(trial, bound)
+        _, system = suggest_mask(trial, bound)
+        write_trial_attrs(study, trial, system=system)
         return trial.suggest_float("x", 0, 1)
 
     study.optimize(objective, n_trials=len(trials))
@@ -316,7 +318,7 @@ def exhausted_of(
 
     def exhausted(params: dict[str, Any]) -> bool:
         row = history.space.encode({**params, "x": 0.123})
-        return sets.exhausted(row)
+        return bool(sets.exhausted(row[None])[0])
 
     return exhausted
 
@@ -366,11 +368,13 @@ def test_masks_are_counted(form: str) -> None:
     masks = [history.mask(i) for i in range(6)]
     for mask in masks:
         n_trials = sum((mask == other).all() for other in masks)
-        assert sets.exhausted(np.zeros(1), mask) == (n_trials >= np.sqrt(max(1, mask.sum())))
-    assert not sets.exhausted(np.zeros(1), np.ones(6, dtype=bool))
+        assert sets.exhausted(np.zeros((1, 1)), mask[None])[0] == (
+            n_trials >= np.sqrt(max(1, mask.sum()))
+        )
+    assert not sets.exhausted(np.zeros((1, 1)), np.ones((1, 6), dtype=bool))[0]
     single = np.arange(6) == 2
     tried = any((mask == single).all() for mask in masks)
-    assert sets.exhausted(np.zeros(1), single) == tried
+    assert sets.exhausted(np.zeros((1, 1)), single[None])[0] == tried
 
 
 def test_rows_that_determine_no_set_are_never_exhausted() -> None:
@@ -379,7 +383,7 @@ def test_rows_that_determine_no_set_are_never_exhausted() -> None:
     assert exhausted_of(history)(one)
     assert not exhausted_of(history)({"filter": "up"})
     none = TriedFeatureSets(history, None, Memory())
-    assert not none.exhausted(history.rows[0])
+    assert not none.exhausted(history.rows[:1])[0]
 
 
 ENSEMBLE = FilterEnsembleFeatures(ranks="all")

@@ -19,7 +19,7 @@ from optuna_mofs.samplers._gaussian_process import (
     normal_scores,
     representative_subset,
 )
-from optuna_mofs.samplers.model_based._surrogates import OutOfRangeImputer
+from optuna_mofs.samplers._surrogates import OutOfRangeImputer
 
 
 def numbers(rows: np.ndarray) -> Points:

@@ -230,11 +230,11 @@ class WritesMasks(RandomSampler):
     """A sampler with masks, whose integer a wrapper can override."""
 
     def sample_relative(self, study, trial, search_space):
-        from optuna_mofs._optuna import write_trial_attr
+        from optuna_mofs._optuna import write_trial_attrs
         from optuna_mofs.features._codec import pack_attribute
 
         mask = np.ones(40, dtype=bool)
-        write_trial_attr(study, trial, MASK, pack_attribute(mask_id(mask), mask))
+        write_trial_attrs(study, trial, system={MASK: pack_attribute(mask_id(mask), mask)})
         return {"mask": mask_id(mask)} if search_space else {}
 
     def infer_relative_search_space(self, study, trial):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import optuna
 import pytest
 
-from optuna_mofs._optuna import write_trial_attr
+from optuna_mofs._optuna import write_trial_attrs
 from optuna_mofs.study._trial_note import NOTE, TrialNote, trial_note
 
 
@@ -47,6 +47,6 @@ def test_missing_fields_have_defaults_and_unknown_ones_are_ignored() -> None:
 def test_only_proposed_trials_have_a_note() -> None:
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     plain, noted = study.ask(), study.ask()
-    write_trial_attr(study, noted, NOTE, NOTES[1].to_json())
+    write_trial_attrs(study, noted, system={NOTE: NOTES[1].to_json()})
     assert trial_note(study.trials[plain.number]) is None
     assert trial_note(study.trials[noted.number]) == TrialNote("step", (3, 7), (0.25, 1.0))

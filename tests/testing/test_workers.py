@@ -9,7 +9,7 @@ from optuna.samplers import RandomSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from optuna_mofs._optuna import write_user_attr
+from optuna_mofs._optuna import write_trial_attrs
 from optuna_mofs.testing._workers import Job, open_storage, run_workers
 from optuna_mofs.testing.problems import make_study
 
@@ -18,7 +18,7 @@ class SigningSampler(RandomSampler):
     """Writes the process id on each trial."""
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        write_user_attr(study, trial, "process", os.getpid())
+        write_trial_attrs(study, trial, user={"process": os.getpid()})
 
 
 @pytest.fixture(params=["sqlite:///{}/s.db", "{}/s.log"])

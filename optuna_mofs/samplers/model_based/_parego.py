@@ -12,19 +12,22 @@ from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_choice
 from optuna_mofs.samplers._acquisition import augmented_tchebycheff, expected_improvement
 from optuna_mofs.samplers._context import ProposalContext
-from optuna_mofs.samplers._initial_design import recurrence_steps
-from optuna_mofs.samplers.model_based._acquisition import (
+from optuna_mofs.samplers._hypervolume_gain import dominance_penalty
+from optuna_mofs.samplers._infill import (
+    SURROGATE_STREAM,
     Acquisition,
     ModelBasedNote,
-    dominance_penalty,
+    fit_surrogate,
+    objective_surrogates,
+    surrogate_inputs,
 )
+from optuna_mofs.samplers._initial_design import recurrence_steps
+from optuna_mofs.samplers._training_data import EncodedBatch, TrainingData
 from optuna_mofs.samplers.model_based._sampler import (
     DEFAULT_SETTINGS,
-    SURROGATE_STREAM,
     ModelBasedSampler,
     ModelBasedSettings,
 )
-from optuna_mofs.samplers.model_based._training_data import EncodedBatch, TrainingData
 
 #: Function of (mean, sd, best target), the lower the better.
 ScalarAcquisition = Callable[[Array, Array, float], Array]
@@ -194,17 +197,18 @@ class ParEGOSampler(ModelBasedSampler):
             return self._norm_of_bounds(ctx, data, kappa)
         weights = self._weights(ctx, m)
         if kappa is not None and len(data.modeled) < m:
-            surrogates = self._objective_surrogates(ctx, data)
+            surrogates = objective_surrogates(ctx, data, self.surrogate)
 
             def values(batch: EncodedBatch) -> Array:
                 bounds = surrogates.lower_bounds(batch, kappa)
                 return augmented_tchebycheff(bounds, weights, rho)
         else:
             targets = data.rescaled(augmented_tchebycheff(data.values, weights, rho))
-            model = self._fit_surrogate(data, ctx.trial_rng(SURROGATE_STREAM), targets)
+            rng = ctx.trial_rng(SURROGATE_STREAM)
+            model = fit_surrogate(data, self.surrogate, rng, targets)
 
             def values(batch: EncodedBatch) -> Array:
-                mean, sd = model.predict(batch.X)
+                mean, sd = model.predict(surrogate_inputs(data, batch))
                 if kappa is not None:
                     bound: Array = mean - kappa * sd
                     return bound
@@ -218,7 +222,7 @@ class ParEGOSampler(ModelBasedSampler):
     def _norm_of_bounds(
         self, ctx: ProposalContext, data: TrainingData, kappa: float
     ) -> Acquisition:
-        surrogates = self._objective_surrogates(ctx, data)
+        surrogates = objective_surrogates(ctx, data, self.surrogate)
         front, epsilon = self._front(ctx, data, surrogates)
         # The norm is measured from a point that is better than all trials: otherwise points past
         # the ends of the front would never have the best norm.

@@ -5,21 +5,30 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import partial
-from operator import attrgetter
 from typing import Any, Self
 
 import moocore
 import numpy as np
-import pandas as pd
 
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_choice, check_float, check_int
 from optuna_mofs.history._history import History
 from optuna_mofs.history._search_space import ConditionalParameters
 from optuna_mofs.samplers._base import HistorySampler
-from optuna_mofs.samplers._candidates import Candidates, best_new_candidate
+from optuna_mofs.samplers._candidates import AcquisitionFunction, Candidates
 from optuna_mofs.samplers._context import Proposal, ProposalContext
-from optuna_mofs.samplers._gaussian_process import OrdinaryKriging
+from optuna_mofs.samplers._hypervolume_gain import dominance_tolerance
+from optuna_mofs.samplers._infill import (
+    Acquisition,
+    LargerSetAcquisition,
+    ModelBasedNote,
+    ObjectiveSurrogates,
+    best_candidate,
+    objective_surrogates,
+    running_values,
+    starts_of,
+)
+from optuna_mofs.samplers._infill_search import InfillSearch, MaskSearch
 from optuna_mofs.samplers._initial_design import (
     design_row,
     initial_operator,
@@ -31,26 +40,16 @@ from optuna_mofs.samplers._initial_design import (
     thinned_design,
     with_empty_set,
 )
-from optuna_mofs.samplers.model_based._acquisition import (
-    Acquisition,
-    LargerSetAcquisition,
-    ModelBasedNote,
-    ObjectiveSurrogates,
-    dominance_tolerance,
-)
-from optuna_mofs.samplers.model_based._search import InfillSearch, MaskSearch
-from optuna_mofs.samplers.model_based._surrogates import Surrogate, get_surrogate
-from optuna_mofs.samplers.model_based._training_data import EncodedBatch, TrainingData
+from optuna_mofs.samplers._surrogates import get_surrogate
+from optuna_mofs.samplers._training_data import EncodedBatch, TrainingData
 from optuna_mofs.study._trial_note import TrialNote
 
 #: Default kappa. Changing weights and gaps explore enough, except for feature sets: there are so
 #: many that a search could stay with the first good ones. On a scalarized target it is the value
 #: of the authors' code on mixed spaces.
 _KAPPA, _KAPPA_OF_SETS, _KAPPA_SCALARIZED = 0.25, 1.0, 2.0
-#: Streams of the generators of surrogates (per trial) and of the initial design (per study).
-SURROGATE_STREAM, _DESIGN_STREAM = 2**20, 2**21
-#: Maximum number of candidates per number of features.
-_MAX_PER_SIZE = 100
+#: Stream of the generator of the initial design.
+_DESIGN_STREAM = 2**21
 #: Mask samplers of the initial design, in turn.
 _MASK_SAMPLERS = ("ensemble", "prefix", "geometric", "wide")
 _SURROGATE_TARGETS = ("objectives", "scalarized")
@@ -211,7 +210,8 @@ class ModelBasedSampler(HistorySampler):
             return None
         if not LargerSetAcquisition.is_possible(data):
             return None
-        surrogates, kappa = self._objective_surrogates(ctx, data), self._kappa(ctx, data)
+        kappa = self._kappa(ctx, data)
+        surrogates = objective_surrogates(ctx, data, self.surrogate)
         larger = LargerSetAcquisition(data, surrogates, kappa, sequence(ctx.trial_number, 0.5))
         note = ModelBasedNote(kappa=kappa, size_range=larger.size_range)
         found = self._best_candidate(ctx, data, Acquisition(larger, note))
@@ -220,64 +220,25 @@ class ModelBasedSampler(HistorySampler):
     def _best_candidate(
         self, ctx: ProposalContext, data: TrainingData, acquisition: Acquisition
     ) -> tuple[Proposal, EncodedBatch] | None:
-        """Return the best new candidate and its encoding, or None if no candidate is new.
+        return best_candidate(ctx, data, acquisition, self._search)
 
-        Candidates whose feature set is exhausted are the last resort.
-        """
-        history, table = ctx.history, ctx.history.table
-        order, masks = np.argsort(acquisition.values(data.trials), kind="stable"), None
-        if table is None:
-            search = partial(self.settings.infill_search, ctx.rng)
-            starts = order[: self.settings.infill_search.n_local_starts]
-        else:
-            search = partial(self.settings.mask_search, ctx.rng, table)
-            starts = order[: self.settings.mask_search.n_parents]
-            masks = history.masks(starts)
-        found, values = search(
-            data.space,
-            data.conditional,
-            lambda candidates: acquisition.values(data.encode(candidates)),
-            Candidates(data.rows[starts], starts[:, None], np.full(len(starts), ""), masks),
-        )
-        sizes = data.sizes(found)
-        if sizes is not None:
-            # One region can fill the list: a single feature that is as good as all.
-            ranked = pd.Series(np.argsort(values, kind="stable"))
-            values[ranked[ranked.groupby(sizes[ranked]).cumcount() >= _MAX_PER_SIZE]] = np.inf
-        k = best_new_candidate(
-            history,
-            found,
-            values,
-            is_last_resort=lambda k: data.tried_sets.exhausted(found.rows[k], found.masks_of(k)),
-        )
-        if k is None:
-            return None
-        encoded, note = data.encode(found[[k]]), acquisition.note
-        if acquisition.bounds is not None:
-            bounds = data.scale.inverse(acquisition.bounds(encoded)[0])
-            note = replace(note, bounds=tuple(bounds.tolist()))
-        return found.proposal(history, k, note), encoded
-
-    def _objective_surrogates(
-        self, ctx: ProposalContext, data: TrainingData
-    ) -> ObjectiveSurrogates:
-        """Return the surrogates of all objectives that are not known exactly."""
-        fit = partial(self._fit_surrogate, data, ctx.trial_rng(SURROGATE_STREAM))
-        return ctx.trial_cache("surrogates", partial(ObjectiveSurrogates, data, fit))
-
-    def _fit_surrogate(
+    def _search(
         self,
+        ctx: ProposalContext,
         data: TrainingData,
-        rng: np.random.Generator,
-        targets: Array,
-        scales: Array | None = None,
-    ) -> Surrogate:
-        model: Surrogate
-        if data.uses_gaussian_process:
-            model = OrdinaryKriging(data.n_shared_columns, scales)
-        else:
-            model = get_surrogate(self.surrogate)(rng)
-        return model.fit(data.trials.X[data.best_first], targets[data.best_first])
+        acquisition: AcquisitionFunction,
+        order: Array,
+    ) -> tuple[Candidates, Array]:
+        settings, table = self.settings, ctx.history.table
+        if table is None:
+            starts = starts_of(data, order[: settings.infill_search.n_local_starts])
+            return settings.infill_search(
+                ctx.rng, data.space, data.conditional, acquisition, starts
+            )
+        starts = starts_of(data, order[: settings.mask_search.n_parents])
+        return settings.mask_search(
+            ctx.rng, table, data.space, data.conditional, acquisition, starts
+        )
 
     def _front(
         self, ctx: ProposalContext, data: TrainingData, surrogates: ObjectiveSurrogates
@@ -289,10 +250,9 @@ class ModelBasedSampler(HistorySampler):
         such as a plateau at one end of it (Koch et al. 2015). Running trials count with their
         bounds.
         """
-        points, feasible = surrogates.lower_bounds(data.trials, 0.0), ctx.history.violations <= 0
+        points, feasible = surrogates.lower_bounds(data.trials, 0.0), data.violations <= 0
         points = points[feasible] if feasible.any() else points
-        notes = ctx.history.running_notes(ModelBasedNote)
-        running = list(filter(None, map(attrgetter("bounds"), notes)))
+        running = running_values(ctx.history)
         if running:
             points = np.concatenate([points, data.scale.linear(np.array(running))])
         front: Array = moocore.filter_dominated(points)
@@ -309,7 +269,7 @@ class ModelBasedSampler(HistorySampler):
         if kappa is None and self.settings.surrogate_target == "scalarized":
             kappa = _KAPPA_SCALARIZED
         elif kappa is None:
-            kappa = _KAPPA_OF_SETS if data.n_shared_columns else _KAPPA
+            kappa = _KAPPA_OF_SETS if data.has_sets else _KAPPA
         if data.values.shape[1] == 1 and ctx.history.running_numbers:
             offset = float(np.random.default_rng(ctx.seed).random())
             kappa *= -np.log1p(-min(sequence(ctx.trial_number, offset), 0.999))

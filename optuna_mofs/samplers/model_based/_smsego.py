@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 
-import moocore
 import numpy as np
 
 from optuna_mofs._typing import Array
 from optuna_mofs.samplers._context import ProposalContext
-from optuna_mofs.samplers.model_based._acquisition import (
-    Acquisition,
-    ModelBasedNote,
-    dominance_penalty,
-)
+from optuna_mofs.samplers._hypervolume_gain import dominance_penalty, hypervolume_gain
+from optuna_mofs.samplers._infill import Acquisition, ModelBasedNote, objective_surrogates
+from optuna_mofs.samplers._training_data import TrainingData
 from optuna_mofs.samplers.model_based._sampler import ModelBasedSampler
-from optuna_mofs.samplers.model_based._training_data import TrainingData
-
-#: Random points that estimate the gain with more than three objectives.
-_N_DRAWS = 2000
 
 
 def penalized_gain(points: Array, front: Array, reference: Array, epsilon: Array) -> Array:
@@ -35,62 +28,6 @@ def penalized_gain(points: Array, front: Array, reference: Array, epsilon: Array
     if len(free):
         gain[free] = hypervolume_gain(points[free], front, reference)
     return gain
-
-
-def hypervolume_gain(points: Array, front: Array, reference: Array) -> Array:
-    """Return the hypervolume that each point adds to that of the front."""
-    inside = front[(front < reference).all(axis=1)]
-    m = points.shape[1]
-    if m == 1:
-        best = min([float(reference[0]), *inside[:, 0]])
-        below: Array = np.maximum(best - points[:, 0], 0.0)
-        return below
-    if m == 2:
-        return _gain_2d(points, inside, reference)
-    if m == 3:
-        return _gain_3d(points, inside, reference)
-    return _estimated_gain(points, inside, reference)
-
-
-def _gain_2d(points: Array, front: Array, reference: Array) -> Array:
-    """Return the exact gain by strips between the members of the front, for all points at once."""
-    front = moocore.filter_dominated(front) if len(front) > 1 else front
-    front = front[np.argsort(front[:, 0])]
-    edges = np.concatenate([front[:, 0], reference[:1]])  # right ends of the strips
-    tops = np.concatenate([reference[1:], front[:, 1]])
-    left = np.maximum(points[:, :1], np.concatenate([[-np.inf], edges[:-1]]))
-    area: Array = np.einsum(
-        "ij,ij->i", np.maximum(edges - left, 0.0), np.maximum(tops - points[:, 1:], 0.0)
-    )
-    return area
-
-
-def _gain_3d(points: Array, front: Array, reference: Array) -> Array:
-    """Return the exact gain by slabs along the third objective, in each the gain in the plane."""
-    front = front[np.argsort(front[:, 2])]
-    ends = np.concatenate([front[:, 2], reference[2:]])
-    volume = np.zeros(len(points))
-    start = -np.inf
-    for k, end in enumerate(ends):
-        height = np.maximum(end - np.maximum(points[:, 2], start), 0.0)
-        above = np.flatnonzero(height > 0)
-        if len(above):
-            plane = _gain_2d(points[above, :2], front[:k, :2], reference[:2])
-            volume[above] += height[above] * plane
-        start = end
-    return volume
-
-
-def _estimated_gain(points: Array, front: Array, reference: Array) -> Array:
-    """Return the share of random points that each point would be the first to dominate."""
-    low = np.minimum(points.min(axis=0), reference)
-    draws = low + (reference - low) * np.random.default_rng(0).random((_N_DRAWS, points.shape[1]))
-    open_ = draws
-    for member in front:
-        open_ = open_[~(member <= open_).all(axis=1)]
-    share = np.array([np.count_nonzero((point <= open_).all(axis=1)) for point in points])
-    volume: Array = share / _N_DRAWS * np.prod(reference - low)
-    return volume
 
 
 class SMSEGOSampler(ModelBasedSampler):
@@ -136,7 +73,8 @@ class SMSEGOSampler(ModelBasedSampler):
 
     def fit_acquisition(self, ctx: ProposalContext, data: TrainingData) -> Acquisition:
         """Return minus the gain of hypervolume; with one objective its bound."""
-        surrogates, kappa = self._objective_surrogates(ctx, data), self._kappa(ctx, data)
+        kappa = self._kappa(ctx, data)
+        surrogates = objective_surrogates(ctx, data, self.surrogate)
         if data.values.shape[1] == 1:
             return Acquisition(
                 lambda batch: surrogates.lower_bounds(batch, kappa)[:, 0],

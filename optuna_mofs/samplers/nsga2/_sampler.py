@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
+from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_int
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers._base import HistorySampler
+from optuna_mofs.samplers._candidates import AcquisitionFunction, Candidates
 from optuna_mofs.samplers._context import Proposal, ProposalContext
 from optuna_mofs.samplers._encoding import TriedFeatureSets, filter_sets
+from optuna_mofs.samplers._infill import (
+    Acquisition,
+    ExpectedHypervolumeGain,
+    best_candidate,
+    objective_surrogates,
+    running_values,
+    starts_of,
+)
+from optuna_mofs.samplers._infill_search import InfillSearch
 from optuna_mofs.samplers._initial_design import RandomDesign
 from optuna_mofs.samplers._mask_operators import (
     BitFlip,
@@ -19,6 +31,9 @@ from optuna_mofs.samplers._mask_operators import (
     HammingPreserving,
     MaskMutation,
 )
+from optuna_mofs.samplers._set_search import FeatureSetSearch, selects_features
+from optuna_mofs.samplers._surrogates import get_surrogate
+from optuna_mofs.samplers._training_data import TrainingData
 from optuna_mofs.samplers.nsga2._population import (
     DrawParent,
     HypervolumeSelection,
@@ -30,6 +45,7 @@ from optuna_mofs.samplers.nsga2._population import (
 from optuna_mofs.samplers.nsga2._variation import (
     Configuration,
     MixedVariation,
+    NSGA2Note,
     PaperVariation,
     Variation,
 )
@@ -56,6 +72,8 @@ class NSGA2Settings:
             tried again only if a child keeps its parent's mask and changes the hyperparameters,
             and an empty mask never.
         normalize_crowding: Whether crowding distances are divided by the objectives' ranges.
+        infill_search: Search of the surrogate without feature sets.
+        set_search: Search of the surrogate over feature sets.
     """
 
     n_offspring: int = 1
@@ -65,6 +83,8 @@ class NSGA2Settings:
     eliminate_duplicates: bool = True
     allow_repeated_masks: bool = False
     normalize_crowding: bool = True
+    infill_search: InfillSearch = field(default_factory=InfillSearch)
+    set_search: FeatureSetSearch = field(default_factory=FeatureSetSearch)
 
     def __post_init__(self) -> None:
         check_int("n_offspring", self.n_offspring, 1)
@@ -115,10 +135,13 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
         population_size: int | None = None,
         n_startup_trials: int | None = None,
         n_trials: int | None = None,
+        surrogate: Any = "auto",
         settings: NSGA2Settings = _DEFAULTS,
         seed: int | None = None,
     ) -> None:
         super().__init__(seed=seed)
+        if surrogate is not None:
+            get_surrogate(surrogate)
         if population_size is not None:
             check_int("population_size", population_size, 2)
         if n_startup_trials is not None:
@@ -128,6 +151,7 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
         self.population_size = population_size
         self.n_startup_trials = n_startup_trials
         self.n_trials = n_trials
+        self.surrogate = surrogate
         self.settings = settings
 
     @classmethod
@@ -166,14 +190,57 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
         return cls(
             population_size=population_size,
             n_startup_trials=population_size if n_startup_trials is None else n_startup_trials,
+            surrogate=None,
             settings=settings,
             seed=seed,
         )
 
     def propose(self, ctx: ProposalContext) -> Proposal:
+        """Return an initial configuration, then the best candidate of the surrogate, or a child.
+
+        Without a surrogate, or if no candidate is new, it is a child of two members of the
+        population.
+        """
+        n_startup_trials = self._n_startup_trials(ctx.history)
+        is_start = len(ctx.history) < n_startup_trials or not ctx.history.distributions
+        if self.surrogate is not None and not is_start:
+            found = self._best_candidate(ctx)
+            if found is not None:
+                return found
+        return self._genetic_proposal(ctx, n_startup_trials)
+
+    def _best_candidate(self, ctx: ProposalContext) -> Proposal | None:
+        """Return the candidate with the largest expected gain of hypervolume, if one is new."""
+        data = ctx.trial_cache("training data", partial(TrainingData, ctx, self.surrogate))
+        if data.is_exhausted:
+            return None
+        surrogates = objective_surrogates(ctx, data, self.surrogate)
+        make = partial(ExpectedHypervolumeGain, data, surrogates, running_values(ctx.history))
+        gain = ctx.trial_cache("acquisition", make)
+        acquisition = Acquisition(gain, NSGA2Note(), gain.expected)
+        found = best_candidate(ctx, data, acquisition, self._search)
+        return None if found is None else found[0]
+
+    def _search(
+        self,
+        ctx: ProposalContext,
+        data: TrainingData,
+        acquisition: AcquisitionFunction,
+        order: Array,
+    ) -> tuple[Candidates, Array]:
+        search = self.settings.infill_search
+        if not selects_features(data):
+            starts = starts_of(data, order[: search.n_local_starts])
+            return search(ctx.rng, data.space, data.conditional, acquisition, starts)
+        sets = self.settings.set_search
+        starts = starts_of(data, order[: sets.n_parents])
+        prefixes_only = ctx.trial_number % 2 == 0
+        return sets(ctx.rng, data, acquisition, starts, prefixes_only=prefixes_only)
+
+    def _genetic_proposal(self, ctx: ProposalContext, n_startup_trials: int) -> Proposal:
         """Return an initial configuration, or a child of two members of the population."""
         history, settings = ctx.history, self.settings
-        draw = self._parent_selection(ctx)
+        draw = self._parent_selection(ctx, n_startup_trials)
         for _ in range(_MAX_CHILDREN):
             parent = None
             if draw is None:
@@ -216,14 +283,17 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
         )
         return Proposal(child.row, child.mask, note), first
 
-    def _parent_selection(self, ctx: ProposalContext) -> DrawParent | None:
+    def _n_startup_trials(self, history: History) -> int:
+        if self.n_startup_trials is not None:
+            return self.n_startup_trials
+        n_trials = 120 if self.n_trials is None else self.n_trials
+        # A rule has few parameters, a mask one per feature; a surrogate needs fewer trials.
+        most = 24 if history.rule_columns.any() else 40
+        return int(np.clip(n_trials // 3, 8, most if self.surrogate is None else 16))
+
+    def _parent_selection(self, ctx: ProposalContext, n_startup_trials: int) -> DrawParent | None:
         """Return a function that draws parents, or None during the initial design."""
-        settings, n_startup_trials = self.settings, self.n_startup_trials
-        if n_startup_trials is None:
-            n_trials = 120 if self.n_trials is None else self.n_trials
-            # A rule has a few parameters, a mask one per feature.
-            most = 24 if ctx.history.rule_columns.any() else 40
-            n_startup_trials = int(np.clip(n_trials // 3, 8, most))
+        settings = self.settings
         if len(ctx.history) < n_startup_trials:
             return None
         population = ctx.study_cache(

@@ -19,6 +19,7 @@ from optuna_mofs.features._mask_sampling import (
 )
 from optuna_mofs.features._representation import FRACTION, FilterFeatures
 from optuna_mofs.history._history import History
+from optuna_mofs.samplers._infill import ExpectedNote
 from optuna_mofs.samplers._mask_operators import (
     AddDrop,
     FilterEnsembleMutation,
@@ -44,7 +45,7 @@ _REMOVAL_PROB = 0.25
 
 
 @dataclass(frozen=True)
-class NSGA2Note(AdaptiveNote):
+class NSGA2Note(AdaptiveNote, ExpectedNote):
     """The note of :class:`FilterEnsembleNSGA2Sampler` on a trial."""
 
 

@@ -64,7 +64,7 @@ def filter_ensemble(trial: Trial) -> tuple[float, ...]:
     described = StudyDescription.read(trial.study)
     assert described is not None
     assert described.representation is not None
-    mask = suggest_mask(trial, described.representation)
+    mask, _ = suggest_mask(trial, described.representation)
     C = trial.suggest_float("C", 0.01, 100, log=True)
     useful = np.arange(p) % 7 == 0
     missed = np.count_nonzero(useful & ~mask) / np.count_nonzero(useful)

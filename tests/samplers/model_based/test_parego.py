@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from optuna_mofs.samplers._acquisition import augmented_tchebycheff
+from optuna_mofs.samplers._training_data import ObjectiveScale
 from optuna_mofs.samplers.model_based._parego import gap_weights, most_distinct, weight_vectors
-from optuna_mofs.samplers.model_based._training_data import ObjectiveScale
 
 
 def test_scale_of_plain_values() -> None:

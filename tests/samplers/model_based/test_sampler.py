@@ -337,7 +337,7 @@ def test_trials_of_another_objective_without_a_rule(seed: int) -> None:
         study.add_trial(create_trial(params=params, distributions=space, values=[1.0, 1.0]))
 
     def objective(trial: Trial) -> tuple[float, float]:
-        mask = suggest_mask(trial, bound)
+        mask, _ = suggest_mask(trial, bound)
         trial.suggest_categorical("kind", ("k", "l"))
         return trial.suggest_float("C", 0, 1), float(mask.mean())
 

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optuna_mofs.samplers.model_based._acquisition import (
+from optuna_mofs.samplers._hypervolume_gain import (
     dominance_penalty,
     dominance_tolerance,
+    hypervolume_gain,
 )
-from optuna_mofs.samplers.model_based._smsego import hypervolume_gain, penalized_gain
+from optuna_mofs.samplers.model_based._smsego import penalized_gain
 
 
 def added(points: np.ndarray, front: np.ndarray, reference: np.ndarray) -> np.ndarray:

@@ -293,7 +293,7 @@ def rule_study(
     sets = []
 
     def objective(trial: Trial) -> tuple[float, float]:
-        mask = suggest_mask(trial, bound)
+        mask, _ = suggest_mask(trial, bound)
         C = trial.suggest_float("C", 1e-3, 1e3, log=True)
         sets.append(tuple(np.flatnonzero(mask).tolist()))
         wrong = 1 - mask[:10].mean() + 0.1 * mask[10:].sum() / p

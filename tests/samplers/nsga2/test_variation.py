@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.samplers import RandomSampler
 
-from optuna_mofs._optuna import write_trial_attr
+from optuna_mofs._optuna import write_trial_attrs
 from optuna_mofs.features._mask_sampling import raw_from_weights, weights_from_raw
 from optuna_mofs.features._representation import (
     FilterEnsembleFeatures,
@@ -66,7 +66,7 @@ def test_weights_of_other_filters_are_not_taken() -> None:
     note = NSGA2Note(filter_weights=(0.1, 0.2, 0.3), step_size=0.25)
 
     def objective(trial: optuna.Trial) -> tuple[float, ...]:
-        write_trial_attr(trial.study, trial, NOTE, note.to_json())
+        write_trial_attrs(trial.study, trial, system={NOTE: note.to_json()})
         return PROBLEMS["packed"](trial)
 
     study.optimize(objective, n_trials=1)

@@ -18,7 +18,12 @@ from optuna_mofs.samplers._encoding import (
     TriedFeatureSets,
     filter_sets,
 )
-from optuna_mofs.samplers._gaussian_process import RefitSchedule, fit_column_scales
+from optuna_mofs.samplers._gaussian_process import (
+    RefitSchedule,
+    SplitInputs,
+    fit_column_scales,
+    representative_subset,
+)
 
 #: With at most this many columns (one per choice of a category, one per feature set) the
 #: surrogate ``"auto"`` is a Gaussian process.
@@ -27,6 +32,11 @@ _MAX_GAUSSIAN_PROCESS_COLUMNS = 20
 _REFERENCE_BOUNDS = (1.1, 3.0)
 #: Length scales are estimated for every proposal up to 50 trials, then with every tenth more.
 _REFIT_SCHEDULE = partial(RefitSchedule, n_always=50, growth=1.1)
+#: Predictions are not extrapolated beyond this saturated value: 4.9 on the linear scale.
+_MAX_SATURATED = 1.98
+#: Maximum number of trials from which a Gaussian process predicts, and from which its length
+#: scales are estimated.
+_MAX_TRIALS, _MAX_SCALE_TRIALS = 200, 200
 #: Different numbers of features at which a known objective must have been observed.
 _MIN_SIZES = 3
 
@@ -36,18 +46,22 @@ class EncodedBatch:
     """Configurations as inputs of surrogates.
 
     Args:
-        X: Configurations × columns.
-        known_values: Configurations × objectives: scaled values that need no model, else NaN.
+        inputs: Columns, and feature sets if surrogates get them by distance.
+        known_values: Configurations × objectives: linearly scaled values that need no model, else
+            NaN.
         sizes: Number of features of each, if the study selects features.
     """
 
-    X: Array
+    inputs: SplitInputs
     known_values: Array
     sizes: Array | None = None
 
 
 class TrainingData:
     """Everything of the history that a model-based sampler uses.
+
+    A Gaussian process learns from at most 200 trials, half of them the best by non-domination, the
+    others an even spread of the rest; other surrogates learn from all.
 
     Args:
         ctx: History and study cache.
@@ -58,20 +72,11 @@ class TrainingData:
         history = self.history = ctx.history
         self._study_cache = ctx.study_cache
         self.space = history.space
-        self.rows = history.rows
-        self.conditional = ConditionalParameters(self.space, self.rows, history.active_if)
+        self.conditional = ConditionalParameters(self.space, history.rows, history.active_if)
         self.scale = ObjectiveScale.fit(history.values, history.violations)
-        #: Trials × objectives, minimized and on one scale.
-        self.values = self.scale(history.values, history.violations)
-        #: Positions of the trials by non-domination rank.
-        self.best_first = np.argsort(ranks(self.values), kind="stable")
-        #: Lower limit of all bounds: an objective that was never negative gets none below 0.
-        self.floor = np.where(
-            history.values.min(axis=0) >= 0, self.scale.linear(np.zeros(1)), -np.inf
-        )
-        filters = self._filters = filter_sets(history)
-        self.tried_sets = TriedFeatureSets(history, filters, ctx.study_cache)
-        encoder = partial(SurrogateEncoder, history, filters, ctx.study_cache)
+        self.filters = filter_sets(history)
+        self.tried_sets = TriedFeatureSets(history, self.filters, ctx.study_cache)
+        encoder = partial(SurrogateEncoder, history, self.filters, ctx.study_cache)
         self._encoder = encoder(by_distance=True)
         #: Whether ``surrogate`` means a Gaussian process on this number of columns.
         self.uses_gaussian_process = isinstance(surrogate, str) and (
@@ -80,15 +85,31 @@ class TrainingData:
         )
         if not self.uses_gaussian_process:
             self._encoder = encoder(by_distance=False)
-        #: Number of last columns, which embed a feature set and share one length scale.
-        self.n_shared_columns = self._encoder.n_shared_columns
-        X = self._encoder.of_trials()
-        sizes = history.sizes if history.table is not None else self._sizes_of_rows(self.rows)
-        self._known = KnownObjectives(history.values, np.zeros(len(X)) if sizes is None else sizes)
+        scaled = self.scale(history.values, history.violations)
+        best_first = np.argsort(ranks(scaled), kind="stable")
+        if self.uses_gaussian_process:
+            best_first = representative_subset(best_first, _MAX_TRIALS, _MAX_TRIALS // 2)
+        #: Positions in the history of the trials to learn from, ascending.
+        self.positions = np.sort(best_first)
+        #: Positions among them by non-domination rank.
+        self.best_first = np.searchsorted(self.positions, best_first)
+        #: Hyperparameters, constraint violations, and values on one scale, minimized.
+        self.rows = history.rows[self.positions]
+        self.violations = history.violations[self.positions]
+        self.values = scaled[self.positions]
+        #: Lower limit of all bounds: an objective that was never negative gets none below 0.
+        self.floor = np.where(
+            history.values.min(axis=0) >= 0, self.scale.linear(np.zeros(1)), -np.inf
+        )
+        sizes = self._sizes_of_rows(self.rows)
+        if history.table is not None:
+            sizes = history.sizes[self.positions]
+        values = history.values[self.positions]
+        self._known = KnownObjectives(values, np.zeros(len(values)) if sizes is None else sizes)
         #: Positions of the objectives that need a model.
         self.modeled = self._known.unknown
-        #: The completed trials.
-        self.trials = self._batch(X, sizes)
+        #: The trials as inputs of surrogates.
+        self.trials = self._batch(self._encoder.of_trials(self.positions), sizes)
         described = history.described
         features = None if described is None else described.features
         #: Number of features to select from.
@@ -97,9 +118,14 @@ class TrainingData:
         #: Whether the space has at most as many configurations as there are trials.
         self.is_exhausted = p <= 30 and self.space.size() * 2.0**p <= len(history)
 
-    def _batch(self, X: Array, sizes: Array | None) -> EncodedBatch:
-        values = self._known(np.zeros(len(X)) if sizes is None else sizes)
-        return EncodedBatch(X, self.scale(values, np.zeros(len(X))), sizes)
+    @property
+    def has_sets(self) -> bool:
+        """Whether surrogates get feature sets by distance."""
+        return self._encoder.n_shared_columns > 0
+
+    def _batch(self, inputs: SplitInputs, sizes: Array | None) -> EncodedBatch:
+        values = self._known(np.zeros(len(inputs.own)) if sizes is None else sizes)
+        return EncodedBatch(inputs, self.scale.linear(values), sizes)
 
     def rescaled(self, norm: Array) -> Array:
         """Return one number per trial, scaled over the better half of the trials.
@@ -107,23 +133,32 @@ class TrainingData:
         With weights that favor one end of the front, the differences that matter are far smaller
         than those that do not.
         """
-        scale = ObjectiveScale.fit(norm[:, None], self.history.violations)
+        scale = ObjectiveScale.fit(norm[:, None], self.violations)
         scaled: Array = scale(norm[:, None], np.zeros(len(norm)))[:, 0]
         return scaled
 
     def reference(self) -> Array:
-        """Return the scaled reference point of hypervolumes."""
+        """Return the scaled reference point of hypervolumes, not far from the better half."""
         return np.clip(self.scale.linear(self.history.reference()), *_REFERENCE_BOUNDS)
+
+    def described_reference(self) -> Array:
+        """Return the linearly scaled reference point: the described worst values, else bounded."""
+        described = self.history.described
+        measures = () if described is None else described.measures
+        known = [measure.worst is not None for measure in measures]
+        if len(known) != self.values.shape[1]:
+            return self.reference()
+        return np.where(known, self.scale.linear(self.history.reference()), self.reference())
 
     def sizes(self, candidates: Candidates) -> Array | None:
         """Return the number of features of each candidate, if the study selects features."""
-        if candidates.masks is None:
+        if candidates.masks is None or self.filters is not None:
             return self._sizes_of_rows(candidates.rows)
         sizes: Array = candidates.masks.sum(axis=1)
         return sizes if candidates.mask_index is None else sizes[candidates.mask_index]
 
     def _sizes_of_rows(self, rows: Array) -> Array | None:
-        return None if self._filters is None else self._filters.sizes(rows)
+        return None if self.filters is None else self.filters.sizes(rows)
 
     def encode(self, candidates: Candidates) -> EncodedBatch:
         """Return candidates as inputs of surrogates."""
@@ -141,7 +176,7 @@ class TrainingData:
             self.history.numbers,
             partial(self._fit_scales, objective),
             # A category that is inactive in some trials adds a column.
-            depends_on=(self.space.distributions, self.trials.X.shape[1]),
+            depends_on=(self.space.distributions, self.trials.inputs.own.shape[1]),
         )
 
     def _fit_scales(self, objective: int, n_trials: int) -> Array:
@@ -149,11 +184,8 @@ class TrainingData:
         violations = self.history.violations[:n_trials]
         scaled = ObjectiveScale.fit(values, violations)(values, violations)
         order = np.argsort(ranks(scaled), kind="stable")
-        return fit_column_scales(
-            self.trials.X[order],
-            scaled[order, objective],
-            n_shared_columns=self.n_shared_columns,
-        )
+        order = representative_subset(order, _MAX_SCALE_TRIALS, _MAX_SCALE_TRIALS // 2)
+        return fit_column_scales(self._encoder.of_trials(order), scaled[order, objective])
 
 
 class KnownObjectives:
@@ -227,10 +259,22 @@ class ObjectiveScale:
         values: Array = self.low + self.span * scaled
         return values
 
+    @staticmethod
+    def saturated(linear: Array) -> Array:
+        """Return linearly scaled values, with those above 1 compressed to below 2."""
+        scaled = np.clip(linear, -1.0, 50.0)
+        compressed: Array = np.where(scaled > 1, 2 - np.exp(1 - scaled), scaled)
+        return compressed
+
+    @staticmethod
+    def unsaturated(means: Array, sds: Array) -> tuple[Array, Array]:
+        """Return predictions of saturated values on the linear scale, to first order."""
+        room = np.where(means > 1, 2 - np.minimum(means, _MAX_SATURATED), 1.0)
+        return np.where(means > 1, 1 - np.log(room), means), sds / room
+
     def __call__(self, values: Array, violations: Array) -> Array:
         """Return scaled values; those of infeasible trials are worse than all others."""
-        scaled = np.clip(self.linear(values), -1.0, 50.0)
-        scaled = np.where(scaled > 1, 2 - np.exp(1 - scaled), scaled)
+        scaled = self.saturated(self.linear(values))
         penalty = np.where(violations > 0, 1 + violations / (1 + violations), 0.0)
         bounded: Array = scaled + penalty[:, None]
         return bounded

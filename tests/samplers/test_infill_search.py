@@ -10,7 +10,7 @@ from optuna_mofs import FeatureTable
 from optuna_mofs.history._search_space import ConditionalParameters, SearchSpace
 from optuna_mofs.samplers._candidates import Candidates
 from optuna_mofs.samplers._encoding import MAX_SUMMARY_BITS, MaskSummary
-from optuna_mofs.samplers.model_based._search import InfillSearch, MaskSearch, neighbors
+from optuna_mofs.samplers._infill_search import InfillSearch, MaskSearch, neighbors
 
 
 def trials(rows: np.ndarray, masks: np.ndarray | None = None) -> Candidates:

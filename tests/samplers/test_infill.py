@@ -13,12 +13,12 @@ from sklearn.naive_bayes import GaussianNB
 
 from optuna_mofs import FeatureSelectionObjective, ParEGOSampler, SMSEGOSampler
 from optuna_mofs._optuna import frozen_attr
-from optuna_mofs.samplers.model_based import ModelBasedSettings
-from optuna_mofs.samplers.model_based._acquisition import (
+from optuna_mofs.samplers._infill import (
     LargerSetAcquisition,
     ObjectiveSurrogates,
 )
-from optuna_mofs.samplers.model_based._training_data import EncodedBatch
+from optuna_mofs.samplers._training_data import EncodedBatch
+from optuna_mofs.samplers.model_based import ModelBasedSettings
 from optuna_mofs.study._trial_note import NOTE
 
 

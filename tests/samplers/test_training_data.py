@@ -16,9 +16,9 @@ from sklearn.naive_bayes import GaussianNB
 
 from optuna_mofs import FeatureSelectionObjective, FilterEnsembleNSGA2Sampler, ParEGOSampler
 from optuna_mofs.history._history import History
+from optuna_mofs.samplers import _training_data as module
 from optuna_mofs.samplers._candidates import Candidates
-from optuna_mofs.samplers.model_based import _training_data as module
-from optuna_mofs.samplers.model_based._training_data import (
+from optuna_mofs.samplers._training_data import (
     KnownObjectives,
     TrainingData,
 )

@@ -17,12 +17,12 @@ from sklearn.linear_model import BayesianRidge, LinearRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from optuna_mofs.samplers.model_based import OrdinaryKriging
-from optuna_mofs.samplers.model_based._surrogates import (
+from optuna_mofs.samplers._surrogates import (
     SklearnSurrogate,
     Surrogate,
     get_surrogate,
 )
+from optuna_mofs.samplers.model_based import OrdinaryKriging
 
 
 def smooth(X: np.ndarray) -> np.ndarray:

@@ -1,0 +1,124 @@
+"""The warning that a front is not clearly better than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from optuna_mofs._format import format_number
+from optuna_mofs.fronts._candidates import Candidates
+from optuna_mofs.fronts._honest_sources import SourceValues
+from optuna_mofs.fronts._picks import fold_standard_error
+from optuna_mofs.study._baselines import NoiseFloor
+from optuna_mofs.study._description import StudyDescription
+
+if TYPE_CHECKING:
+    from optuna_mofs.fronts._honest_front import HonestEstimate
+
+#: Confidence of the interval that must leave out the constant model: stricter, because a search
+#: that adapts to the rows keeps a little luck that the bootstrap cannot see.
+_CLEAR = 0.99
+#: Below this error of the constant model, few errors say little about the rarer class.
+_IMBALANCED = 0.1
+
+
+def chance_warning(
+    candidates: Candidates,
+    values: SourceValues,
+    picks: Mapping[str, HonestEstimate],
+    *,
+    confidence: float,
+) -> str | None:
+    """Return a sentence if the front is not clearly better than a constant model, or None.
+
+    Args:
+        candidates: The front.
+        values: Its honest values.
+        picks: The honest values of the picks as they are shown.
+        confidence: Confidence of the intervals that are shown.
+    """
+    if not len(candidates.front) or not len(candidates.errors):
+        return None
+    reason = _compared_with_constant(candidates, values, picks, max(confidence, _CLEAR))
+    # Held-out rows know better: on many columns, masks find as low an error in noise as in data.
+    if reason is None and values.source != "holdout":
+        reason = _compared_with_noise(candidates)
+    if reason is None:
+        return None
+    return f"Not clearly better than chance: {reason}.{_scorer_hint(candidates, values)}"
+
+
+def _side(candidates: Candidates) -> str:
+    return "below" if candidates.sign > 0 else "above"
+
+
+def _best_raw(candidates: Candidates) -> str:
+    value = format_number(float(candidates.errors.min()) * candidates.sign)
+    return f"the best cross-validated {candidates.metric_name} {value}"
+
+
+def _compared_with_constant(
+    candidates: Candidates,
+    values: SourceValues,
+    picks: Mapping[str, HonestEstimate],
+    confidence: float,
+) -> str | None:
+    constant, side = candidates.constant, _side(candidates)
+    if not np.isfinite(constant):
+        return None
+    shown = format_number(constant * candidates.sign)
+    highs = {
+        name: float(values.limits(*values.picks[name], confidence, measured=False).high[0])
+        for name in ("pick", "best")
+        if name in picks and not np.isnan(picks[name].value)
+    }
+    if highs:
+        chosen = min(highs, key=highs.__getitem__)
+        if highs[chosen] < constant:
+            return None
+        return (
+            f"the honest {candidates.metric_name} {picks[chosen]} is not clearly {side} that of "
+            f"the constant model, {shown}"
+        )
+    if candidates.errors.min() < constant * (1.0 - 1e-9 * np.sign(constant)):
+        return None
+    return f"{_best_raw(candidates)} is not {side} that of the constant model, {shown}"
+
+
+def _compared_with_noise(candidates: Candidates) -> str | None:
+    floor = candidates.front.baselines.noise_floor
+    if floor is None or not floor.sizes or _beats(candidates, floor):
+        return None
+    return (
+        f"{_best_raw(candidates)} is not clearly {_side(candidates)} what the same search finds "
+        f"on permuted labels, {format_number(floor.values[-1])}"
+    )
+
+
+def _beats(candidates: Candidates, floor: NoiseFloor) -> bool:
+    """Return whether some size is better than on permuted labels by one standard error."""
+    best = candidates.rule_trials()["best"]
+    folds = candidates.front._fold_values(best, candidates.column)
+    margin = 0.0 if folds is None else fold_standard_error(folds)
+    margin = max(margin, candidates.min_standard_error)
+    sizes, raw = candidates.distinct_sizes, candidates.errors[candidates.best]
+    index = np.searchsorted(sizes, floor.sizes, side="right") - 1
+    limits = np.array(floor.values) * candidates.sign - margin
+    return bool(((index >= 0) & (raw[index] < limits)).any())
+
+
+def _scorer_hint(candidates: Candidates, values: SourceValues) -> str:
+    """Return a hint to other scorers if nearly all rows belong to one class."""
+    description = StudyDescription.read(candidates.points.study)
+    measures = () if description is None else description.measures
+    name = candidates.points.measure_names[candidates.column]
+    labels = [getattr(measure, "label", "") for measure in measures if measure.name == name]
+    counts_errors = labels == ["1 - accuracy"] or (not any(labels) and values.bound == 1.0)
+    if not counts_errors or not 0.0 < candidates.constant < _IMBALANCED:
+        return ""
+    return (
+        f" One class has {1.0 - candidates.constant:.0%} of the rows, so the error says little "
+        "about the others: try scoring='balanced_accuracy' or 'roc_auc'."
+    )

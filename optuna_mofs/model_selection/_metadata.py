@@ -15,6 +15,8 @@ from optuna_mofs.objectives._evaluator import last_step
 from optuna_mofs.objectives._settings import accepts_weights
 
 _WEIGHT = "sample_weight"
+#: Arguments of an objective that are returned.
+_ARGUMENTS = (_WEIGHT, "groups", "weighted_scoring", "cv")
 
 
 def objective_arguments(
@@ -46,17 +48,13 @@ def objective_arguments(
         return _without_routing(search, given, scorers)
     routed = process_routing(search, "fit", **given)
     fit, score, split = routed.estimator.fit, routed.scorer.score, routed.splitter.split
-    _check_names(fit, {_WEIGHT})
-    if _WEIGHT in score and _WEIGHT not in fit:
-        raise TypeError(
-            "sample_weight is requested by the scorer only. Request it for the estimator too: "
-            "estimator.set_fit_request(sample_weight=True)."
-        )
-    found = {**fit, "groups": split.get("groups"), "weighted_scoring": _WEIGHT in score}
+    _check_names({**fit, **score}, {_WEIGHT, "groups"})
+    # The objective passes them on to the parts that request them.
+    found = {**split, **fit, **score, "weighted_scoring": _WEIGHT in score}
     if set(split) - {"groups"}:
         splitter = check_cv(search.cv, y)
         found["cv"] = list(splitter.split(X, y, **split))
-    return found
+    return {name: value for name, value in found.items() if name in _ARGUMENTS}
 
 
 def _without_routing(

@@ -48,7 +48,6 @@ from optuna_mofs.objectives._evaluator import (
     fit_fold,
     fit_options,
     model_of_columns,
-    request_weights,
 )
 from optuna_mofs.objectives._fingerprint import comparable_conditions
 from optuna_mofs.objectives._fits import Fits
@@ -582,9 +581,7 @@ class StudyObjective:
         """
         model = self.estimator_for(trial)
         data = self.all_data
-        request_weights(model.named_steps["estimator"], data.sample_weight)
-        options = fit_options(model.named_steps["estimator"], data.sample_weight, "estimator__")
-        return model.fit(data.X, data.y, **options)
+        return model.fit(data.X, data.y, **fit_options(model, data.sample_weight, data.groups))
 
     def test_values(
         self, model: Pipeline, trial: FrozenTrial, X_test: Any, y_test: Any

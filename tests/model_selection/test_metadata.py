@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn import config_context
-from sklearn.metrics import accuracy_score, make_scorer, max_error
+from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -133,10 +133,15 @@ def test_routed_weights_reach_steps_of_a_pipeline(wine, weights):
 def test_what_nobody_requests_is_refused(wine, weights):
     with pytest.raises(ValueError, match=r"sample_weight.* not explicitly set"):
         quick_search().fit(*wine, sample_weight=weights)
-    scorer = make_scorer(max_error).set_score_request(sample_weight=True)
-    never = GaussianNB().set_fit_request(sample_weight=False)
-    with pytest.raises(TypeError, match="requested by the scorer only"):
-        quick_search(estimator=never, scoring=scorer).fit(*wine, sample_weight=weights)
+
+
+@pytest.mark.usefixtures("routing")
+def test_weights_can_count_in_scores_only(wine, weights):
+    scorer = make_scorer(accuracy_score).set_score_request(sample_weight=True)
+    never = Recorder().set_fit_request(sample_weight=False)
+    search = quick_search(estimator=never, scoring=scorer).fit(*wine, sample_weight=weights)
+    assert set(Recorder.sums) == {0.0}
+    assert search.objective_.data.score_weight is not None
 
 
 @pytest.mark.usefixtures("routing")

@@ -5,7 +5,6 @@ import optuna
 import pytest
 from optuna.samplers import RandomSampler
 from optuna.trial import TrialState
-from sklearn import config_context
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import Ridge
@@ -29,7 +28,6 @@ from optuna_mofs.objectives._evaluator import (
     baseline,
     fit_options,
     last_step,
-    request_weights,
 )
 from optuna_mofs.study._feature_sets import suggest_mask
 
@@ -166,17 +164,6 @@ def test_weights_can_be_left_out_of_scores():
     assert plain != pytest.approx(weighted)
 
 
-def test_pipelines_route_weights_themselves_if_routing_is_enabled():
-    weight = np.ones(3)
-    pipe = make_pipeline(StandardScaler(), GaussianNB())
-    assert list(fit_options(pipe, weight)) == ["gaussiannb__sample_weight"]
-    with config_context(enable_metadata_routing=True):
-        assert list(fit_options(pipe, weight)) == ["sample_weight"]
-        model = GaussianNB()
-        request_weights(model, weight)
-        assert model.get_metadata_routing().fit.requests == {"sample_weight": True}
-
-
 def test_the_prefix_of_weights_follows_the_last_step():
     weight = np.ones(3)
     ridge = Ridge()
@@ -192,7 +179,6 @@ def test_the_prefix_of_weights_follows_the_last_step():
         assert list(fit_options(estimator, weight)) == [name]
         assert last_step(estimator)[0] is ridge
         estimator.fit(X[:3], [1.0, 2.0, 3.0], **fit_options(estimator, weight))
-    assert list(fit_options(inner, weight, "estimator__")) == ["estimator__ridge__sample_weight"]
 
 
 def test_measures_on_new_data():

@@ -12,9 +12,19 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from optuna_mofs._estimators import requested, routing_is_enabled
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_choice
 from optuna_mofs.features._table import FeatureTable
+
+
+def score_options(
+    scorer: Any, weight: Array | None, groups: Array | None = None
+) -> dict[str, Array]:
+    """Return the keyword arguments of a scorer: what it requests, or the weights."""
+    if routing_is_enabled() and hasattr(scorer, "get_metadata_routing"):
+        return requested(scorer, "score", {"sample_weight": weight, "groups": groups})
+    return {} if weight is None else {"sample_weight": weight}
 
 
 @dataclass(eq=False)
@@ -35,6 +45,8 @@ class Fold:
     test_weight: Array | None = None
     #: Row numbers of the test fold, to look up data that is not in X, such as a sensitive column.
     test_rows: Array | None = None
+    train_groups: Array | None = None
+    test_groups: Array | None = None
     #: Results that several functions of the fold share, by name.
     cache: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
@@ -47,7 +59,7 @@ class Fold:
         """Return the objective's score on the test fold, or on the training fold."""
         if not train:
             return self._test_score
-        options = {} if self.train_weight is None else {"sample_weight": self.train_weight}
+        options = score_options(self.scorer, self.train_weight, self.train_groups)
         return float(self.scorer(self.estimator, self.X_train, self.y_train, **options))
 
     @cached_property
@@ -62,7 +74,7 @@ class Fold:
 
             scorer = copy.copy(scorer)
             scorer._score_func = record  # type: ignore[attr-defined]
-        options = {} if self.test_weight is None else {"sample_weight": self.test_weight}
+        options = score_options(scorer, self.test_weight, self.test_groups)
         return float(scorer(self.estimator, self.X_test, self.y_test, **options))
 
     @property

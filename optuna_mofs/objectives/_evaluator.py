@@ -15,6 +15,7 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.pipeline import Pipeline
 
+from optuna_mofs._estimators import requested, routing_is_enabled
 from optuna_mofs._optuna import known_trials, study_signs, total_violation
 from optuna_mofs._typing import Array
 from optuna_mofs.data._dataset import Dataset, Split, take_rows
@@ -184,9 +185,16 @@ def model_of_columns(estimator: Any, data: Dataset) -> Any:
     return baseline(data.classification)
 
 
-def fit_options(estimator: Any, weight: Array | None, prefix: str = "") -> dict[str, Array]:
-    """Return keyword arguments of ``fit`` that pass the sample weights to the last step."""
-    return {} if weight is None else {last_step(estimator, prefix)[1] + "sample_weight": weight}
+def fit_options(
+    estimator: Any, weight: Array | None, groups: Array | None = None
+) -> dict[str, Array]:
+    """Return keyword arguments of ``fit``: what is requested, or the weights of the last step.
+
+    Without metadata routing, scikit-learn has no way to pass groups to a step.
+    """
+    if routing_is_enabled() and not isinstance(estimator, DummyClassifier | DummyRegressor):
+        return requested(estimator, "fit", {"sample_weight": weight, "groups": groups})
+    return {} if weight is None else {last_step(estimator)[1] + "sample_weight": weight}
 
 
 def last_step(estimator: Any, prefix: str = "") -> tuple[Any, str]:
@@ -214,10 +222,11 @@ def fit_fold(estimator: Any, data: Dataset, split: Split, scorer: Callable[..., 
         train_weight=None if weight is None else weight[train],
         test_weight=None if weight is None else weight[test],
         test_rows=data.row_numbers[test],
+        train_groups=None if data.groups is None else data.groups[train],
+        test_groups=None if data.groups is None else data.groups[test],
     )
-    fold.estimator.fit(
-        fold.X_train, fold.y_train, **fit_options(fold.estimator, fold.train_weight)
-    )
+    options = fit_options(fold.estimator, fold.train_weight, fold.train_groups)
+    fold.estimator.fit(fold.X_train, fold.y_train, **options)
     return fold
 
 

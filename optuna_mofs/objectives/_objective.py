@@ -579,8 +579,7 @@ class StudyObjective:
         """
         model = self.estimator_for(trial)
         data = self.all_data
-        options = fit_options(model.named_steps["estimator"], data.sample_weight, "estimator__")
-        return model.fit(data.X, data.y, **options)
+        return model.fit(data.X, data.y, **fit_options(model, data.sample_weight, data.groups))
 
     def test_values(
         self, model: Pipeline, trial: FrozenTrial, X_test: Any, y_test: Any

@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 
 from sklearn.metrics import check_scoring
 
+from optuna_mofs._estimators import check_requests, routing_is_enabled
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_choice, check_float, check_int, check_n_jobs
 from optuna_mofs.data._dataset import is_fold_count
@@ -140,6 +141,12 @@ def as_sequence(measures: Measures | str | Measure | Callable[[Fold], float]) ->
 
 def check_weights(estimator: Any, scorer: Any) -> None:
     """Raise if the estimator or the scorer does not accept sample weights."""
+    if routing_is_enabled():
+        given = {"sample_weight": [1.0]}
+        check_requests(estimator, "fit", given)
+        if hasattr(scorer, "get_metadata_routing"):
+            check_requests(scorer, "score", given)
+        return
     final = last_step(estimator)[0]
     if hasattr(final, "fit") and not _accepts_weights(final.fit):
         raise ValueError(

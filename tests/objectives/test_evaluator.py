@@ -154,7 +154,6 @@ def test_the_prefix_of_weights_follows_the_last_step():
         assert list(fit_options(estimator, weight)) == [name]
         assert last_step(estimator)[0] is ridge
         estimator.fit(X[:3], [1.0, 2.0, 3.0], **fit_options(estimator, weight))
-    assert list(fit_options(inner, weight, "estimator__")) == ["estimator__ridge__sample_weight"]
 
 
 def test_measures_on_new_data():

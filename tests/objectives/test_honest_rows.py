@@ -78,6 +78,17 @@ def test_rows_that_are_held_out(options, n_held_out):
         assert max(train.max(), test.max()) < n - n_held_out
 
 
+def test_a_splitter_splits_the_rows_of_the_search():
+    last = np.arange(len(Y) - 25, len(Y))
+    shuffled = np.random.default_rng(0).permutation(Y)
+    found = objective(y=shuffled, cv=TimeSeriesSplit(4), holdout=last)
+    expected = list(TimeSeriesSplit(4).split(np.zeros(len(Y) - 25)))
+    assert len(found.evaluator.splits) == 4
+    for (train, test), (a, b) in zip(found.evaluator.splits, expected):
+        np.testing.assert_array_equal(train, a)
+        np.testing.assert_array_equal(test, b)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -59,11 +59,12 @@ def _figures_rectangle(browser: Browser, *, front: bool) -> dict[str, float]:
         "(() => { const all = [...document.querySelectorAll('.js-plotly-plot')]"
         f".filter(e => e.id.startsWith('{prefix}'))"
         ".map(e => e.getBoundingClientRect());"
-        "return [Math.min(...all.map(r => r.top)), Math.max(...all.map(r => r.bottom))]; })()"
+        "return [Math.min(...all.map(r => r.top)), Math.max(...all.map(r => r.bottom)),"
+        "Math.max(...all.map(r => r.right))]; })()"
     )
     top = max(0, edges[0] - 10)
-    height = edges[1] - top + 20
-    return {"x": 60, "y": top, "width": WIDTH - 60, "height": height, "scale": 0.75}
+    width, height = (edges[2] if front else WIDTH) - 60, edges[1] - top + 20
+    return {"x": 60, "y": top, "width": width, "height": height, "scale": 1 if front else 0.75}
 
 
 def _save(browser: Browser, name: str, clip: dict[str, float]) -> None:

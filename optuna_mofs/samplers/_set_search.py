@@ -175,7 +175,7 @@ def _rule_sets(
     anywhere = rng.random(len(rows)) < (0.5 if first else 0.1)
     rows[:, column] = np.where(anywhere, rng.random(len(rows)), sizes)
     index = np.repeat(np.arange(n_rules), n_sizes)
-    masks = data.filters.prefixes(rules, index, data.filters.sizes(rows))
+    masks = data.filters.prefixes(rules, index, data.filters.rule_sizes(rows))
     return _Sets(masks, rows, origin[index], names[index])
 
 
@@ -205,9 +205,8 @@ class _MaskMakers:
                 best = np.argsort(-table.free_ranks.max(axis=0), kind="stable")
                 keys[best[: _MAX_ACTIVE // 2]] += 1
             keys[starts.masks.any(axis=0)] += 2
-            n_parents = int(starts.masks.any(axis=0).sum())
-            chosen = np.argpartition(-keys, _MAX_ACTIVE + n_parents - 1)
-            self._active = np.sort(chosen[: min(p, _MAX_ACTIVE + n_parents)])
+            n_active = min(p, _MAX_ACTIVE + int(starts.masks.any(axis=0).sum()))
+            self._active = np.sort(np.argpartition(-keys, n_active - 1)[:n_active])
         self._parents = starts.masks[:, self._active]
         self._ranks = None if table.free_ranks is None else table.free_ranks[:, self._active]
         self._costs = None if table.free_costs is None else table.free_costs[self._active]

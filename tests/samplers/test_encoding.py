@@ -77,6 +77,13 @@ def encoder_of(history: History, *, by_distance: bool, kept: Any = None) -> Surr
     return SurrogateEncoder(history, filters, kept or Memory(), by_distance=by_distance)
 
 
+def columns(study: optuna.Study, *, by_distance: bool, kept: Any = None) -> np.ndarray:
+    """Return all trials as inputs of surrogates."""
+    history = history_of(study)
+    encoder = encoder_of(history, by_distance=by_distance, kept=kept)
+    return encoder.of_trials(np.arange(len(history))).joined()
+
+
 @pytest.mark.parametrize(
     ("features", "by_distance", "n_shared", "width", "shape"),
     [
@@ -99,13 +106,15 @@ def test_columns_of_surrogates(
     encoder = encoder_of(history_of(study_of(features)[0]), by_distance=by_distance)
     assert encoder.n_shared_columns == n_shared
     assert encoder.width == width
-    assert encoder.of_trials().shape == (9, shape)
+    inputs = encoder.of_trials(np.arange(9))
+    assert inputs.joined().shape == (9, shape)
+    assert (0 if inputs.sets is None else inputs.sets.shape[1]) == n_shared
 
 
 @pytest.mark.parametrize("features", ["mask", "filter_ensemble", "single_filter"])
 def test_a_set_is_the_one_that_was_evaluated(features: str) -> None:
     study, _ = study_of(features)
-    X = encoder_of(history_of(study), by_distance=True).of_trials()
+    X = columns(study, by_distance=True)
     for trial, row in zip(study.trials, X):
         mask = selected_mask(study, trial)
         assert mask is not None
@@ -119,13 +128,13 @@ def test_a_set_is_the_one_that_was_evaluated(features: str) -> None:
 def test_sets_of_trials_are_made_once(features: str, by_distance: bool) -> None:
     study, objective = study_of(features)
     memory = Memory()
-    first = encoder_of(history_of(study), by_distance=by_distance, kept=memory).of_trials()
+    first = columns(study, by_distance=by_distance, kept=memory)
     study.optimize(objective, n_trials=2)
     memory.kept[f"encoded sets {by_distance}"][0] *= 0
-    second = encoder_of(history_of(study), by_distance=by_distance, kept=memory).of_trials()
+    second = columns(study, by_distance=by_distance, kept=memory)
     assert (second[0] != first[0]).any()  # as it was kept
     np.testing.assert_array_equal(second[1:9], first[1:])
-    fresh = encoder_of(history_of(study), by_distance=by_distance).of_trials()
+    fresh = columns(study, by_distance=by_distance)
     np.testing.assert_array_equal(second[9:], fresh[9:])
 
 

@@ -13,11 +13,12 @@ from sklearn.naive_bayes import GaussianNB
 
 from optuna_mofs import FeatureSelectionObjective, ParEGOSampler, SMSEGOSampler
 from optuna_mofs._optuna import frozen_attr
+from optuna_mofs.samplers._gaussian_process import SplitInputs
 from optuna_mofs.samplers._infill import (
     LargerSetAcquisition,
     ObjectiveSurrogates,
 )
-from optuna_mofs.samplers._training_data import EncodedBatch
+from optuna_mofs.samplers._training_data import EncodedBatch, ObjectiveScale
 from optuna_mofs.samplers.model_based import ModelBasedSettings
 from optuna_mofs.study._trial_note import NOTE
 
@@ -32,26 +33,32 @@ class Constant:
         return X[:, 0], np.full(len(X), 0.25)
 
 
+def batch_of(columns: Any, known_values: np.ndarray, sizes: Any = None) -> EncodedBatch:
+    inputs = SplitInputs(np.asarray(columns, dtype=float)[:, None])
+    return EncodedBatch(inputs, known_values, None if sizes is None else np.array(sizes))
+
+
 def test_bounds_of_modeled_and_known_objectives() -> None:
-    trials = EncodedBatch(np.array([[1.0], [0.2]]), np.array([[np.nan, 0.7], [np.nan, 0.1]]))
+    trials = batch_of([1.0, 0.2], np.array([[np.nan, 0.7], [np.nan, 0.1]]))
     data = SimpleNamespace(
         trials=trials,
         modeled=[0],
         values=np.zeros((2, 2)),
         floor=np.array([0.0, -np.inf]),
         uses_gaussian_process=False,
+        scale=ObjectiveScale(np.zeros(2), np.ones(2)),
     )
     surrogates = ObjectiveSurrogates(cast(Any, data), lambda targets, scales: Constant())
     bounds = surrogates.lower_bounds(trials, 2.0)
     assert bounds.tolist() == [[0.5, 0.7], [0.0, 0.1]]  # the second is at the floor
-    other = EncodedBatch(np.array([[3.0]]), np.array([[np.nan, 0.3]]))
+    other = batch_of([3.0], np.array([[np.nan, 0.3]]))
     assert surrogates.lower_bounds(other, 0.0).tolist() == [[3.0, 0.3]]
 
 
 def history(sizes: list[int], errors: list[float], p: int) -> Any:
     """The part of the training data that the acquisition needs."""
     values = np.column_stack([errors, np.array(sizes) / p])
-    trials = EncodedBatch(np.array(errors)[:, None], values * [np.nan, 1], np.array(sizes))
+    trials = batch_of(errors, values * [np.nan, 1], sizes)
     return SimpleNamespace(trials=trials, values=values, modeled=[0], n_free_features=p)
 
 
@@ -59,11 +66,11 @@ class Surrogates:
     """The error is in the first column, with a standard deviation of 0.1."""
 
     def lower_bounds(self, batch: EncodedBatch, kappa: float) -> np.ndarray:
-        return np.column_stack([batch.X[:, 0] - kappa * 0.1, batch.known_values[:, 1]])
+        return np.column_stack([batch.inputs.own[:, 0] - kappa * 0.1, batch.known_values[:, 1]])
 
 
 def candidates(sizes: list[int], errors: list[float]) -> EncodedBatch:
-    return EncodedBatch(np.array(errors)[:, None], np.zeros((len(sizes), 2)), np.array(sizes))
+    return batch_of(errors, np.zeros((len(sizes), 2)), sizes)
 
 
 def acquisition(data: Any, position: float) -> LargerSetAcquisition:
@@ -121,7 +128,7 @@ def test_only_where_the_size_is_known_and_the_error_is_not() -> None:
         assert not LargerSetAcquisition.is_possible(
             SimpleNamespace(**{**vars(data), "modeled": modeled})
         )
-    trials = EncodedBatch(data.trials.X, data.trials.known_values)
+    trials = EncodedBatch(data.trials.inputs, data.trials.known_values)
     assert not LargerSetAcquisition.is_possible(
         SimpleNamespace(**{**vars(data), "trials": trials})
     )

@@ -52,7 +52,7 @@ def test_candidates_look_like_trials(features: str) -> None:
     data = training_data(features)
     masks = None if data.history.table is None else data.history.masks(np.arange(9))
     encoded = data.encode(Candidates(data.rows, np.full((9, 1), -1), np.full(9, ""), masks))
-    np.testing.assert_allclose(encoded.X, data.trials.X)
+    np.testing.assert_allclose(encoded.inputs.joined(), data.trials.inputs.joined())
     np.testing.assert_allclose(encoded.known_values, data.trials.known_values)
     for i in range(9):
         known = data.history.contains(data.rows[i], None if masks is None else masks[i])

@@ -88,9 +88,7 @@ def averaged_gain(
 
 
 @settings(max_examples=20)
-@given(
-    st.sampled_from([(1, 0), (2, 0), (2, 1)]), st.floats(0.01, 1.5), st.integers(0, 10_000)
-)
+@given(st.sampled_from([(1, 0), (2, 0), (2, 1)]), st.floats(0.01, 1.5), st.integers(0, 10_000))
 def test_expected_gains_with_one_uncertain_objective_are_exact(
     case: tuple[int, int], sd: float, seed: int
 ) -> None:

@@ -178,7 +178,7 @@ def _rule_sets(
     anywhere = rng.random(len(rows)) < (0.5 if first else 0.1)
     rows[:, column] = np.where(anywhere, rng.random(len(rows)), sizes)
     index = np.repeat(np.arange(n_rules), n_sizes)
-    masks = data.filters.prefixes(rules, index, data.filters.sizes(rows))
+    masks = data.filters.prefixes(rules, index, data.filters.rule_sizes(rows))
     return _Sets(masks, rows, origin[index], names[index])
 
 

@@ -200,9 +200,20 @@ def run_default(name: str, method: str, seed: int, args: Any) -> dict[str, Any]:
     )
     study = objective.create_study(sampler=sampler)
     study.optimize(objective, n_trials=max(args.marks))
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = front_values(objective, study, args.marks, X_test, y_test)
+    return {**found, "picks": picks(objective, study, X_test, y_test)}
+
+
+def front_values(
+    objective: Any, study: Any, marks: Sequence[int], X_test: Any, y_test: Any
+) -> dict[str, list[float]]:
+    """Return, by number of trials: inner and outer hypervolume, and how far the error is too low.
+
+    Outer values are those of the members of the inner front, fitted on all rows of the search.
+    """
+    found: dict[str, list[float]] = {}
     tested: dict[int, float] = {}
-    for mark in args.marks:
+    for mark in marks:
         trials = [t for t in study.get_trials(deepcopy=False)[:mark] if t.values is not None]
         values = np.array([t.values for t in trials])
         front = np.flatnonzero(moocore.is_nondominated(values))
@@ -217,7 +228,7 @@ def run_default(name: str, method: str, seed: int, args: Any) -> dict[str, Any]:
             _hypervolume(np.array(outer)),
             tested[trials[lowest].number] - values[lowest, 0],
         ]
-    return {**found, "picks": picks(objective, study, X_test, y_test)}
+    return found
 
 
 def _hypervolume(points: np.ndarray) -> float:

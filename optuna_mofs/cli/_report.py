@@ -111,7 +111,7 @@ def _tiles(front: Front, pick: Pick) -> str:
         metric = front.honest().metric_name
         values[f"{metric} to expect on new rows"] = f"{pick.expected.value:.3g}"
         low, high = pick.expected.low, pick.expected.high
-        values["95 % interval"] = f"{low:.2g}–{high:.2g}"
+        values[f"95 % interval of the {metric} on new rows"] = f"{low:.2g}–{high:.2g}"
     # A trial that was picked by number may not be on the front.
     for name, value in zip(front.metric_names, pick.trial.values):
         values[f"{name}{_how(front, name)}"] = format_number(value)
@@ -129,7 +129,7 @@ def _how(front: Front, name: str) -> str:
     """Return how a metric was measured, if there is another value of it."""
     honest = front.honest()
     is_honest = honest.source is not None and honest.metric_name == name
-    return ", cross-validated" if is_honest else ""
+    return ", cross-validated: usually too good" if is_honest else ""
 
 
 def _chosen_model(

@@ -29,6 +29,8 @@ FOLDER_VARIABLE = "OPTUNA_MOFS_CACHE"
 MAX_BYTES = 500_000_000
 _SUFFIX = ".ranks.npz"
 _UNFINISHED = ".ranks.tmp"
+#: Modules beside this one that compute what is stored.
+_SOURCES = ("_ranking.py", "_redundancy.py", "_screening.py")
 
 
 def cache_folder() -> Path | None:
@@ -82,7 +84,7 @@ def _version(estimator: Any) -> str | None:
 def _source() -> str:
     """Return a hash of the code that computes ranks, and the versions that it relies on."""
     files = sorted(Path(filters.__file__).parent.glob("*.py"))
-    files += [Path(__file__).with_name(name) for name in ("_ranking.py", "_redundancy.py")]
+    files += [Path(__file__).with_name(name) for name in _SOURCES]
     versions = [sys.modules[name].__version__ for name in ("numpy", "scipy", "sklearn", "pandas")]
     return str(joblib.hash((versions, [file.read_bytes() for file in files if file.exists()])))
 

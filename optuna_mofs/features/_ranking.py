@@ -12,6 +12,7 @@ from typing import Any, Literal
 import joblib
 import numpy as np
 import optuna
+from scipy.stats import rankdata
 from sklearn.utils import _safe_indexing
 from tqdm import tqdm
 
@@ -24,13 +25,29 @@ from optuna_mofs.features._rank_cache import (
     read_arrays,
     write_arrays,
 )
-from optuna_mofs.features._redundancy import Similarity, nearest_features
+from optuna_mofs.features._redundancy import (
+    Similarity,
+    best_first,
+    median_redundancy,
+    nearest_features,
+)
+from optuna_mofs.features._screening import (
+    MAX_ROWS,
+    N_SAMPLED,
+    best_features,
+    check_finite,
+    column_relevance,
+    needs_screening,
+    sample_rows,
+    take_block,
+)
 from optuna_mofs.features._table import FeatureTable, feature_layout
 from optuna_mofs.filters import (
     DEFAULT_FILTERS,
     FilterData,
     FilterEnsemble,
     detect_task,
+    rank_scores,
     resolve_filters,
 )
 
@@ -77,18 +94,64 @@ class Ranking:
         table = self.unranked
         if len(table.free) == 0:
             return table
-        size = table.expected_n_features
-        if size is None:
-            size = mean_tree_size(
-                self.data.X,
-                self.data.y,
-                classification=self.data.classification,
-                columns=table.columns,
-                random_state=self.random_state,
-            )
+        if self.data.shape[0] > MAX_ROWS:
+            check_finite(self.data.X)  # filters see a sample of the rows
         if table.filters:
             table = self.of_rows(np.arange(self.data.shape[0]))
+        size = table.expected_n_features
+        if size is None:
+            size = self._expected_size(table)
         return replace(table, expected_n_features=size)
+
+    def _expected_size(self, table: FeatureTable) -> float:
+        """Return the size of trees on the data, of many features on the best ones."""
+        X, y, columns = self.data.X, self.data.y, table.columns
+        options: dict[str, Any] = {"random_state": self.random_state}
+        if X.shape[1] > _MAX_TREE_COLUMNS:
+            rows = self._sampled(np.arange(len(y)), _MAX_ROWS)
+            if table.ranks is None:
+                relevance = self._relevance(rows)
+                best = best_features(relevance, columns)
+            else:
+                best = np.sort(best_first(table.ranks.mean(axis=0), _MAX_TREE_COLUMNS))
+            X, columns = _narrowed(X, rows, best, columns)
+            y, options["subsets"] = y[rows], _FEW_SUBSETS
+        elif len(y) > MAX_ROWS:
+            options["subsets"] = _FEW_SUBSETS
+        classification = self.data.classification
+        return mean_tree_size(X, y, classification=classification, columns=columns, **options)
+
+    def _sampled(self, rows: Array, size: int | None = None) -> Array:
+        """Return the rows, or a sample of them: of the given size, or of that for filters."""
+        if len(rows) <= (size or MAX_ROWS):
+            return rows
+        size = size or N_SAMPLED
+        is_class, seed = self.data.classification, self.random_state
+        return sample_rows(rows, self.data.y, classification=is_class, seed=seed, size=size)
+
+    def _relevance(self, rows: Array) -> Array:
+        if len(rows) == len(self.data.y):
+            return self._relevance_of_all_rows
+        return self._column_relevance(rows)
+
+    @cached_property
+    def _relevance_of_all_rows(self) -> Array:
+        return self._column_relevance(None)
+
+    def _column_relevance(self, rows: Array | None) -> Array:
+        data = self.data
+        return column_relevance(data.X, data.y, rows, classification=data.classification)
+
+    def median_redundancy(self) -> float:
+        """Return the median redundancy of the features, of many features of the best ones."""
+        rows = self._sampled(np.arange(self.data.shape[0]))
+        X, columns = self.data.X, self.unranked.columns
+        if needs_screening(X, len(rows)):
+            best = best_features(self._relevance(rows), columns)
+            X, columns = _narrowed(X, rows, best, columns)
+        elif len(rows) < X.shape[0]:
+            X = take_rows(X, rows)
+        return median_redundancy(FilterData(X, self.data.y[rows]), columns)
 
     def of_rows(self, rows: Array) -> FeatureTable:
         """Return the features with ranks and similarity computed on some rows only."""
@@ -111,7 +174,7 @@ class Ranking:
         # Jobs are made when needed, because each has a copy of its rows.
         names: list[str | None] = [None] * len(folds)
         if cache_folder() is not None:
-            names = [self._job(rows).content_key() for rows in folds]
+            names = [self._content_key(rows) for rows in folds]
         tables = [self._read(name) for name in names]
         to_do = [i for i, table in enumerate(tables) if table is None]
         jobs = (self._job(folds[i]) for i in to_do)
@@ -128,18 +191,44 @@ class Ranking:
             )
         return [table for table in tables if table is not None]
 
+    @property
+    def _task(self) -> Literal["classification", "regression"]:
+        return "classification" if self.data.classification else "regression"
+
+    def _content_key(self, rows: Array) -> str | None:
+        """Return the name of the result on disk, or None if a filter is the user's own."""
+        functions = [function for _, function in resolve_filters(self.filters)]
+        options = (self._task, self.random_state, self.unranked.columns, self.similar)
+        return content_key(functions, self._data_key, rows, options)
+
+    @cached_property
+    def _data_key(self) -> str:
+        return str(joblib.hash((self.data.X, self.data.y), hash_name="sha1"))
+
     def _job(self, rows: Array) -> _RankingJob:
+        X, columns, relevance, best = self.data.X, self.unranked.columns, None, None
+        rows = self._sampled(rows)
+        if needs_screening(X, len(rows)):
+            relevance = self._relevance(rows)
+            best = best_features(relevance, columns)
+            if columns is not None:
+                relevance = np.array([relevance[list(members)].max() for members in columns])
+            X, columns = _narrowed(X, rows, best, columns)
+        elif len(rows) < X.shape[0]:
+            X = take_rows(X, rows)
         return _RankingJob(
-            take_rows(self.data.X, rows),
+            X,
             self.data.y[rows],
             ensemble=FilterEnsemble(
                 self.filters,
-                task="classification" if self.data.classification else "regression",
+                task=self._task,
                 random_state=self.random_state,
                 n_jobs=self.n_jobs,
             ),
-            columns=self.unranked.columns,
+            columns=columns,
             similar=self.similar,
+            relevance=relevance,
+            best=best,
         )
 
     def _read(self, name: str | None) -> FeatureTable | None:
@@ -170,12 +259,9 @@ class _RankingJob:
     ensemble: FilterEnsemble
     columns: Sequence[Sequence[int]] | None
     similar: bool
-
-    def content_key(self) -> str | None:
-        """Return the name of the result on disk, or None if a filter is the user's own."""
-        functions = [function for _, function in resolve_filters(self.ensemble.filters)]
-        options = (self.ensemble.task, self.ensemble.random_state, self.columns, self.similar)
-        return content_key(functions, self.X, self.y, options)
+    #: Of very many features: a score of each, and the positions of those that X has.
+    relevance: Array | None = None
+    best: Array | None = None
 
     def __call__(self) -> tuple[dict[str, Array], float]:
         """Return the arrays of a table, and the seconds that they took."""
@@ -185,12 +271,43 @@ class _RankingJob:
         if self.similar:
             near = nearest_features(FilterData(self.X, self.y), self.columns)
             arrays["others"], arrays["shares"] = near
+        if self.relevance is not None and self.best is not None:
+            arrays = _of_all_features(arrays, self.relevance, self.best)
         return arrays, perf_counter() - start
 
     def alone(self) -> tuple[dict[str, Array], float]:
         """Return the same on one thread, beside other processes."""
         self.ensemble.set_params(n_jobs=1)
         return self()
+
+
+def _of_all_features(
+    arrays: Mapping[str, Array], relevance: Array, best: Array
+) -> dict[str, Array]:
+    """Return arrays of all features: the best ones as ranked, the others below by relevance."""
+    p = len(relevance)
+    scores = np.tile(rankdata(relevance), (len(arrays["ranks"]), 1))
+    scores[:, best] = p + 1 + p * arrays["ranks"]
+    found = {"ranks": rank_scores(scores)}
+    if "others" in arrays:
+        others = np.zeros((p, arrays["others"].shape[1]), dtype=np.int64)
+        shares = np.zeros(others.shape)
+        others[best], shares[best] = best[arrays["others"]], arrays["shares"]
+        found |= {"others": others, "shares": shares}
+    return found
+
+
+def _narrowed(
+    X: Any, rows: Array, features: Array, columns: Sequence[Sequence[int]] | None
+) -> tuple[Any, tuple[tuple[int, ...], ...] | None]:
+    """Return some rows of the columns of some features, and the new columns of each of these."""
+    every = None if len(rows) == X.shape[0] else rows
+    if columns is None:
+        return take_block(X, every, features), None
+    members = [list(columns[j]) for j in features]
+    ends = np.cumsum([len(own) for own in members])
+    moved = tuple(tuple(range(e - len(own), e)) for own, e in zip(members, ends.tolist()))
+    return take_block(X, every, np.concatenate(members)), moved
 
 
 def _run(
@@ -276,6 +393,8 @@ def feature_table(
 
 #: Rows × columns × trees of the automatic number of subsets: about a second.
 _MAX_WORK = 4e7
+#: Of more columns, trees are fitted to those of the best features only, and these are few.
+_MAX_TREE_COLUMNS, _FEW_SUBSETS = 2_000, 10
 #: With 5,000 rows, chance alone does not gain 1 % of the impurity, so more rows are not needed.
 _MAX_ROWS = 5_000
 #: Equal-frequency bins of a column; trees split between bins only.

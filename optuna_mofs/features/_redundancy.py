@@ -69,11 +69,16 @@ def median_redundancy(data: FilterData, groups: Sequence[Sequence[int]] | None =
     Of more than 200 features, 200 evenly spaced ones are compared with all others.
     """
     columns, owner = _grouped_columns(data, groups)
-    shares = []
-    for j in np.unique(np.linspace(0, owner[-1], _MAX_MEDIAN_FEATURES).astype(np.int64)):
-        own = owner == j
-        square = (columns[own] @ columns[~own].T) ** 2
-        shares.append(float(square.max(initial=0.0)))
+    chosen = np.unique(np.linspace(0, owner[-1], _MAX_MEDIAN_FEATURES).astype(np.int64))
+    own = np.flatnonzero(np.isin(owner, chosen))
+    largest = np.zeros(len(own))
+    width = max(1, _BLOCK_ENTRIES // len(own))
+    for start in range(0, len(columns), width):
+        part = slice(start, start + width)
+        square = (columns[own] @ columns[part].T) ** 2
+        square[owner[own][:, None] == owner[part]] = 0.0
+        np.maximum(largest, square.max(axis=1), out=largest)
+    shares = np.maximum.reduceat(largest, np.searchsorted(owner[own], chosen))
     return min(1.0, round(float(np.median(shares)), 6))
 
 
@@ -84,7 +89,7 @@ def _grouped_columns(
     members = [np.atleast_1d(g) for g in groups or range(data.n_features)]
     columns = np.concatenate([_unit_length(block) for _, block in data.blocks()])
     owner = np.repeat(np.arange(len(members)), [len(m) for m in members])
-    return columns[np.concatenate(members)], owner
+    return columns if groups is None else columns[np.concatenate(members)], owner
 
 
 def _unit_length(rows: Floats) -> NDArray[np.float32]:

@@ -75,12 +75,12 @@ def _compared_with_constant(
         if name in picks and not np.isnan(picks[name].value)
     }
     if highs:
-        chosen = min(highs, key=highs.__getitem__)
-        if highs[chosen] < constant:
+        if min(highs.values()) < constant:
             return None
+        # The default pick, if it is known, is what else is shown.
         return (
-            f"the honest {candidates.metric_name} {picks[chosen]} is not clearly {side} that of "
-            f"the constant model, {shown}"
+            f"the honest {candidates.metric_name} {picks[next(iter(highs))]} is not clearly "
+            f"{side} that of the constant model, {shown}"
         )
     if candidates.errors.min() < constant * (1.0 - 1e-9 * np.sign(constant)):
         return None

@@ -143,7 +143,7 @@ class ChosenModel(SelectorMixin, BaseSearchCV):  # type: ignore[misc]
         tags.input_tags.categorical = inner.input_tags.categorical
         tags.input_tags.string = inner.input_tags.string
         tags.input_tags.pairwise = False  # columns are selected
-        tags.target_tags = inner.target_tags
+        tags.target_tags.required = inner.target_tags.required
         return tags
 
     # ---- metadata and display ------------------------------------------------------------------

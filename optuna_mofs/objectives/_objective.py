@@ -34,10 +34,8 @@ from optuna_mofs.data._dataset import (
 )
 from optuna_mofs.data._target import check_target
 from optuna_mofs.features._ranking import Ranking
-from optuna_mofs.features._redundancy import median_redundancy
 from optuna_mofs.features._representation import Representation
 from optuna_mofs.features._table import FeatureTable, feature_layout
-from optuna_mofs.filters import FilterData
 from optuna_mofs.measures import Fold, get_measure
 from optuna_mofs.objectives._estimator_space import EstimatorSpace, replay
 from optuna_mofs.objectives._evaluator import (
@@ -63,6 +61,8 @@ _logger = optuna.logging.get_logger("optuna.mofs")
 _MAX_FAILURES = 10
 #: Fraction of the rows that ``holdout="auto"`` holds out.
 _HOLDOUT = 0.2
+#: The estimator with all features is not evaluated on more cells than these.
+_MAX_BASELINE_CELLS = 20_000_000
 
 
 class AllTrialsFailedError(RuntimeError):
@@ -167,11 +167,6 @@ class StudyObjective:
             max_features=settings.max_features,
             all_fixed=representation is None,
         )
-        self.representation = representation
-        if representation is not None:
-            self.representation = representation.resolve(
-                lambda: median_redundancy(FilterData(self.data.X, self.data.y), layout.columns)
-            )
         self.ranking = Ranking(
             self.data,
             layout,
@@ -179,8 +174,11 @@ class StudyObjective:
             settings.random_state,
             settings.expected_n_features,
             settings.n_jobs,
-            similar=self.representation is not None and self.representation.needs_similar,
         )
+        self.representation = representation
+        if representation is not None:
+            self.representation = representation.resolve(self.ranking.median_redundancy)
+            self.ranking.similar = self.representation.needs_similar
         self.table = self.ranking.unranked
         self.estimator_space.check(self.representation, self.table)
         if is_fold_count(settings.cv):
@@ -258,7 +256,8 @@ class StudyObjective:
     def baselines(self) -> Baselines:
         """The constant model, and the estimator as given with all features; evaluated once.
 
-        The latter is None if the estimator fails, or if trials choose one of several estimators.
+        The latter is None if the estimator fails, if trials choose one of several estimators, or
+        if the table has more than 20 million cells.
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # trials show those of the estimator
@@ -279,7 +278,10 @@ class StudyObjective:
         return tuple(values)
 
     def _all_features_values(self) -> tuple[float, ...] | None:
-        if len(self.estimator_space.estimators) > 1:
+        X = self.data.X
+        n_cells = X.nnz if hasattr(X, "nnz") else X.shape[0] * X.shape[1]
+        # On large data, it would take longer than many trials with few features.
+        if len(self.estimator_space.estimators) > 1 or n_cells > _MAX_BASELINE_CELLS:
             return None
         every = np.ones(len(self.table), dtype=bool)
         masks = [every] * len(self.evaluator.splits)

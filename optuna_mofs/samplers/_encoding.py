@@ -250,7 +250,7 @@ class FilterSets:
         Args:
             rows: Rows of rules, whose fractions do not matter.
             index: Position of the rule of each set.
-            sizes: Size of each set.
+            sizes: Size of each set, before exceptions.
         """
         params = self._params(rows)
         scores = np.round(self._representation.scores(params, self._ranks), 12)
@@ -267,7 +267,11 @@ class FilterSets:
             limits = self._representation.table.size_limits
             counted: Array = np.clip(self(rows).sum(axis=1), *limits)
             return counted
-        sizes = np.zeros(len(rows))
+        return self.rule_sizes(rows)
+
+    def rule_sizes(self, rows: Array) -> Array:
+        """Return :meth:`sizes` before exceptions, as :meth:`prefixes` takes them."""
+        sizes = np.zeros(len(rows), dtype=np.int64)
         complete = self.complete(rows)
         sizes[complete] = self._representation.sizes(self._params(rows[complete]))
         return sizes

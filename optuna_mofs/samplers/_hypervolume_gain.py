@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from math import gamma
 
 import moocore
 import numpy as np
@@ -73,8 +74,9 @@ def expected_hypervolume_gain(means: Array, sds: Array, front: Array, reference:
     It is exact for one objective, and for two of which one is known (Emmerich et al. 2011 have
     the general case): the known one says in which strips of the front a point lies, and in each of
     them the other one has its expected improvement. Otherwise it is estimated by the
-    hypervolume scalarization (Deng and Zhang 2019): hypervolume is the mean, over directions, of
-    how far the front reaches from the reference point, to the power of the number of objectives.
+    hypervolume scalarization (Deng and Zhang 2019): up to a factor, hypervolume is the mean, over
+    directions, of how far the front reaches from the reference point, to the power of the number
+    of objectives.
 
     Args:
         means: Points × objectives.
@@ -126,7 +128,9 @@ def _scalarized_gain(means: Array, sds: Array, front: Array, reference: Array) -
         for j in range(m):
             np.minimum(far, np.multiply.outer(room[:, j], 1 / directions[:, j]), out=far)
         gain += (np.maximum(far, reach) ** m - reach**m).mean(axis=1)
-    return gain / len(outcomes)
+    # The volume of the part of the unit ball in which all coordinates are positive.
+    factor = (np.sqrt(np.pi) / 2) ** m / gamma(m / 2 + 1)
+    return gain * (factor / len(outcomes))
 
 
 @cache

@@ -128,8 +128,9 @@ def spread_mask(
     It has the best features by weighted rank, with a random penalty for similar ones; the second
     one is empty, which is an end of the front of error and size.
     """
-    p = len(table.free)
-    size = 0 if number == 1 else int(np.rint((p + 0.5) ** sequence(number, 0.5)))
+    p, (low, high) = len(table.free), table.size_limits
+    size = 0 if number == 1 else int(np.rint((high + 0.5) ** sequence(number, 0.5)))
+    size = min(max(size, low), high)
     scores = rng.random(p) if table.free_ranks is None else weights @ table.free_ranks
     scores = cost_adjusted(np.clip(scores, 1e-9, 1 - 1e-9), table.free_costs)
     selection = None

@@ -178,7 +178,7 @@ def _rule_sets(
     anywhere = rng.random(len(rows)) < (0.5 if first else 0.1)
     rows[:, column] = np.where(anywhere, rng.random(len(rows)), sizes)
     index = np.repeat(np.arange(n_rules), n_sizes)
-    masks = data.filters.prefixes(rules, index, data.filters.sizes(rows))
+    masks = data.filters.prefixes(rules, index, data.filters.rule_sizes(rows))
     return _Sets(masks, rows, origin[index], names[index])
 
 
@@ -253,6 +253,10 @@ class _MaskMakers:
         masks[np.isin(operators, ("prefix", "resample"))] = False
         made = np.concatenate([made for made, _, _ in parts])
         masks[: len(made), self._active] = made
+        low, high = self._table.size_limits
+        sizes = masks.sum(axis=1)
+        for i in np.flatnonzero((sizes < low) | (sizes > high)):
+            masks[i] = self._table.limited(masks[i])
         return _Sets(masks, self._starts.rows[origin], origin, operators)
 
     def _make(self, count: int, shares: dict[str, float]) -> Iterator[tuple[Array, Array, str]]:
@@ -344,9 +348,11 @@ class _MaskMakers:
             selection = BatchSelection(self._table.similar, features, self._table.fixed)
         parent_sizes = np.maximum(1, self._parents[origin].sum(axis=1))
         near = np.log(parent_sizes) + 3 * self._step * rng.standard_normal(len(origin))
-        anywhere = rng.random(len(origin)) * np.log(p + 0.5)
+        low, high = self._table.size_limits
+        high = max(1, min(high, p))
+        anywhere = rng.random(len(origin)) * np.log(high + 0.5)
         logs = np.where(rng.random(len(origin)) < 0.5, near, anywhere)
-        sizes = np.clip(np.rint(np.exp(logs)), 1, p).astype(np.int64)
+        sizes = np.clip(np.rint(np.exp(logs)), max(1, low), high).astype(np.int64)
         places = selection_order(selection, np.round(scores, 12), penalties, int(sizes.max()))
         masks: Array = places[np.arange(len(origin)) // self._n_sizes] < sizes[:, None]
         return masks

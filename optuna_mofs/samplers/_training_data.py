@@ -268,9 +268,17 @@ class ObjectiveScale:
 
     @staticmethod
     def unsaturated(means: Array, sds: Array) -> tuple[Array, Array]:
-        """Return predictions of saturated values on the linear scale, to first order."""
-        room = np.where(means > 1, 2 - np.minimum(means, _MAX_SATURATED), 1.0)
-        return np.where(means > 1, 1 - np.log(room), means), sds / room
+        """Return predictions of saturated values on the linear scale.
+
+        The probability of a value below 1 stays the same. The slope at the mean would be far too
+        large: the worse the mean, the more a point would seem to promise.
+        """
+        beyond = np.maximum(means - 1, 1e-9)
+        linear = 1 - np.log(1 - np.minimum(beyond, _MAX_SATURATED - 1))
+        is_worse = means > 1
+        return np.where(is_worse, linear, means), sds * np.where(
+            is_worse, (linear - 1) / beyond, 1.0
+        )
 
     def __call__(self, values: Array, violations: Array) -> Array:
         """Return scaled values; those of infeasible trials are worse than all others."""

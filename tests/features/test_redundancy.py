@@ -5,18 +5,21 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 from optuna_mofs.features import _redundancy as redundancy
 from optuna_mofs.features._redundancy import (
+    BatchSelection,
     Similarity,
     best_first,
     median_redundancy,
     nearest_features,
     select_non_redundant,
+    selection_order,
+    top_masks,
 )
 from optuna_mofs.filters import FilterData
 
@@ -169,3 +172,90 @@ def test_a_copy_of_a_fixed_feature_comes_last() -> None:
 def test_bad_arrays_raise(others: np.ndarray, shares: np.ndarray, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Similarity(others, shares)
+
+
+# ---- many selections at once --------------------------------------------------------------------
+
+
+def random_similarity(p: int, rng: np.random.Generator) -> Similarity:
+    """Return up to four different neighbors of each feature, some of them without a share."""
+    width = min(4, p - 1)
+    others = np.array([rng.permutation(np.delete(np.arange(p), j))[:width] for j in range(p)])
+    shares = np.round(rng.random((p, width)), 2) * (rng.random((p, width)) < 0.8)
+    return Similarity(others.reshape(p, width), shares)
+
+
+def masks_of_places(places: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    return places < sizes[:, None]
+
+
+@settings(max_examples=40)
+@given(st.integers(1, 45), st.integers(0, 2), st.integers(0, 10_000))
+def test_orders_of_selection_are_those_of_single_ones(p: int, n_fixed: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    similar = random_similarity(p, rng)
+    fixed = tuple(range(min(n_fixed, p - 1)))
+    free = np.arange(len(fixed), p)
+    scores = np.round(rng.random((6, len(free))), 1 if seed % 2 else 12)
+    penalties = np.array([0.0, 1.0, *rng.random(4)])
+    n_steps = int(rng.integers(0, len(free) + 1))
+    selection = BatchSelection(similar, free, fixed)
+    places = selection_order(selection, scores, penalties, n_steps)
+    # Each feature has its own place.
+    np.testing.assert_array_equal(np.sort(places, axis=1), np.tile(np.arange(len(free)), (6, 1)))
+    for score, penalty, place in zip(scores, penalties, places):
+        full = np.full(p, np.nan)
+        full[free] = score
+        wanted = select_non_redundant(
+            full, min(32, n_steps), penalty=penalty, similar=similar, fixed=fixed
+        )
+        assert free[np.argsort(place)][: len(wanted)].tolist() == wanted
+
+
+@settings(max_examples=25)
+@given(st.integers(33, 60), st.integers(0, 10_000))
+def test_after_32_features_only_these_are_compared(p: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    similar = random_similarity(p, rng)
+    scores, penalties = np.round(rng.random((3, p)), 2), rng.random(3)
+    counts = rng.integers(0, p + 1, 3)
+    found = BatchSelection(similar, np.arange(p))(scores, counts, penalties)
+    for score, penalty, count, mask in zip(scores, penalties, counts, found):
+        first = select_non_redundant(score, min(32, count), penalty=penalty, similar=similar)
+        share = np.zeros(p)
+        for j in first:
+            np.maximum.at(share, similar.others[j], similar.shares[j])
+        rest = np.round(score * (1 - penalty * share), 12)
+        rest[first] = np.nan
+        assert set(np.flatnonzero(mask)) == {*first, *best_first(rest, count - len(first))}
+
+
+@settings(max_examples=25)
+@given(st.integers(1, 50), st.integers(0, 10_000))
+def test_a_set_does_not_depend_on_the_other_sets_of_its_batch(p: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    selection = BatchSelection(random_similarity(p, rng), np.arange(p))
+    scores, penalties = rng.random((5, p)), rng.random(5)
+    counts = rng.integers(0, p + 1, 5)
+    together = selection(scores, counts, penalties)
+    alone = [selection(scores[[i]], counts[[i]], penalties[[i]])[0] for i in range(5)]
+    np.testing.assert_array_equal(together, alone)
+    # Sets of all sizes are prefixes of one order.
+    places = selection.order(scores, penalties, p)
+    np.testing.assert_array_equal(masks_of_places(places, counts), together)
+
+
+@given(st.integers(1, 12), st.integers(0, 10_000))
+def test_without_similarities_the_highest_scores_come_first(p: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scores = np.round(rng.random((4, p)), 1)
+    sizes = rng.integers(0, p + 1, 4)
+    places = selection_order(None, scores, np.zeros(4), p)
+    np.testing.assert_array_equal(masks_of_places(places, sizes), top_masks(scores, sizes))
+
+
+def test_no_sets_have_no_order() -> None:
+    selection = BatchSelection(random_similarity(5, np.random.default_rng(0)), np.arange(5))
+    for made in (selection, None):
+        places = selection_order(made, np.empty((0, 5)), np.empty(0), 0)
+        assert places.shape == (0, 5)

@@ -78,6 +78,13 @@ def encoder_of(history: History, *, by_distance: bool, kept: Any = None) -> Surr
     return SurrogateEncoder(history, filters, kept or Memory(), by_distance=by_distance)
 
 
+def columns(study: optuna.Study, *, by_distance: bool, kept: Any = None) -> np.ndarray:
+    """Return all trials as inputs of surrogates."""
+    history = history_of(study)
+    encoder = encoder_of(history, by_distance=by_distance, kept=kept)
+    return encoder.of_trials(np.arange(len(history))).joined()
+
+
 @pytest.mark.parametrize(
     ("features", "by_distance", "n_shared", "width", "shape"),
     [
@@ -100,13 +107,15 @@ def test_columns_of_surrogates(
     encoder = encoder_of(history_of(study_of(features)[0]), by_distance=by_distance)
     assert encoder.n_shared_columns == n_shared
     assert encoder.width == width
-    assert encoder.of_trials().shape == (9, shape)
+    inputs = encoder.of_trials(np.arange(9))
+    assert inputs.joined().shape == (9, shape)
+    assert (0 if inputs.sets is None else inputs.sets.shape[1]) == n_shared
 
 
 @pytest.mark.parametrize("features", ["mask", "filter_ensemble", "single_filter"])
 def test_a_set_is_the_one_that_was_evaluated(features: str) -> None:
     study, _ = study_of(features)
-    X = encoder_of(history_of(study), by_distance=True).of_trials()
+    X = columns(study, by_distance=True)
     for trial, row in zip(study.trials, X):
         mask = selected_mask(study, trial)
         assert mask is not None
@@ -120,13 +129,13 @@ def test_a_set_is_the_one_that_was_evaluated(features: str) -> None:
 def test_sets_of_trials_are_made_once(features: str, by_distance: bool) -> None:
     study, objective = study_of(features)
     memory = Memory()
-    first = encoder_of(history_of(study), by_distance=by_distance, kept=memory).of_trials()
+    first = columns(study, by_distance=by_distance, kept=memory)
     study.optimize(objective, n_trials=2)
     memory.kept[f"encoded sets {by_distance}"][0] *= 0
-    second = encoder_of(history_of(study), by_distance=by_distance, kept=memory).of_trials()
+    second = columns(study, by_distance=by_distance, kept=memory)
     assert (second[0] != first[0]).any()  # as it was kept
     np.testing.assert_array_equal(second[1:9], first[1:])
-    fresh = encoder_of(history_of(study), by_distance=by_distance).of_trials()
+    fresh = columns(study, by_distance=by_distance)
     np.testing.assert_array_equal(second[9:], fresh[9:])
 
 
@@ -224,6 +233,29 @@ def test_sets_are_those_that_the_objective_chooses(
     for row, found in zip(rows, sets(rows)):
         np.testing.assert_array_equal(found, chosen.choose(space.decode(row)))
     np.testing.assert_array_equal(sets.sizes(rows), sets(rows).sum(axis=1))
+
+
+@pytest.mark.parametrize(
+    "features",
+    [*REPRESENTATIONS, FilterEnsembleFeatures(redundancy_penalty=True, exceptions=2)],
+    ids=lambda f: f"{f.kind} {f.scale} {f.needs_similar} {f.exception_parameters}",
+)
+@settings(max_examples=15)
+@given(p=st.sampled_from([1, 2, 7, 32, 50]), seed=st.integers(0, 99), fixed=st.booleans())
+def test_prefixes_are_the_sets_of_rows_with_other_fractions(
+    features: FilterFeatures, p: int, seed: int, fixed: bool
+) -> None:
+    chosen = features.bind(table(p, seed=seed, fixed=(0, p - 1) if fixed and p > 2 else ()))
+    space = space_of(chosen)
+    rng = np.random.default_rng(seed)
+    rules, sets = space.sample(rng, 4), FilterSets(chosen, space)
+    for name in chosen.exception_parameters:  # nearly all draws are no exception
+        rules[1:, space.names.index(name)] = 0.5 + rng.uniform(-0.5, 0.5, 3) / 20
+    index = rng.integers(4, size=24)
+    rows = rules[index]
+    rows[:, space.names.index("fraction")] = rng.random(24)
+    found = sets.prefixes(rules, index, sets.rule_sizes(rows))
+    np.testing.assert_array_equal(found, sets(rows))
 
 
 def test_large_sets_are_nearly_those_that_the_objective_chooses() -> None:
@@ -446,3 +478,45 @@ def test_rows_that_determine_no_set_are_no_repetitions() -> None:
     assert sets.repeats(history.rows[0], row, history.rule_columns)
     unknown = TriedFeatureSets(history, None, Memory())
     assert not unknown.repeats(history.rows[0], None, history.rule_columns)
+
+
+@pytest.mark.parametrize("features", [ENSEMBLE, MaskFeatures(form="packed")], ids=str)
+@pytest.mark.parametrize("is_late", [False, True])
+def test_counts_are_updated_trial_by_trial(features: Representation, is_late: bool) -> None:
+    bound = features.bind(FEATURE_SETS_TABLE)
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
+    StudyDescription(FEATURE_SETS_TABLE, bound).write(study)
+    history, memory = History(StudyDescription.read(study)), Memory()
+    late: list[optuna.Trial] = []
+    for number in range(24):
+        trial = study.ask()
+        suggest_mask(trial, bound)
+        trial.suggest_float("x", 0, 1)
+        if is_late and number % 5 == 2:
+            late.append(trial)
+        else:
+            study.tell(trial, 0.0)
+        if number in (13, 20) and late:
+            study.tell(late.pop(0), 0.0)
+        if number % 3:
+            continue  # several new trials at a time
+        history.update(study)
+        filters = filter_sets(history)
+        kept = TriedFeatureSets(history, filters, memory)
+        fresh = TriedFeatureSets(history, filters, Memory())
+        assert kept._counts == fresh._counts
+        assert sum(kept._counts.values()) == len(history)
+    assert max(kept._counts.values()) > 1
+
+
+def test_masks_of_rules_need_not_be_computed_again() -> None:
+    history = feature_history(ENSEMBLE, [rule(1 / 6), rule(3 / 6), rule(3 / 6, x=0.1)])
+    filters = filter_sets(history)
+    assert filters is not None
+    sets = TriedFeatureSets(history, filters, Memory())
+    rows = np.array([history.space.encode(rule(f / 6)) for f in (1, 2, 3)])
+    rows = np.concatenate([rows, rows[:1]])
+    rows[-1, history.space.names.index("weight_up")] = np.nan  # determines no set
+    expected = [True, False, True, False]
+    assert sets.exhausted(rows).tolist() == expected
+    assert sets.exhausted(rows, filters(rows)).tolist() == expected

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -13,6 +15,7 @@ from optuna_mofs.samplers._gaussian_process import (
     OrdinaryKriging,
     Points,
     RefitSchedule,
+    SplitInputs,
     fit_column_scales,
     fit_length_scales,
     matern32,
@@ -250,7 +253,7 @@ def test_many_trials_are_thinned_but_the_best_stay() -> None:
     model = OrdinaryKriging().fit(X, smooth(X))
     best = X[np.argsort(smooth(X))[:50]]
     np.testing.assert_allclose(model.predict(best)[0], smooth(best), atol=0.02)
-    assert len(model._X) == 400
+    assert len(model._inputs.own) == 300
 
 
 def test_kriging_of_many_rows_keeps_the_first() -> None:
@@ -285,7 +288,7 @@ def test_shared_columns_have_one_length_scale() -> None:
     scales = fit_column_scales(X, X[:, 0] + X[:, 1:6].sum(axis=1), n_shared_columns=30)
     assert len(scales) == 1 + 1 + 1  # the number, the set, the nugget
     model = OrdinaryKriging(30, scales).fit(X, X[:, 0])
-    np.testing.assert_allclose(model._lengths, np.exp(scales[[0] + [1] * 30]))
+    np.testing.assert_allclose(model._lengths, np.exp(scales[:2]))
 
 
 def test_sets_that_share_what_matters_are_learned_from_few() -> None:
@@ -311,3 +314,65 @@ def test_scales_of_more_rows_than_are_used(n_shared: int) -> None:
     few = fit_column_scales(X, smooth(X), n_shared_columns=n_shared, n_max=50)
     assert len(few) == {0: 3, 1: 3, 2: 2}[n_shared]
     assert np.isfinite(few).all()
+
+
+# ---- columns and feature sets -------------------------------------------------------------------
+
+
+def split_inputs(n: int, n_own: int, rng: np.random.Generator, *, shared: bool) -> SplitInputs:
+    """Return rows whose sets are embedded masks, several rows with the same one if shared."""
+    masks = rng.random((max(1, n // 3) if shared else n, 9)) < 0.4
+    sets = masks / np.sqrt(np.maximum(1, masks.sum(axis=1, keepdims=True)))
+    index = rng.integers(len(sets), size=n) if shared else None
+    return SplitInputs(rng.random((n, n_own)), sets, index)
+
+
+@settings(max_examples=40)
+@given(st.integers(1, 12), st.integers(0, 3), st.booleans(), st.integers(0, 999))
+def test_distances_of_split_inputs_are_those_of_their_columns(
+    n: int, n_own: int, shared: bool, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    some = split_inputs(n, n_own, rng, shared=shared)
+    others = split_inputs(5, n_own, rng, shared=False)
+    a, b = some.joined(), others.joined()
+    assert a.shape == (n, n_own + 9)
+    expected = ((a[:, None] - b[None]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(some.squared_distances(others), expected, atol=1e-12)
+    # Chosen rows keep their sets.
+    chosen = rng.integers(n, size=7)
+    np.testing.assert_array_equal(some[chosen].joined(), a[chosen])
+    np.testing.assert_array_equal(SplitInputs.of(a, 9).joined(), a)
+    assert SplitInputs.of(some, 9) is some
+
+
+def test_inputs_without_sets() -> None:
+    X = np.random.default_rng(0).random((6, 2))
+    inputs = SplitInputs.of(X, 0)
+    assert inputs.sets is None
+    np.testing.assert_array_equal(inputs.joined(), X)
+    np.testing.assert_array_equal(inputs[[3, 1]].joined(), X[[3, 1]])
+    expected = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(inputs.squared_distances(inputs), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_own", [0, 2])
+@pytest.mark.parametrize("is_known", [False, True])
+def test_predictions_from_split_inputs_are_those_from_their_columns(
+    n_own: int, is_known: bool
+) -> None:
+    rng = np.random.default_rng(3)
+    seen, new = (split_inputs(n, n_own, rng, shared=True) for n in (40, 25))
+    if n_own:
+        seen.own[::4, 0] = np.nan
+        new.own[1, 0] = np.nan
+    X = seen.joined()
+    y = X[:, -1] + X[:, -5] ** 2 + np.nan_to_num(X).sum(axis=1)
+    scales = np.log([*[0.5] * n_own, 0.8, 0.01]) if is_known else None
+    joined = OrdinaryKriging(9, scales).fit(X, y).predict(new.joined())
+    split = OrdinaryKriging(scales=scales).fit(seen, y).predict(new)
+    for one, other in zip(joined, split):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        fit_column_scales(seen, y), fit_column_scales(X, y, n_shared_columns=9), atol=1e-6
+    )

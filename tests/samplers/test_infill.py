@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,13 +13,21 @@ from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
 
 from optuna_mofs import FeatureSelectionObjective, ParEGOSampler, SMSEGOSampler
-from optuna_mofs._optuna import frozen_attr
+from optuna_mofs._optuna import frozen_attr, write_trial_attr
+from optuna_mofs.history._history import History
+from optuna_mofs.samplers._gaussian_process import SplitInputs
 from optuna_mofs.samplers._infill import (
+    ExpectedHypervolumeGain,
+    ExpectedNote,
     LargerSetAcquisition,
+    ModelBasedNote,
     ObjectiveSurrogates,
+    _rank_in_group,
+    running_values,
 )
-from optuna_mofs.samplers._training_data import EncodedBatch
+from optuna_mofs.samplers._training_data import EncodedBatch, ObjectiveScale
 from optuna_mofs.samplers.model_based import ModelBasedSettings
+from optuna_mofs.samplers.nsga2._variation import NSGA2Note
 from optuna_mofs.study._trial_note import NOTE
 
 
@@ -32,26 +41,32 @@ class Constant:
         return X[:, 0], np.full(len(X), 0.25)
 
 
+def batch_of(columns: Any, known_values: np.ndarray, sizes: Any = None) -> EncodedBatch:
+    inputs = SplitInputs(np.asarray(columns, dtype=float)[:, None])
+    return EncodedBatch(inputs, known_values, None if sizes is None else np.array(sizes))
+
+
 def test_bounds_of_modeled_and_known_objectives() -> None:
-    trials = EncodedBatch(np.array([[1.0], [0.2]]), np.array([[np.nan, 0.7], [np.nan, 0.1]]))
+    trials = batch_of([1.0, 0.2], np.array([[np.nan, 0.7], [np.nan, 0.1]]))
     data = SimpleNamespace(
         trials=trials,
         modeled=[0],
         values=np.zeros((2, 2)),
         floor=np.array([0.0, -np.inf]),
         uses_gaussian_process=False,
+        scale=ObjectiveScale(np.zeros(2), np.ones(2)),
     )
     surrogates = ObjectiveSurrogates(cast(Any, data), lambda targets, scales: Constant())
     bounds = surrogates.lower_bounds(trials, 2.0)
     assert bounds.tolist() == [[0.5, 0.7], [0.0, 0.1]]  # the second is at the floor
-    other = EncodedBatch(np.array([[3.0]]), np.array([[np.nan, 0.3]]))
+    other = batch_of([3.0], np.array([[np.nan, 0.3]]))
     assert surrogates.lower_bounds(other, 0.0).tolist() == [[3.0, 0.3]]
 
 
 def history(sizes: list[int], errors: list[float], p: int) -> Any:
     """The part of the training data that the acquisition needs."""
     values = np.column_stack([errors, np.array(sizes) / p])
-    trials = EncodedBatch(np.array(errors)[:, None], values * [np.nan, 1], np.array(sizes))
+    trials = batch_of(errors, values * [np.nan, 1], sizes)
     return SimpleNamespace(trials=trials, values=values, modeled=[0], n_free_features=p)
 
 
@@ -59,11 +74,11 @@ class Surrogates:
     """The error is in the first column, with a standard deviation of 0.1."""
 
     def lower_bounds(self, batch: EncodedBatch, kappa: float) -> np.ndarray:
-        return np.column_stack([batch.X[:, 0] - kappa * 0.1, batch.known_values[:, 1]])
+        return np.column_stack([batch.inputs.own[:, 0] - kappa * 0.1, batch.known_values[:, 1]])
 
 
 def candidates(sizes: list[int], errors: list[float]) -> EncodedBatch:
-    return EncodedBatch(np.array(errors)[:, None], np.zeros((len(sizes), 2)), np.array(sizes))
+    return batch_of(errors, np.zeros((len(sizes), 2)), sizes)
 
 
 def acquisition(data: Any, position: float) -> LargerSetAcquisition:
@@ -121,7 +136,7 @@ def test_only_where_the_size_is_known_and_the_error_is_not() -> None:
         assert not LargerSetAcquisition.is_possible(
             SimpleNamespace(**{**vars(data), "modeled": modeled})
         )
-    trials = EncodedBatch(data.trials.X, data.trials.known_values)
+    trials = EncodedBatch(data.trials.inputs, data.trials.known_values)
     assert not LargerSetAcquisition.is_possible(
         SimpleNamespace(**{**vars(data), "trials": trials})
     )
@@ -149,3 +164,98 @@ def test_trials_of_a_study_explore_larger_sets(sampler: Any, features: str) -> N
         for i in larger:
             low, high = notes[i]["size_range"]
             assert low <= round(study.trials[i].values[1] * 30) <= high
+
+
+# ---- running trials -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        NSGA2Note(),
+        NSGA2Note("prefix", (3,), expected=(0.25, -1.5), step_size=0.2, switch_prob=0.3),
+        ModelBasedNote("local", expected=(1.0,), kappa=0.5, size_range=(2, 9)),
+    ],
+    ids=str,
+)
+def test_notes_there_and_back(note: ExpectedNote) -> None:
+    stored = json.loads(json.dumps(note.to_json()))
+    assert type(note).from_json(stored) == note
+    # Samplers read what is expected of each other's trials.
+    assert ExpectedNote.from_json(stored).expected == note.expected
+
+
+def test_values_of_running_trials() -> None:
+    notes = [NSGA2Note(expected=(0.5, 2.0)), NSGA2Note(), ModelBasedNote(expected=(1.0, 3.0))]
+    study = optuna.create_study(
+        directions=["minimize", "maximize"], sampler=optuna.samplers.RandomSampler(seed=0)
+    )
+    for note in notes:
+        trial = study.ask()
+        write_trial_attr(study, trial, NOTE, note.to_json())
+    done = study.ask()
+    write_trial_attr(study, done, NOTE, NSGA2Note(expected=(9.0, 9.0)).to_json())
+    study.tell(done, [1.0, 1.0])
+    history = History()
+    history.update(study)
+    assert running_values(history) == [(0.5, 2.0), (1.0, 3.0)]
+
+
+class Exact:
+    """Predicts the columns as they are, with a given standard deviation."""
+
+    def __init__(self, sd: float) -> None:
+        self._sd = sd
+
+    def predict_linear(self, batch: EncodedBatch) -> tuple[np.ndarray, np.ndarray]:
+        means = batch.inputs.own
+        return means, np.full(means.shape, self._sd)
+
+
+def gain_of(violations: Any = (0, 0), running: Any = (), sd: float = 0.0) -> Any:
+    trials = EncodedBatch(SplitInputs(np.array([[0.0, 1.0], [1.0, 0.0]])), np.zeros((2, 2)))
+    data = SimpleNamespace(
+        trials=trials,
+        violations=np.array(violations),
+        scale=ObjectiveScale(np.zeros(2), np.array([10.0, 1.0])),
+        described_reference=lambda: np.full(2, 2.0),
+    )
+    return ExpectedHypervolumeGain(cast(Any, data), cast(Any, Exact(sd)), running)
+
+
+def at(*points: tuple[float, float]) -> EncodedBatch:
+    return EncodedBatch(SplitInputs(np.array(points)), np.zeros((len(points), 2)))
+
+
+def test_the_gain_is_that_over_the_front_of_means() -> None:
+    found = gain_of()(at((0.5, 0.5), (1.5, 1.5), (-1.0, 0.0)))
+    # Minus the areas; the last one dominates both members.
+    np.testing.assert_allclose(found, [-0.25, 0.0, -3.0], atol=1e-9)
+    assert gain_of().expected(at((0.5, 0.5))).tolist() == [[0.5, 0.5]]
+
+
+def test_running_trials_leave_nothing_to_gain_where_they_are() -> None:
+    free = gain_of()(at((0.5, 0.5), (0.6, 0.4)))
+    # Values of running trials are not scaled yet.
+    taken = gain_of(running=[(5.0, 0.5)])(at((0.5, 0.5), (0.6, 0.4)))
+    assert taken[0] == pytest.approx(0.0, abs=1e-9)
+    assert free[1] < taken[1] < 0
+
+
+@pytest.mark.parametrize(
+    ("violations", "expected"), [((0, 0), -0.25), ((1, 0), -1.25), ((1, 2), -0.25)]
+)
+def test_infeasible_trials_are_not_on_the_front_if_others_are(
+    violations: Any, expected: float
+) -> None:
+    assert gain_of(violations)(at((0.5, 0.5)))[0] == pytest.approx(expected)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), min_size=1, max_size=20))
+def test_ranks_within_groups(pairs: list[tuple[int, int]]) -> None:
+    groups, values = (np.array(column) for column in zip(*pairs))
+    found = _rank_in_group(groups, values)
+    for group in np.unique(groups):
+        members = found[groups == group]
+        assert sorted(members) == list(range(len(members)))
+        assert (np.diff(values[groups == group][np.argsort(members)]) >= 0).all()

@@ -21,9 +21,10 @@ from optuna_mofs import (
     selected_mask,
     suggest_features,
 )
+from optuna_mofs._optuna import write_trial_attrs
 from optuna_mofs.features import Representation
 from optuna_mofs.study._description import StudyDescription
-from optuna_mofs.study._feature_sets import suggest_mask, write_features
+from optuna_mofs.study._feature_sets import feature_attrs, suggest_mask
 from tests.samplers.golden import SAMPLERS
 
 OWN = ("nsga2", "moead", "lexiflow", "parego", "smsego", "ghga", "ghga_from_paper")
@@ -63,9 +64,11 @@ def run(sampler: BaseSampler, table: FeatureTable, chosen: Representation, n: in
             StudyDescription(table, chosen.bind(table)).write(trial.study)
         described = StudyDescription.require(trial.study)
         assert described.representation is not None
-        full = table.full_mask(suggest_mask(trial, described.representation))
+        mask, system = suggest_mask(trial, described.representation)
+        full = table.full_mask(mask)
         C = trial.suggest_float("C", 0.01, 100, log=True)
-        write_features(trial, table, full)
+        user = feature_attrs(table, full)
+        write_trial_attrs(trial.study, trial, system=system, user=user)
         missed = np.count_nonzero(useful & ~full) / np.count_nonzero(useful)
         return float(missed + abs(np.log10(C)) / 10), float(full.mean())
 

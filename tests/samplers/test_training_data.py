@@ -44,7 +44,8 @@ def test_the_fraction_of_features_needs_no_model(features: str) -> None:
     data = training_data(features)
     assert data.modeled == [0]
     assert np.isnan(data.trials.known_values[:, 0]).all()
-    np.testing.assert_allclose(data.trials.known_values[:, 1], data.values[:, 1], atol=1e-9)
+    known = data.scale.saturated(data.trials.known_values[:, 1])
+    np.testing.assert_allclose(known, data.values[:, 1], atol=1e-9)
 
 
 @pytest.mark.parametrize("features", ["mask", "filter_ensemble", "single_filter"])
@@ -52,7 +53,7 @@ def test_candidates_look_like_trials(features: str) -> None:
     data = training_data(features)
     masks = None if data.history.table is None else data.history.masks(np.arange(9))
     encoded = data.encode(Candidates(data.rows, np.full((9, 1), -1), np.full(9, ""), masks))
-    np.testing.assert_allclose(encoded.X, data.trials.X)
+    np.testing.assert_allclose(encoded.inputs.joined(), data.trials.inputs.joined())
     np.testing.assert_allclose(encoded.known_values, data.trials.known_values)
     for i in range(9):
         known = data.history.contains(data.rows[i], None if masks is None else masks[i])
@@ -231,3 +232,45 @@ def test_a_sampler_and_one_that_resumes_the_study_propose_the_same() -> None:
         return [trial.values[0] for trial in study.trials[52:]]
 
     assert values(resumed=False) == values(resumed=True)
+
+
+def test_a_gaussian_process_learns_from_a_part_of_many_trials() -> None:
+    history = History()
+    history.update(study_of(340))
+    data = TrainingData(make_context(history))
+    assert len(data.positions) == len(data.rows) == len(data.values) == 300
+    assert (np.diff(data.positions) > 0).all()
+    assert data.trials.inputs.own.shape[0] == 300
+    np.testing.assert_array_equal(data.rows, history.rows[data.positions])
+    # All of the front is among them, and comes first.
+    front = np.flatnonzero(module.ranks(history.values) == 0)
+    assert set(front) <= set(data.positions)
+    np.testing.assert_array_equal(np.sort(data.best_first), np.arange(300))
+    assert set(data.positions[data.best_first[: len(front)]]) == set(front)
+    assert len(TrainingData(make_context(history), "forest").positions) == 340
+
+
+def test_described_worst_values_are_the_reference() -> None:
+    data = training_data("mask")
+    described = data.history.described
+    assert described is not None
+    worst = np.array([[measure.worst for measure in described.measures]])
+    np.testing.assert_allclose(data.described_reference(), data.scale.linear(worst)[0])
+    # Without them it is not far from the better half of the trials.
+    history = History()
+    history.update(study_of(20))
+    plain = TrainingData(make_context(history))
+    np.testing.assert_array_equal(plain.described_reference(), plain.reference())
+    assert (plain.reference() <= 3).all()
+
+
+@settings(max_examples=30)
+@given(st.floats(-1, 4.8), st.floats(1e-6, 1))
+def test_saturated_values_return_to_the_linear_scale(value: float, sd: float) -> None:
+    linear = np.array([[value]])
+    scale = module.ObjectiveScale(np.array([2.0]), np.array([3.0]))
+    mean, spread = scale.unsaturated(scale.saturated(linear), np.array([[sd]]))
+    np.testing.assert_allclose(mean, linear, atol=1e-6)
+    # To first order: the slope of the inverse.
+    assert spread[0, 0] == pytest.approx(sd * max(1.0, np.exp(value - 1)), rel=1e-6)
+    np.testing.assert_allclose(scale.linear(scale.inverse(linear)), linear, atol=1e-9)

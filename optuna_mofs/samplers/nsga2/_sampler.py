@@ -94,23 +94,29 @@ _DEFAULTS = NSGA2Settings()
 
 
 class FilterEnsembleNSGA2Sampler(HistorySampler):
-    """NSGA-II whose masks are initialized and mutated by an ensemble of filters.
+    """Feature sets that follow an ensemble of filters, chosen by a surrogate.
 
-    Binder, Moosbauer, Thomas, Bischl (2020): multi-objective hyperparameter tuning and feature
-    selection using filter ensembles, section 4.3; :meth:`from_paper` is the paper's algorithm.
-    The default keeps its representation and operators. After benchmarks on several data sets
-    (``docs/benchmarks/nsga2.md``) it has a steady state instead of generations, a population that
-    grows with the number of trials, parents drawn by their hypervolume contribution, small steps
-    in addition to large ones, and no trials of masks that were already tried.
+    After an initial design, it evaluates the candidate with the largest expected gain of
+    hypervolume. Without a surrogate it is NSGA-II whose masks are initialized and mutated by
+    filters: Binder, Moosbauer, Thomas, Bischl (2020), multi-objective hyperparameter tuning and
+    feature selection using filter ensembles, section 4.3, with a steady state instead of
+    generations, a population that grows with the number of trials, parents drawn by their
+    hypervolume contribution, small steps in addition to large ones, and no trials of masks that
+    were already tried. :meth:`from_paper` is the paper's algorithm. The measurements are in
+    ``docs/benchmarks/flagship.md`` and ``docs/benchmarks/nsga2.md``.
 
     It needs no arguments: an objective of this package (or :func:`optuna_mofs.suggest_features`)
     writes the features into the study. Any other objective works too.
 
     Args:
-        population_size: Size of the population (mu). By default it grows from 20 to 80.
-        n_startup_trials: Completed trials before the first child; by default 40, 24 with a filter
-            representation, or a third of a small ``n_trials``.
+        population_size: Size of the population (mu) of the genetic algorithm. By default it grows
+            from 20 to 80.
+        n_startup_trials: Completed trials of the initial design; by default 16, or a third of a
+            small ``n_trials``. Without a surrogate it is 40, 24 with a filter representation.
         n_trials: Number of trials planned, if known.
+        surrogate: ``"auto"`` (a Gaussian process on spaces of few columns, else a forest),
+            ``"forest"``, ``"gaussian_process"``, a scikit-learn regressor with predictive
+            uncertainty, or a function that returns a model; None for the genetic algorithm.
         settings: Further settings.
         seed: Seed; if None, one is drawn and kept in the study.
 

@@ -34,13 +34,13 @@ from optuna_mofs import (
 from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.cli._settings import Settings, make_sampler
 from optuna_mofs.features import Representation
-from optuna_mofs.samplers import Proposal, ProposalContext
+from optuna_mofs.samplers import Proposal, ProposalContext, _infill
 from optuna_mofs.samplers._candidates import best_new_candidate
+from optuna_mofs.samplers._infill import fit_surrogate
 from optuna_mofs.samplers.model_based import (
     InfillSearch,
     ModelBasedSampler,
     ModelBasedSettings,
-    _sampler,
 )
 from optuna_mofs.study._description import MeasureDescription, StudyDescription
 from optuna_mofs.study._feature_sets import selected_mask, suggest_mask
@@ -134,10 +134,10 @@ def test_running_trials_count_as_part_of_the_front() -> None:
     study.optimize(plane, n_trials=12)
     trials = [study.ask() for _ in range(3)]
     found = np.array([[t.suggest_float("x", 0, 1), t.suggest_float("y", 0, 1)] for t in trials])
-    bounds = np.array([n["bounds"] for n in notes(study)[-3:]])
+    expected = np.array([n["expected"] for n in notes(study)[-3:]])
     apart = np.abs(found[:, None] - found).max(axis=2)[~np.eye(3, dtype=bool)]
     assert apart.min() > 0.02
-    assert np.abs(bounds[:, None] - bounds).max(axis=2)[~np.eye(3, dtype=bool)].min() > 0.01
+    assert np.abs(expected[:, None] - expected).max(axis=2)[~np.eye(3, dtype=bool)].min() > 0.01
 
 
 @pytest.mark.parametrize("sampler", BOTH)
@@ -187,10 +187,10 @@ def test_only_feasible_trials_are_on_the_front_if_there_are_any(
     violations: list[float], expected: list[list[float]]
 ) -> None:
     bounds = np.column_stack([np.arange(3.0), np.arange(3.0)])
-    history = MagicMock(violations=np.array(violations))
-    history.running_notes.return_value = []
+    history = MagicMock(**{"running_notes.return_value": []})
+    data = MagicMock(violations=np.array(violations))
     surrogates = MagicMock(**{"lower_bounds.return_value": bounds})
-    front, _ = ParEGOSampler()._front(MagicMock(history=history), MagicMock(), surrogates)
+    front, _ = ParEGOSampler()._front(MagicMock(history=history), data, surrogates)
     assert front.tolist() == expected
 
 
@@ -423,10 +423,11 @@ def test_a_trial_fits_its_surrogates_once(sampler: Any, monkeypatch: pytest.Monk
             fits.append("acquisition")
             return super().fit_acquisition(*args)
 
-        def _fit_surrogate(self, *args: Any) -> Any:
-            fits.append("surrogate")
-            return super()._fit_surrogate(*args)
+    def counted(*args: Any) -> Any:
+        fits.append("surrogate")
+        return fit_surrogate(*args)
 
+    monkeypatch.setattr(_infill, "fit_surrogate", counted)
     real = ModelBasedSampler._best_candidate
     attempts = []
 
@@ -513,7 +514,7 @@ def test_at_most_100_candidates_per_number_of_features_are_considered(
             assert considered[-1] == min(len(of_size), 100)
         return best_new_candidate(history, candidates, values, **options)
 
-    monkeypatch.setattr(_sampler, "best_new_candidate", recorded)
+    monkeypatch.setattr(_infill, "best_new_candidate", recorded)
     study = make_study("packed", sampler=ParEGOSampler(seed=0, n_startup_trials=8))
     study.optimize(PROBLEMS["packed"], n_trials=12)
     assert max(considered) == 100

@@ -342,6 +342,7 @@ def test_the_empty_set_is_tried_once() -> None:
         sampler = FilterEnsembleNSGA2Sampler(
             seed=0,
             n_startup_trials=15,
+            surrogate=None,
             settings=NSGA2Settings(allow_repeated_masks=repeat),
         )
         study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)

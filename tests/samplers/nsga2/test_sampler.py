@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import moocore
@@ -31,6 +32,8 @@ from optuna_mofs.study._trial_note import NOTE
 from optuna_mofs.testing.problems import PROBLEMS, make_study
 
 Sampler = FilterEnsembleNSGA2Sampler
+#: The genetic algorithm alone.
+Genetic = partial(FilterEnsembleNSGA2Sampler, surrogate=None)
 
 
 # ---- arguments ----------------------------------------------------------------------------------
@@ -44,6 +47,7 @@ Sampler = FilterEnsembleNSGA2Sampler
         ({"population_size": -4}, "population_size must be an integer of at least 2, got -4"),
         ({"n_startup_trials": 1}, "n_startup_trials must be an integer of at least 2, got 1"),
         ({"n_startup_trials": 2.5}, "n_startup_trials must be an integer of at least 2, got 2.5"),
+        ({"surrogate": "svm"}, "surrogate must be one of .*, got 'svm'"),
         ({"seed": -1}, "seed must be an integer of at least 0, got -1"),
     ],
 )
@@ -59,9 +63,24 @@ def test_invalid_settings_raise(n_offspring: int) -> None:
         NSGA2Settings(n_offspring=n_offspring)
 
 
-@pytest.mark.parametrize(("n_trials", "size"), [(None, 40), (10, 8), (60, 20), (5000, 40)])
-def test_a_small_budget_has_a_short_initial_design(n_trials: int | None, size: int) -> None:
-    study = make_study("bits", sampler=Sampler(n_trials=n_trials, seed=0))
+@pytest.mark.parametrize(
+    ("make", "n_trials", "size"),
+    [
+        (Genetic, None, 40),
+        (Genetic, 10, 8),
+        (Genetic, 60, 20),
+        (Genetic, 5000, 40),
+        # A surrogate needs fewer trials.
+        (Sampler, None, 24),
+        (Sampler, 10, 8),
+        (Sampler, 60, 20),
+        (Sampler, 5000, 24),
+    ],
+)
+def test_a_small_budget_has_a_short_initial_design(
+    make: Any, n_trials: int | None, size: int
+) -> None:
+    study = make_study("bits", sampler=make(n_trials=n_trials, seed=0))
     study.optimize(PROBLEMS["bits"], n_trials=size + 1)
     operators = [trial.user_attrs["operator"] for trial in study.trials]
     assert [operator.startswith("initial_") for operator in operators] == [True] * size + [False]
@@ -72,6 +91,7 @@ def test_arguments_of_from_paper() -> None:
     assert (sampler.population_size, sampler.n_startup_trials, sampler.seed) == (12, 9, 4)
     assert Sampler.from_paper(population_size=12).n_startup_trials == 12
     assert not sampler.settings.eliminate_duplicates
+    assert sampler.surrogate is None
 
 
 def test_the_population_grows_with_the_history() -> None:
@@ -113,7 +133,7 @@ def test_the_paper_has_generations_of_fifteen_trials(
 
 
 def test_steady_state_by_default() -> None:
-    study = make_study("bits", sampler=Sampler(seed=0, n_startup_trials=8))
+    study = make_study("bits", sampler=Genetic(seed=0, n_startup_trials=8))
     study.optimize(PROBLEMS["bits"], n_trials=60)
     gaps = [t.number - max(frozen_attr(t, NOTE)["parents"]) for t in study.trials[9:]]
     assert min(gaps) == 1, "the newest trial is a parent at once"
@@ -154,10 +174,10 @@ def test_feasible_parents_are_preferred(variant: int | None) -> None:
 
     options: dict[str, Any] = {"seed": 0, "n_startup_trials": 20, "population_size": 8}
     if variant is None:
-        sampler = Sampler(**options)
+        sampler = Genetic(**options)
     else:
         settings = replace(Sampler.from_paper(variant).settings, n_offspring=1)
-        sampler = Sampler(settings=settings, **options)
+        sampler = Genetic(settings=settings, **options)
     study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
     study.optimize(objective, n_trials=60)
     trials = study.trials
@@ -187,12 +207,14 @@ def tables() -> dict[str, FeatureTable]:
     }
 
 
-@pytest.mark.parametrize("variant", [None, 1, 4, 6])
+@pytest.mark.parametrize("variant", ["default", "genetic", 1, 4, 6])
 @pytest.mark.parametrize("kind", list(tables()))
-def test_feature_tables_of_every_kind_are_searched(kind: str, variant: int | None) -> None:
+def test_feature_tables_of_every_kind_are_searched(kind: str, variant: int | str) -> None:
     table = tables()[kind]
     options: dict[str, Any] = {"seed": 0, "n_startup_trials": 6, "population_size": 6}
-    sampler = Sampler(**options) if variant is None else Sampler.from_paper(variant, **options)
+    makers: dict[Any, Any] = {"default": Sampler, "genetic": Genetic}
+    make = makers.get(variant) or partial(Sampler.from_paper, variant)
+    sampler = make(**options)
 
     def objective(trial: Trial) -> tuple[float, float]:
         mask = suggest_features(trial, table, form="packed")
@@ -209,7 +231,7 @@ def test_expensive_features_are_tried_less() -> None:
     share = np.zeros(40)
     for seed in range(3):
         study = optuna.create_study(
-            directions=["minimize"] * 2, sampler=Sampler(seed=seed, n_startup_trials=30)
+            directions=["minimize"] * 2, sampler=Genetic(seed=seed, n_startup_trials=30)
         )
         for _ in range(40):
             trial = study.ask()
@@ -223,7 +245,7 @@ def test_expensive_features_are_tried_less() -> None:
 def test_filters_are_followed() -> None:
     table = FeatureTable(tables()["bare"].names, filters=("only",), ranks=RANKS)
     share = np.zeros(40)
-    study = optuna.create_study(directions=["minimize"] * 2, sampler=Sampler(seed=0))
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=Genetic(seed=0))
     for _ in range(40):
         trial = study.ask()
         share += suggest_features(trial, table)
@@ -307,7 +329,7 @@ def rule_study(
 def test_a_feature_set_is_tried_again_only_with_other_hyperparameters(
     features: FilterFeatures,
 ) -> None:
-    study, sets = rule_study(features, Sampler(seed=0, n_startup_trials=12), 80)
+    study, sets = rule_study(features, Genetic(seed=0, n_startup_trials=12), 80)
     tried = [(chosen, t.params["C"]) for chosen, t in zip(sets, study.trials)]
     assert len(set(tried)) == len(tried)
     assert sets.count(()) == 1
@@ -322,11 +344,13 @@ def test_a_feature_set_is_tried_again_only_with_other_hyperparameters(
     assert by_parent > 5
 
 
-def test_a_rule_of_one_feature_is_searched() -> None:
+@pytest.mark.parametrize("make", [Sampler, Genetic])
+def test_a_rule_of_one_feature_is_searched(make: Any) -> None:
     # Two feature sets in all: repetitions are allowed after some attempts.
-    study, sets = rule_study(SingleFilterFeatures(ranks="all"), Sampler(seed=0), 50, p=1)
+    sampler = make(seed=0, n_startup_trials=12)
+    study, sets = rule_study(SingleFilterFeatures(ranks="all"), sampler, 30, p=1)
     assert set(sets) == {(), (0,)}
-    assert [t.state for t in study.trials] == [TrialState.COMPLETE] * 50
+    assert [t.state for t in study.trials] == [TrialState.COMPLETE] * 30
 
 
 def test_rules_are_searched_better_than_at_random() -> None:
@@ -336,9 +360,9 @@ def test_rules_are_searched_better_than_at_random() -> None:
         return float(moocore.hypervolume(values, ref=[1.5, 1.0]))
 
     seeds = range(3)
-    ours = [hypervolume(Sampler(seed=seed)) for seed in seeds]
     chance = [hypervolume(optuna.samplers.RandomSampler(seed=seed)) for seed in seeds]
-    assert min(ours) > max(chance)
+    for make in (Sampler, Genetic):
+        assert min(hypervolume(make(seed=seed)) for seed in seeds) > max(chance)
 
 
 @pytest.mark.parametrize(("n_trials", "size"), [(None, 24), (10, 8), (60, 20), (5000, 24)])

@@ -1,0 +1,354 @@
+"""Proposals of FilterEnsembleNSGA2Sampler by its surrogates."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import moocore
+import numpy as np
+import optuna
+import pytest
+from optuna.trial import Trial, TrialState
+
+from optuna_mofs._optuna import frozen_attr
+from optuna_mofs.features._representation import (
+    FilterEnsembleFeatures,
+    MaskFeatures,
+    Representation,
+)
+from optuna_mofs.features._table import FeatureTable
+from optuna_mofs.filters import rank_scores
+from optuna_mofs.samplers import FilterEnsembleNSGA2Sampler, _infill
+from optuna_mofs.samplers._context import Proposal, ProposalContext
+from optuna_mofs.samplers._infill_search import InfillSearch
+from optuna_mofs.samplers._set_search import FeatureSetSearch
+from optuna_mofs.samplers._surrogates import SklearnSurrogate
+from optuna_mofs.samplers.nsga2._sampler import NSGA2Settings
+from optuna_mofs.study._description import MeasureDescription, StudyDescription
+from optuna_mofs.study._feature_sets import selected_mask, suggest_features, suggest_mask
+from optuna_mofs.study._trial_note import NOTE
+from optuna_mofs.testing.problems import PROBLEMS, make_study
+
+#: A small search, for tests of what is proposed rather than how good it is.
+FAST = NSGA2Settings(
+    infill_search=InfillSearch(n_points=40, n_neighbors=10, n_local_starts=4),
+    set_search=FeatureSetSearch(n_sets=48, n_rounds=2),
+)
+Sampler = partial(FilterEnsembleNSGA2Sampler, seed=0, n_startup_trials=8, settings=FAST)
+#: Operators of the searches for the best candidate.
+OF_SETS = {"add_drop", "drop", "prefix", "crossover", "filter_ensemble", "resample"}
+OF_SETS |= {"hyperparameters"}
+OF_ROWS = {"focus", "local"}
+
+
+def notes(study: optuna.Study) -> list[dict[str, Any]]:
+    return [frozen_attr(trial, NOTE) or {} for trial in study.trials]
+
+
+def study_of(sampler: Any, n_values: int = 2) -> optuna.Study:
+    return optuna.create_study(directions=["minimize"] * n_values, sampler=sampler)
+
+
+def plane(trial: Trial) -> tuple[float, float]:
+    x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+    off = 4 * (y - 0.8) ** 2
+    return x + off, (1 - np.sqrt(x)) + off
+
+
+def planted_study(
+    features: Representation, sampler: Any, n_trials: int
+) -> tuple[optuna.Study, float]:
+    """Return a study with ten useful of sixty features, and its hypervolume.
+
+    Two filters agree with the features' use in part, and a hyperparameter matters too.
+    """
+    p, rng = 60, np.random.default_rng(0)
+    use = np.zeros(p)
+    use[rng.permutation(p)[:10]] = np.linspace(0.15, 0.05, 10)
+    scores = np.array([use + 0.05 * rng.random(p), use + 0.15 * rng.random(p), rng.random(p)])
+    table = FeatureTable(
+        tuple(f"f{j}" for j in range(p)), filters=("a", "b", "c"), ranks=rank_scores(scores)
+    )
+    bound = features.bind(table)
+    measures = (MeasureDescription("error", worst=1.5), MeasureDescription("fraction", worst=1.0))
+    study = study_of(sampler)
+    StudyDescription(table, bound, measures=measures).write(study)
+
+    def objective(trial: Trial) -> tuple[float, float]:
+        mask = suggest_mask(trial, bound)
+        C = trial.suggest_float("C", 1e-4, 1e4, log=True)
+        error = 1 - use[mask].sum() + 0.2 * mask.mean() + (np.log10(C) - 1) ** 2 / 50
+        return float(error), float(mask.mean())
+
+    study.optimize(objective, n_trials=n_trials)
+    values = np.array([trial.values for trial in study.trials])
+    return study, float(moocore.hypervolume(values, ref=[1.5, 1.0]))
+
+
+@pytest.mark.parametrize(
+    "features",
+    [FilterEnsembleFeatures(ranks="all", redundancy_penalty=False), MaskFeatures()],
+    ids=["rule", "mask"],
+)
+def test_better_than_the_genetic_algorithm(features: Representation) -> None:
+    def volumes(**options: Any) -> np.ndarray:
+        made = partial(FilterEnsembleNSGA2Sampler, n_startup_trials=15, **options)
+        found = [planted_study(features, made(seed=seed), 45)[1] for seed in range(3)]
+        return np.array(found)
+
+    # The rest of what can be reached, of which random search leaves most.
+    best = 1.5
+    with_surrogate, without = best - volumes(), best - volumes(surrogate=None)
+    assert (with_surrogate < without).all()
+    assert with_surrogate.mean() < 0.9 * without.mean()
+
+
+@pytest.mark.parametrize(
+    ("problem", "operators"),
+    [
+        ("bits", OF_SETS),
+        ("packed", OF_SETS),
+        ("mixed", OF_ROWS),
+        ("conditional", OF_ROWS),
+        ("single", OF_ROWS),
+        ("three", OF_ROWS),
+    ],
+)
+def test_trials_after_the_start_are_the_best_candidates(problem: str, operators: set[str]) -> None:
+    study = make_study(problem, sampler=Sampler())
+    study.optimize(PROBLEMS[problem], n_trials=14)
+    found = notes(study)
+    assert not any("expected" in note for note in found[:8])
+    assert {note["operator"] for note in found[8:]} <= operators
+    n_values = len(study.directions)
+    assert all(len(note["expected"]) == n_values for note in found[8:])
+    assert len({str(trial.params) for trial in study.trials}) == 14
+
+
+def test_only_active_parameters_are_proposed() -> None:
+    proposed = []
+
+    class Recording(FilterEnsembleNSGA2Sampler):
+        def propose(self, ctx: ProposalContext) -> Proposal:
+            made = super().propose(ctx)
+            proposed.append(ctx.history.space.decode(made.row))
+            return made
+
+    sampler = Recording(seed=0, n_startup_trials=8, settings=FAST)
+    study = make_study("conditional", sampler=sampler)
+    study.optimize(PROBLEMS["conditional"], n_trials=14)
+    wanted = {"line": {"branch", "slope"}, "curve": {"branch", "power", "width"}}
+    for params in proposed[-6:]:
+        assert set(params) == wanted[params["branch"]]
+
+
+def test_one_objective() -> None:
+    study = study_of(Sampler(), 1)
+    study.optimize(lambda t: (t.suggest_float("x", -5, 5) - 2) ** 2, n_trials=16)
+    assert study.best_value < 1e-2
+
+
+@pytest.mark.parametrize("n_values", [2, 3])
+def test_far_better_than_chance(n_values: int) -> None:
+    def objective(trial: Trial) -> tuple[float, ...]:
+        x, y, z = (trial.suggest_float(name, 0, 1) for name in "xyz")
+        off = 4 * (z - 0.8) ** 2
+        values = (x + off, y + off, 2 - x - y + off)
+        return values if n_values == 3 else (values[0] + y, values[2])
+
+    gaps = {}
+    for name, sampler in (("ours", Sampler()), ("random", optuna.samplers.RandomSampler(seed=0))):
+        study = study_of(sampler, n_values)
+        study.optimize(objective, n_trials=30)
+        values = np.array([trial.values for trial in study.trials])
+        gaps[name] = 2.5**n_values - moocore.hypervolume(values, ref=[2.5] * n_values)
+    best = np.array(
+        [(x, y, 2 - x - y) for x in np.linspace(0, 1, 12) for y in np.linspace(0, 1, 12)]
+    )
+    if n_values == 2:
+        best = np.column_stack([best[:, 0] + best[:, 1], best[:, 2]])
+    rest = 2.5**n_values - moocore.hypervolume(best, ref=[2.5] * n_values)
+    assert gaps["ours"] - rest < 0.6 * (gaps["random"] - rest)
+
+
+def test_constraints() -> None:
+    def objective(trial: Trial) -> tuple[float, float]:
+        x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+        trial.set_constraint("x is large", 0.6 - x)
+        return x, y  # the unconstrained optimum is infeasible
+
+    study = study_of(Sampler())
+    study.optimize(objective, n_trials=28)
+    late = [trial.params for trial in study.trials[16:]]
+    assert sum(params["x"] >= 0.6 for params in late) >= 7
+    assert min(p["x"] + p["y"] for p in late if p["x"] >= 0.6) < 0.7
+
+
+def test_only_infeasible_trials() -> None:
+    def objective(trial: Trial) -> tuple[float, float]:
+        x = trial.suggest_float("x", 0, 1)
+        trial.set_constraint("impossible", 1 + x)
+        return x, 1 - x
+
+    study = study_of(Sampler())
+    study.optimize(objective, n_trials=12)
+    assert all("expected" in note for note in notes(study)[8:])
+
+
+def test_directions_only_change_the_sign() -> None:
+    def negative(trial: Trial) -> tuple[float, float]:
+        values = plane(trial)
+        return -values[0], values[1]
+
+    minimized = study_of(Sampler())
+    minimized.optimize(plane, n_trials=13)
+    mixed = optuna.create_study(directions=["maximize", "minimize"], sampler=Sampler())
+    mixed.optimize(negative, n_trials=13)
+    assert [t.params for t in mixed.trials] == [t.params for t in minimized.trials]
+    # Expected values are those of minimization.
+    assert notes(mixed)[-1]["expected"] == notes(minimized)[-1]["expected"]
+
+
+@pytest.mark.parametrize("problem", ["mixed", "packed"])
+def test_parallel_workers_propose_different_points(problem: str) -> None:
+    study = make_study(problem, sampler=Sampler())
+    study.optimize(PROBLEMS[problem], n_trials=12)
+    for trial in [study.ask() for _ in range(4)]:
+        PROBLEMS[problem](trial)
+    running = study.trials[12:]
+    assert {trial.state for trial in running} == {TrialState.RUNNING}
+    assert len({str(trial.params) for trial in running}) == 4
+    # Each worker counts on what the others expect: their points are apart.
+    expected = np.array([note["expected"] for note in notes(study)[12:]])
+    span = np.ptp([trial.values for trial in study.trials[:12]], axis=0)
+    apart = np.abs((expected[:, None] - expected) / span).max(axis=2)
+    assert apart[~np.eye(4, dtype=bool)].min() > 0.005
+
+
+def test_expected_values_of_running_trials_change_the_proposal() -> None:
+    def proposed(n_running: int) -> dict[str, Any]:
+        study = study_of(Sampler())
+        study.optimize(plane, n_trials=10)
+        asked = [study.ask() for _ in range(n_running)]
+        for trial in asked:
+            plane(trial)
+        # Trial 11 in both cases: the generator is the same.
+        if n_running == 0:
+            study.tell(study.ask(), state=TrialState.FAIL)
+        trial = study.ask()
+        plane(trial)
+        assert trial.number == 11
+        return trial.params
+
+    alone, beside = proposed(0), proposed(1)
+    assert max(abs(alone[name] - beside[name]) for name in alone) > 0.01
+
+
+def test_many_columns_have_a_forest(monkeypatch: pytest.MonkeyPatch) -> None:
+    fits = []
+    fit = SklearnSurrogate.fit
+
+    def counted(self: SklearnSurrogate, X: np.ndarray, y: np.ndarray) -> SklearnSurrogate:
+        fits.append(X.shape[1])
+        return fit(self, X, y)
+
+    monkeypatch.setattr(SklearnSurrogate, "fit", counted)
+
+    def objective(trial: Trial) -> tuple[float, float]:
+        x = [trial.suggest_float(f"x{j}", 0, 1) for j in range(40)]
+        return x[0] + x[1], 2 - x[0]
+
+    study = study_of(Sampler())
+    study.optimize(objective, n_trials=10)
+    assert fits == [40] * 4
+    assert {note["operator"] for note in notes(study)[8:]} <= OF_ROWS
+
+
+@pytest.mark.parametrize("surrogate", ["forest", "gaussian_process"])
+def test_the_surrogate_can_be_chosen(surrogate: str) -> None:
+    study = make_study("packed", sampler=Sampler(surrogate=surrogate))
+    study.optimize(PROBLEMS["packed"], n_trials=10)
+    assert all("expected" in note for note in notes(study)[8:])
+
+
+def test_an_exhausted_space() -> None:
+    def objective(trial: Trial) -> tuple[float, float]:
+        mask = suggest_features(trial, ["a", "b", "c"])
+        return 1 - mask[0], float(mask.sum())
+
+    study = study_of(Sampler(n_startup_trials=4))
+    study.optimize(objective, n_trials=11)
+    assert len({str(trial.params) for trial in study.trials[:8]}) == 8
+    assert {trial.state for trial in study.trials} == {TrialState.COMPLETE}
+
+
+def test_nothing_to_suggest() -> None:
+    study = study_of(Sampler())
+    study.optimize(lambda trial: (1.0, 2.0), n_trials=10)
+    assert {trial.state for trial in study.trials} == {TrialState.COMPLETE}
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, 1e308])
+def test_infinite_and_huge_values(value: float) -> None:
+    def objective(trial: Trial) -> tuple[float, float]:
+        first, second = plane(trial)
+        return (value if trial.number % 4 == 1 else first), second
+
+    study = study_of(Sampler())
+    study.optimize(objective, n_trials=14)
+    assert {trial.state for trial in study.trials} == {TrialState.COMPLETE}
+    assert np.isfinite([note["expected"] for note in notes(study)[8:]]).all()
+    assert len({str(trial.params) for trial in study.trials}) == 14
+
+
+def test_an_objective_of_infinite_values_only() -> None:
+    study = study_of(Sampler())
+    study.optimize(lambda t: (np.inf, plane(t)[1]), n_trials=12)
+    assert {trial.state for trial in study.trials} == {TrialState.COMPLETE}
+
+
+@pytest.mark.parametrize("features", ["mask", "rule"])
+def test_a_resumed_study_continues_exactly(features: str) -> None:
+    chosen: Representation = FilterEnsembleFeatures(ranks="all", redundancy_penalty=False)
+    if features == "mask":
+        chosen = MaskFeatures()
+    whole, _ = planted_study(chosen, Sampler(), 14)
+
+    class Renewed(FilterEnsembleNSGA2Sampler):
+        """A sampler without memory."""
+
+        def propose(self, ctx: ProposalContext) -> Proposal:
+            ctx._study_cache.clear()
+            return super().propose(ctx)
+
+    resumed, _ = planted_study(chosen, Renewed(seed=0, n_startup_trials=8, settings=FAST), 14)
+    assert [t.params for t in resumed.trials] == [t.params for t in whole.trials]
+    masks = [selected_mask(whole, trial) for trial in whole.trials]
+    assert len({mask.tobytes() for mask in masks if mask is not None}) > 7
+
+
+def test_repeated_attempts_fit_the_surrogates_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = make_study("mixed", sampler=Sampler())
+    study.optimize(PROBLEMS["mixed"], n_trials=9)
+    real = FilterEnsembleNSGA2Sampler._best_candidate
+    fit_surrogate = _infill.fit_surrogate
+    attempts, fits = [], []
+
+    def known_first(self: Any, ctx: ProposalContext) -> Any:
+        found = real(self, ctx)
+        attempts.append(ctx.attempt)
+        if len(attempts) == 1 and found is not None:
+            # The first attempt proposes a configuration that a trial has.
+            return Proposal(ctx.history.rows[0], None, found.note)
+        return found
+
+    def counted(*args: Any) -> Any:
+        fits.append("surrogate")
+        return fit_surrogate(*args)
+
+    monkeypatch.setattr(_infill, "fit_surrogate", counted)
+    monkeypatch.setattr(FilterEnsembleNSGA2Sampler, "_best_candidate", known_first)
+    study.optimize(PROBLEMS["mixed"], n_trials=1)
+    assert attempts == [0, 1]
+    assert len(fits) == 2

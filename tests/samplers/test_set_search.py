@@ -118,7 +118,7 @@ def check(data: TrainingData, found: Candidates, values: np.ndarray) -> None:
     assert np.isfinite(values).all()
     assert found.rows.shape == (n, len(space))
     assert found.operators.shape == (n,)
-    assert (found.parents >= 0).all()
+    assert (0 <= found.parents).all()
     assert (found.parents < len(data.history)).all()
     # Hyperparameters: numbers in [0, 1], positions of choices, NaN exactly where inactive.
     numbers, choices = found.rows[:, ~space.categorical], found.rows[:, space.categorical]

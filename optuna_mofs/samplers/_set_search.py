@@ -307,7 +307,7 @@ class _MaskMakers:
         scores = self._scores(n_rankings)
         penalties = np.asarray(rng.random(n_rankings) ** 3)
         if self._ranks is None:
-            scores = rng.random(scores.shape)
+            scores = np.asarray(rng.random(scores.shape))
         scores = cost_adjusted(np.clip(scores, 1e-9, 1 - 1e-9), self._costs)
         selection = None
         if self._table.similar is not None:

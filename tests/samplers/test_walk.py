@@ -22,7 +22,7 @@ from optuna_mofs.testing.problems import packed
 PACKAGE = Path(optuna_mofs.__file__).parent
 
 
-def walk(sampler: HistorySampler, n_trials: int = 50) -> set[tuple[str, str, int]]:
+def walk(sampler: HistorySampler, n_trials: int = 60) -> set[tuple[str, str, int]]:
     """Return file, name and line of every function of the package that proposes one trial."""
     study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
     study.optimize(packed, n_trials=n_trials)

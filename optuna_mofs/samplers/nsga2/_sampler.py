@@ -108,9 +108,11 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
 
     Args:
         population_size: Size of the population (mu). By default it grows from 20 to 80.
-        n_startup_trials: Completed trials before the first child; by default 40, 24 with a filter
-            representation, or a third of a small ``n_trials``.
+        n_startup_trials: Completed trials before the first proposal of the surrogate, or the first
+            child; by default 24, without a surrogate 40 if the study has masks, or a third of a
+            small ``n_trials``.
         n_trials: Number of trials planned, if known.
+        surrogate: As for :class:`ParEGOSampler`; None proposes children only.
         settings: Further settings.
         seed: Seed; if None, one is drawn and kept in the study.
 

@@ -50,6 +50,7 @@ ARRAYS_ONLY = (
     "fronts/_dominance.py",
     "fronts/_honest.py",
     "samplers/_gaussian_process.py",
+    "samplers/_hypervolume_gain.py",
     "samplers/_mask_operators.py",
     "samplers/_row_operators.py",
 )

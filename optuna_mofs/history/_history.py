@@ -115,7 +115,7 @@ class History:
 
     def running_notes(self, kind: type[N]) -> list[N]:
         """Return the note on each running trial."""
-        return [kind.from_json(data) for data in self._running]
+        return list(map(kind.from_json, self._running))
 
     def per_trial(
         self,
@@ -128,12 +128,12 @@ class History:
         ``known`` has the earlier results by trial number, to which those of ``make``, a function
         of the positions of new trials, are added. ``positions`` are the trials, by default all.
         """
-        chosen = range(len(self)) if positions is None else positions.tolist()
-        numbers = self.numbers[slice(None) if positions is None else positions].tolist()
-        new = [(i, number) for i, number in zip(chosen, numbers) if number not in known]
-        if new:
-            known.update(zip([number for _, number in new], make([i for i, _ in new])))
-        return [known[number] for number in numbers]
+        chosen = np.arange(len(self)) if positions is None else positions
+        numbers = self.numbers[chosen].tolist()
+        new = chosen[[number not in known for number in numbers]]
+        if len(new):
+            known.update(zip(self.numbers[new].tolist(), make(new.tolist())))
+        return list(map(known.__getitem__, numbers))
 
     # ---- the search space ---------------------------------------------------------------------
 

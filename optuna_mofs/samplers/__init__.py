@@ -18,6 +18,7 @@ from optuna_mofs.samplers._mask_operators import (
     FilterEnsembleMutation,
     HammingPreserving,
 )
+from optuna_mofs.samplers._set_search import FeatureSetSearch
 from optuna_mofs.samplers.ghga import ForestGuide, GHGANote, GHGASampler, GHGASettings
 from optuna_mofs.samplers.lexiflow import LexiFlowNote, LexiFlowSampler, LexiFlowSettings
 from optuna_mofs.samplers.model_based import (
@@ -49,6 +50,7 @@ __all__ = [
     "BitFlip",
     "Candidates",
     "DifferentialVariation",
+    "FeatureSetSearch",
     "FilterEnsembleMutation",
     "FilterEnsembleNSGA2Sampler",
     "ForestGuide",

@@ -122,10 +122,13 @@ class HistorySampler(BaseSampler):
                 # No trial has any of the requested parameters.
                 _write_note(study, trial, TrialNote())
                 params = {}
+        found = {}
         for name, distribution in search_space.items():
-            if name not in params:
-                params[name] = self.sample_independent(study, trial, name, distribution)
-        return {name: params[name] for name in search_space}
+            if name in params:
+                found[name] = params[name]
+            else:
+                found[name] = self.sample_independent(study, trial, name, distribution)
+        return found
 
     def sample_independent(
         self,
@@ -287,9 +290,9 @@ class _EncodedProposal:
         if history.codec is not None and proposal.mask is not None:
             chosen, self.mask_attr = history.codec.encode(proposal.mask)
             self.params = {**chosen, **self.params}
-        self.internal = history.internal({**self.params, **decided})
-        both = self.params.keys() & decided.keys()
-        is_replaced = any(self.params[name] != decided[name] for name in both)
+        final = {**self.params, **decided}
+        self.internal = history.internal(final)
+        is_replaced = final != {**decided, **self.params}
         self.note = TrialNote("enqueued") if is_replaced else proposal.note
 
 

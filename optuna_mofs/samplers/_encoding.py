@@ -346,7 +346,8 @@ class TriedFeatureSets:
             masks = self._filters(rows) if masks is None else masks
         if masks is None:
             return np.zeros(len(rows), dtype=bool)
-        n_trials = np.array([self._counts[bytes(packed)] for packed in np.packbits(masks, axis=1)])
+        packed = map(bytes, np.packbits(masks, axis=1))
+        n_trials = np.array(list(map(self._counts.__getitem__, packed)))
         enough: Array = n_trials >= np.sqrt(np.maximum(1, masks.sum(axis=1)))
         return enough & is_set
 

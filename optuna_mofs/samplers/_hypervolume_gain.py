@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from math import gamma
+from math import gamma, pi
 
 import moocore
 import numpy as np
@@ -129,8 +129,9 @@ def _scalarized_gain(means: Array, sds: Array, front: Array, reference: Array) -
             np.minimum(far, np.multiply.outer(room[:, j], 1 / directions[:, j]), out=far)
         gain += (np.maximum(far, reach) ** m - reach**m).mean(axis=1)
     # The volume of the part of the unit ball in which all coordinates are positive.
-    factor = (np.sqrt(np.pi) / 2) ** m / gamma(m / 2 + 1)
-    return gain * (factor / len(outcomes))
+    factor = (pi / 4) ** (m / 2) / gamma(m / 2 + 1)
+    gain *= factor / len(outcomes)
+    return gain
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import moocore
@@ -59,7 +60,7 @@ class ModelBasedNote(ExpectedNote):
 def running_values(history: History) -> list[tuple[float, ...]]:
     """Return the values that are expected of running trials."""
     notes = history.running_notes(ExpectedNote)
-    return [note.expected for note in notes if note.expected]
+    return list(filter(None, map(attrgetter("expected"), notes)))
 
 
 #: Function of encoded candidates that returns their acquisition values, the lower the better.

@@ -85,6 +85,8 @@ class TrainingData:
         )
         if not self.uses_gaussian_process:
             self._encoder = encoder(by_distance=False)
+        #: Whether surrogates get feature sets by distance.
+        self.has_sets = self._encoder.n_shared_columns > 0
         scaled = self.scale(history.values, history.violations)
         best_first = np.argsort(ranks(scaled), kind="stable")
         if self.uses_gaussian_process:
@@ -101,7 +103,7 @@ class TrainingData:
         self.floor = np.where(
             history.values.min(axis=0) >= 0, self.scale.linear(np.zeros(1)), -np.inf
         )
-        sizes = self._sizes_of_rows(self.rows)
+        sizes = None if self.filters is None else self.filters.sizes(self.rows)
         if history.table is not None:
             sizes = history.sizes[self.positions]
         values = history.values[self.positions]
@@ -117,11 +119,6 @@ class TrainingData:
         p = 0 if history.table is None else len(history.table.free)
         #: Whether the space has at most as many configurations as there are trials.
         self.is_exhausted = p <= 30 and self.space.size() * 2.0**p <= len(history)
-
-    @property
-    def has_sets(self) -> bool:
-        """Whether surrogates get feature sets by distance."""
-        return self._encoder.n_shared_columns > 0
 
     def _batch(self, inputs: SplitInputs, sizes: Array | None) -> EncodedBatch:
         values = self._known(np.zeros(len(inputs.own)) if sizes is None else sizes)
@@ -152,13 +149,12 @@ class TrainingData:
 
     def sizes(self, candidates: Candidates) -> Array | None:
         """Return the number of features of each candidate, if the study selects features."""
-        if candidates.masks is None or self.filters is not None:
-            return self._sizes_of_rows(candidates.rows)
+        if self.filters is not None:
+            return self.filters.sizes(candidates.rows)
+        if candidates.masks is None:
+            return None
         sizes: Array = candidates.masks.sum(axis=1)
         return sizes if candidates.mask_index is None else sizes[candidates.mask_index]
-
-    def _sizes_of_rows(self, rows: Array) -> Array | None:
-        return None if self.filters is None else self.filters.sizes(rows)
 
     def encode(self, candidates: Candidates) -> EncodedBatch:
         """Return candidates as inputs of surrogates."""

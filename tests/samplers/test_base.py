@@ -565,6 +565,7 @@ FLAT: dict[type[HistorySampler], dict[str, Any]] = {
         "population_size": 300,
         "n_startup_trials": 12,
         "n_trials": 1000,
+        "surrogate": "forest",
     },
     samplers.MOEADSampler: {
         "population_size": 300,
@@ -664,8 +665,8 @@ def test_every_argument_is_an_attribute_that_is_not_changed(kind: type[HistorySa
         assert getattr(kind(), name) is parameter.default
 
 
-def test_all_samplers_together_have_38_arguments() -> None:
-    assert sum(len(inspect.signature(kind).parameters) for kind in FLAT) == 38
+def test_all_samplers_together_have_39_arguments() -> None:
+    assert sum(len(inspect.signature(kind).parameters) for kind in FLAT) == 39
 
 
 def test_a_function_as_argument_is_not_changed() -> None:

@@ -243,7 +243,7 @@ def test_running_trials_leave_nothing_to_gain_where_they_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("violations", "expected"), [((0, 0), -0.25), ((1, 0), -1.25), ((1, 2), -0.25)]
+    ("violations", "expected"), [((0, 0), -0.25), ((1, 0), -0.75), ((1, 2), -0.25)]
 )
 def test_infeasible_trials_are_not_on_the_front_if_others_are(
     violations: Any, expected: float

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from optuna.samplers import BaseSampler
@@ -24,7 +24,7 @@ class TestOurs(SamplerConformance):
     n_trials = 20
 
     #: Arguments of the sampler.
-    options: dict[str, Any] = {}
+    options: ClassVar[dict[str, Any]] = {}
 
     @pytest.fixture
     def sampler(self) -> Callable[..., BaseSampler]:
@@ -35,4 +35,4 @@ class TestOurs(SamplerConformance):
 
 class TestOursGenetic(TestOurs):
     n_trials = 30
-    options = {"surrogate": None}
+    options: ClassVar[dict[str, Any]] = {"surrogate": None}

@@ -118,7 +118,7 @@ def check(data: TrainingData, found: Candidates, values: np.ndarray) -> None:
     assert np.isfinite(values).all()
     assert found.rows.shape == (n, len(space))
     assert found.operators.shape == (n,)
-    assert (0 <= found.parents).all()
+    assert (found.parents >= 0).all()
     assert (found.parents < len(data.history)).all()
     # Hyperparameters: numbers in [0, 1], positions of choices, NaN exactly where inactive.
     numbers, choices = found.rows[:, ~space.categorical], found.rows[:, space.categorical]
@@ -261,7 +261,7 @@ def test_the_search_finds_the_best_hyperparameters() -> None:
         return np.where(kind == 1, (np.nan_to_num(x) - 0.63) ** 2, 1.0)
 
     for seed in range(3):
-        found, values = search(data, acquisition, settings=FeatureSetSearch(), seed=seed)
+        _, values = search(data, acquisition, settings=FeatureSetSearch(), seed=seed)
         assert values.min() < 1e-3
 
 

@@ -41,7 +41,7 @@ from optuna_mofs.samplers._initial_design import (
     with_empty_set,
 )
 from optuna_mofs.samplers._surrogates import get_surrogate
-from optuna_mofs.samplers._training_data import EncodedBatch, TrainingData
+from optuna_mofs.samplers._training_data import TrainingData
 from optuna_mofs.study._trial_note import TrialNote
 
 #: Default kappa. Changing weights and gaps explore enough, except for feature sets: there are so
@@ -197,7 +197,8 @@ class ModelBasedSampler(HistorySampler):
         if proposal is not None:
             return proposal
         fit = partial(self.fit_acquisition, ctx, data)
-        found = self._best_candidate(ctx, data, ctx.trial_cache("acquisition", fit))
+        acquisition = ctx.trial_cache("acquisition", fit)
+        found = best_candidate(ctx, data, acquisition, self._search)
         return _random_proposal(ctx) if found is None else found[0]
 
     def _explore_larger_sets(
@@ -214,13 +215,8 @@ class ModelBasedSampler(HistorySampler):
         surrogates = objective_surrogates(ctx, data, self.surrogate)
         larger = LargerSetAcquisition(data, surrogates, kappa, sequence(ctx.trial_number, 0.5))
         note = ModelBasedNote(kappa=kappa, size_range=larger.size_range)
-        found = self._best_candidate(ctx, data, Acquisition(larger, note))
+        found = best_candidate(ctx, data, Acquisition(larger, note), self._search)
         return found[0] if found and larger.is_promising(step, found[1]) else None
-
-    def _best_candidate(
-        self, ctx: ProposalContext, data: TrainingData, acquisition: Acquisition
-    ) -> tuple[Proposal, EncodedBatch] | None:
-        return best_candidate(ctx, data, acquisition, self._search)
 
     def _search(
         self,

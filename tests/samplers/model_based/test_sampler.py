@@ -36,11 +36,11 @@ from optuna_mofs.cli._settings import Settings, make_sampler
 from optuna_mofs.features import Representation
 from optuna_mofs.samplers import Proposal, ProposalContext, _infill
 from optuna_mofs.samplers._candidates import best_new_candidate
-from optuna_mofs.samplers._infill import fit_surrogate
+from optuna_mofs.samplers._infill import best_candidate, fit_surrogate
 from optuna_mofs.samplers.model_based import (
     InfillSearch,
-    ModelBasedSampler,
     ModelBasedSettings,
+    _sampler,
 )
 from optuna_mofs.study._description import MeasureDescription, StudyDescription
 from optuna_mofs.study._feature_sets import selected_mask, suggest_mask
@@ -428,11 +428,10 @@ def test_a_trial_fits_its_surrogates_once(sampler: Any, monkeypatch: pytest.Monk
         return fit_surrogate(*args)
 
     monkeypatch.setattr(_infill, "fit_surrogate", counted)
-    real = ModelBasedSampler._best_candidate
     attempts = []
 
-    def known_first(self: Any, ctx: ProposalContext, *args: Any) -> Any:
-        found = real(self, ctx, *args)
+    def known_first(ctx: ProposalContext, *args: Any) -> Any:
+        found = best_candidate(ctx, *args)
         attempts.append(len(ctx.history))
         if len(attempts) == 1 and found is not None:
             # The first attempt proposes a configuration that a trial has.
@@ -442,7 +441,7 @@ def test_a_trial_fits_its_surrogates_once(sampler: Any, monkeypatch: pytest.Monk
     study = make_study("mixed", sampler=Counted(seed=0, n_startup_trials=8, settings=FAST))
     study.optimize(PROBLEMS["mixed"], n_trials=9)
     fits.clear()
-    monkeypatch.setattr(ModelBasedSampler, "_best_candidate", known_first)
+    monkeypatch.setattr(_sampler, "best_candidate", known_first)
     study.optimize(PROBLEMS["mixed"], n_trials=1)
     assert len(attempts) == 2
     assert sorted(fits) == ["acquisition", "surrogate", "surrogate"]

@@ -54,7 +54,6 @@ def converted(given):
         ([None, True, 0.5], CategoricalDistribution((None, True, 0.5))),
         ([True, False, True], CategoricalDistribution((True, False))),
     ],
-    ids=str,
 )
 def test_forms_of_a_distribution(given, expected):
     assert converted(given) == expected

@@ -13,7 +13,7 @@ from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
 
 from optuna_mofs import FeatureSelectionObjective, ParEGOSampler, SMSEGOSampler
-from optuna_mofs._optuna import frozen_attr, write_trial_attr
+from optuna_mofs._optuna import frozen_attr, write_trial_attrs
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers._gaussian_process import SplitInputs
 from optuna_mofs.samplers._infill import (
@@ -192,9 +192,10 @@ def test_values_of_running_trials() -> None:
     )
     for note in notes:
         trial = study.ask()
-        write_trial_attr(study, trial, NOTE, note.to_json())
+        write_trial_attrs(study, trial, system={NOTE: note.to_json()})
     done = study.ask()
-    write_trial_attr(study, done, NOTE, NSGA2Note(expected=(9.0, 9.0)).to_json())
+    expected = NSGA2Note(expected=(9.0, 9.0))
+    write_trial_attrs(study, done, system={NOTE: expected.to_json()})
     study.tell(done, [1.0, 1.0])
     history = History()
     history.update(study)

@@ -480,7 +480,7 @@ def test_rows_that_determine_no_set_are_no_repetitions() -> None:
     assert not unknown.repeats(history.rows[0], None, history.rule_columns)
 
 
-@pytest.mark.parametrize("features", [ENSEMBLE, MaskFeatures(form="packed")], ids=str)
+@pytest.mark.parametrize("features", [ENSEMBLE, MaskFeatures(form="packed")], ids=["rule", "mask"])
 @pytest.mark.parametrize("is_late", [False, True])
 def test_counts_are_updated_trial_by_trial(features: Representation, is_late: bool) -> None:
     bound = features.bind(FEATURE_SETS_TABLE)

@@ -71,10 +71,10 @@ def test_invalid_settings_raise(n_offspring: int) -> None:
         (Genetic, 60, 20),
         (Genetic, 5000, 40),
         # A surrogate needs fewer trials.
-        (Sampler, None, 24),
+        (Sampler, None, 16),
         (Sampler, 10, 8),
-        (Sampler, 60, 20),
-        (Sampler, 5000, 24),
+        (Sampler, 36, 12),
+        (Sampler, 5000, 16),
     ],
 )
 def test_a_small_budget_has_a_short_initial_design(
@@ -365,9 +365,18 @@ def test_rules_are_searched_better_than_at_random() -> None:
         assert min(hypervolume(make(seed=seed)) for seed in seeds) > max(chance)
 
 
-@pytest.mark.parametrize(("n_trials", "size"), [(None, 24), (10, 8), (60, 20), (5000, 24)])
-def test_a_rule_has_a_shorter_initial_design(n_trials: int | None, size: int) -> None:
-    study, _ = rule_study(ENSEMBLE, Sampler(n_trials=n_trials, seed=0), size + 1)
+@pytest.mark.parametrize(
+    ("make", "n_trials", "size"),
+    [
+        (Genetic, None, 24),
+        (Genetic, 10, 8),
+        (Genetic, 60, 20),
+        (Sampler, None, 16),
+        (Sampler, 36, 12),
+    ],
+)
+def test_a_rule_has_a_shorter_initial_design(make: Any, n_trials: int | None, size: int) -> None:
+    study, _ = rule_study(ENSEMBLE, make(n_trials=n_trials, seed=0), size + 1)
     with_parents = [bool(frozen_attr(t, NOTE).get("parents")) for t in study.trials]
     assert with_parents == [False] * size + [True]
 

@@ -490,7 +490,7 @@ def test_counts_are_updated_trial_by_trial(features: Representation, is_late: bo
     late: list[optuna.Trial] = []
     for number in range(24):
         trial = study.ask()
-        suggest_mask(trial, bound)
+        write_trial_attrs(study, trial, system=suggest_mask(trial, bound)[1])
         trial.suggest_float("x", 0, 1)
         if is_late and number % 5 == 2:
             late.append(trial)

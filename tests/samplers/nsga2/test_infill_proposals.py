@@ -11,7 +11,7 @@ import optuna
 import pytest
 from optuna.trial import Trial, TrialState
 
-from optuna_mofs._optuna import frozen_attr
+from optuna_mofs._optuna import frozen_attr, write_trial_attrs
 from optuna_mofs.features._representation import (
     FilterEnsembleFeatures,
     MaskFeatures,
@@ -76,7 +76,8 @@ def planted_study(
     StudyDescription(table, bound, measures=measures).write(study)
 
     def objective(trial: Trial) -> tuple[float, float]:
-        mask = suggest_mask(trial, bound)
+        mask, system = suggest_mask(trial, bound)
+        write_trial_attrs(study, trial, system=system)
         C = trial.suggest_float("C", 1e-4, 1e4, log=True)
         error = 1 - use[mask].sum() + 0.2 * mask.mean() + (np.log10(C) - 1) ** 2 / 50
         return float(error), float(mask.mean())

@@ -110,11 +110,11 @@ def test_mask_samplers_take_turns_by_trial_number() -> None:
 
 
 def test_filter_weights_are_uniform_on_the_simplex() -> None:
-    history = with_features(_table(60))
+    history, design = with_features(_table(60)), RandomDesign(("ensemble",))
     rng = np.random.default_rng(0)
     weights = np.array(
         [
-            weights_from_raw(np.array(RandomDesign()(rng, history, n).note.filter_weights))
+            weights_from_raw(np.array(design(rng, history, n).note.filter_weights))
             for n in range(600)
         ]
     )

@@ -38,6 +38,7 @@ N_TRIALS = 60
 
 SAMPLERS: dict[str, Callable[[], BaseSampler]] = {
     "nsga2": lambda: FilterEnsembleNSGA2Sampler(seed=1),
+    "nsga2_without_surrogate": lambda: FilterEnsembleNSGA2Sampler(surrogate=None, seed=1),
     "nsga2_from_paper": lambda: FilterEnsembleNSGA2Sampler.from_paper(population_size=20, seed=1),
     "moead": lambda: MOEADSampler(seed=1),
     "moead_from_paper": lambda: MOEADSampler.from_paper(seed=1),

@@ -123,15 +123,19 @@ def test_a_set_is_the_one_that_was_evaluated(features: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("features", "by_distance"),
-    [("mask", True), ("mask", False), ("filter_ensemble", True), ("single_filter", True)],
+    ("features", "by_distance", "key"),
+    [
+        ("mask", False, "mask summaries"),
+        ("filter_ensemble", True, "packed feature sets"),
+        ("single_filter", True, "packed feature sets"),
+    ],
 )
-def test_sets_of_trials_are_made_once(features: str, by_distance: bool) -> None:
+def test_sets_of_trials_are_made_once(features: str, by_distance: bool, key: str) -> None:
     study, objective = study_of(features)
     memory = Memory()
     first = columns(study, by_distance=by_distance, kept=memory)
     study.optimize(objective, n_trials=2)
-    memory.kept[f"encoded sets {by_distance}"][0] *= 0
+    memory.kept[key][0] *= 0
     second = columns(study, by_distance=by_distance, kept=memory)
     assert (second[0] != first[0]).any()  # as it was kept
     np.testing.assert_array_equal(second[1:9], first[1:])

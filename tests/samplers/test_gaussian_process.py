@@ -252,8 +252,8 @@ def test_many_trials_are_thinned_but_the_best_stay() -> None:
     X = np.random.default_rng(1).random((700, 2))
     model = OrdinaryKriging().fit(X, smooth(X))
     best = X[np.argsort(smooth(X))[:50]]
-    np.testing.assert_allclose(model.predict(best)[0], smooth(best), atol=0.02)
-    assert len(model._inputs.own) == 300
+    np.testing.assert_allclose(model.predict(best)[0], smooth(best), atol=0.03)
+    assert len(model._inputs.own) == 200
 
 
 def test_kriging_of_many_rows_keeps_the_first() -> None:

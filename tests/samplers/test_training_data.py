@@ -238,14 +238,14 @@ def test_a_gaussian_process_learns_from_a_part_of_many_trials() -> None:
     history = History()
     history.update(study_of(340))
     data = TrainingData(make_context(history))
-    assert len(data.positions) == len(data.rows) == len(data.values) == 300
+    assert len(data.positions) == len(data.rows) == len(data.values) == 200
     assert (np.diff(data.positions) > 0).all()
-    assert data.trials.inputs.own.shape[0] == 300
+    assert data.trials.inputs.own.shape[0] == 200
     np.testing.assert_array_equal(data.rows, history.rows[data.positions])
     # All of the front is among them, and comes first.
     front = np.flatnonzero(module.ranks(history.values) == 0)
     assert set(front) <= set(data.positions)
-    np.testing.assert_array_equal(np.sort(data.best_first), np.arange(300))
+    np.testing.assert_array_equal(np.sort(data.best_first), np.arange(200))
     assert set(data.positions[data.best_first[: len(front)]]) == set(front)
     assert len(TrainingData(make_context(history), "forest").positions) == 340
 

@@ -49,7 +49,7 @@ def walk(sampler: HistorySampler, n_trials: int = 60) -> set[tuple[str, str, int
 @pytest.mark.parametrize(
     ("sampler", "max_files", "max_functions"),
     [
-        (FilterEnsembleNSGA2Sampler(seed=1), 21, 165),
+        (FilterEnsembleNSGA2Sampler(seed=1), 23, 166),
         (FilterEnsembleNSGA2Sampler(seed=1, surrogate=None), 15, 80),
         (ParEGOSampler(seed=1), 24, 155),
         (GHGASampler(seed=1), 17, 100),

@@ -50,9 +50,9 @@ def walk(sampler: HistorySampler, n_trials: int = 60) -> set[tuple[str, str, int
     ("sampler", "max_files", "max_functions"),
     [
         (FilterEnsembleNSGA2Sampler(seed=1), 23, 166),
-        (FilterEnsembleNSGA2Sampler(seed=1, surrogate=None), 15, 80),
-        (ParEGOSampler(seed=1), 24, 155),
-        (GHGASampler(seed=1), 17, 100),
+        (FilterEnsembleNSGA2Sampler(seed=1, surrogate=None), 17, 85),
+        (ParEGOSampler(seed=1), 24, 158),
+        (GHGASampler(seed=1), 19, 100),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, HistorySampler) else None,
 )

@@ -31,6 +31,9 @@ _MASK_DIVISOR = 4
 #: Stream of the generator of the Latin hypercube.
 _DESIGN_STREAM = 2**22
 
+#: Makes the masks of the initial design.
+_INITIAL_DESIGN = RandomDesign(("ensemble", "prefix", "geometric", "wide"))
+
 
 @dataclass(frozen=True)
 class MOEADSettings:
@@ -220,7 +223,7 @@ class MOEADSampler(HistorySampler):
 
     def _initial_proposal(self, ctx: ProposalContext, subproblem: int) -> Proposal:
         space, count = ctx.history.space, self._n_startup_trials(ctx.history)
-        drawn = RandomDesign()(ctx.rng, ctx.history, ctx.trial_number)
+        drawn = _INITIAL_DESIGN(ctx.rng, ctx.history, ctx.trial_number)
         row = design_row(
             ctx,
             ctx.trial_number,

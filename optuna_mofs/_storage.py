@@ -33,9 +33,9 @@ def storage(database: str | PathLike[str], **options: Any) -> RDBStorage:
         >>> import optuna_mofs
         >>> file = Path(tempfile.mkdtemp()) / "mofs.db"
         >>> study = optuna.create_study(storage=optuna_mofs.storage(file), study_name="wine")
-        >>> study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=2)
-        >>> len(optuna.load_study(study_name="wine", storage=optuna_mofs.storage(file)).trials)
-        2
+        >>> study.set_user_attr("rows", 178)
+        >>> optuna.load_study(study_name="wine", storage=optuna_mofs.storage(file)).user_attrs
+        {'rows': 178}
     """
     from sqlalchemy.engine import make_url
 

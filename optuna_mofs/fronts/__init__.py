@@ -20,7 +20,7 @@ from optuna_mofs.fronts._honest_front import HonestEstimate, HonestFront
 from optuna_mofs.fronts._hypervolume import hypervolume, hypervolume_over_time
 from optuna_mofs.fronts._lexicographic import lexicographic_index, lexicographic_targets
 from optuna_mofs.fronts._optima import Optima, optima, optimal_rows, similarities
-from optuna_mofs.fronts._picks import knee_index, one_standard_error_index, smoothed_errors
+from optuna_mofs.fronts._picks import knee_index, one_standard_error_index
 from optuna_mofs.fronts._preference import LexicographicPreference
 
 __all__ = [
@@ -48,5 +48,4 @@ __all__ = [
     "pareto_rank",
     "shared_reference",
     "similarities",
-    "smoothed_errors",
 ]

@@ -22,7 +22,6 @@ from optuna_mofs.fronts._picks import (
     knee_index,
     one_standard_error_index,
     round_off,
-    smoothed_errors,
 )
 from optuna_mofs.study._baselines import Baselines
 from optuna_mofs.study._completed_trials import (
@@ -285,25 +284,20 @@ class Front(Sequence[FrozenTrial]):
     def pick(self) -> FrozenTrial:
         """Return the trial to use by default.
 
-        It is the sparsest trial within one standard error of the best, as in
-        :meth:`one_standard_error`, but each error is averaged with those of near-equal trials of
-        similar size (:func:`optuna_mofs.fronts.smoothed_errors`): a single lucky trial neither
-        sets the limit nor slips below it. For a study without values per fold or without numbers
-        of features it is the :meth:`knee`. The empty feature set, and a trial that is no better
-        than the constant model, are returned only if nothing is better.
+        It is the sparsest trial within one standard error of the best, see
+        :meth:`one_standard_error`; with fronts of several learners, among the trials that are on
+        the front of all. For a study without values per fold or without numbers of features it is
+        the :meth:`knee`. The empty feature set, and a trial that is no better than the constant
+        model, are returned only if nothing is better.
         """
         self._check_not_empty()
         every = Candidates.of(self)
         rows = every.best_members
         if not len(rows) or self._fold_values(self.best(every.column), every.column) is None:
             return self.knee()
-        positions = np.searchsorted(every.trials, self._rows[rows])
-        margin = self._spread_of_best(every.column)
-        values = smoothed_errors(every.errors, every.sizes, margin, at=positions)
         kept = self._better_than_constant(every.column, every.member_sizes, rows)
-        index = one_standard_error_index(
-            values[np.isin(rows, kept)], every.member_sizes[kept], margin
-        )
+        errors, spread = self._losses[kept, every.column], self._spread_of_best(every.column)
+        index = one_standard_error_index(errors, every.member_sizes[kept], spread)
         return self[int(kept[index])]
 
     @property

@@ -114,8 +114,8 @@ def bootstrap_values(
         return Shift(at(limits, at_most.optimism), at(limits, at_most.standard_errors))
 
     members = shift_at(candidates.member_limits)
-    # The rules that compare trials by their own errors are repeated on the samples. The pick is
-    # regarded as any other trial of the front.
+    # The rules that compare trials by their own errors are repeated on the samples. The pick has
+    # the value that the table shows for its trial.
     rules = {"best": lambda: chosen[-1]}
     rules["one_standard_error"] = lambda: bootstrap.one_standard_error(
         candidates.min_standard_error

@@ -5,14 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from optuna_mofs._typing import Floats
 from optuna_mofs.fronts._dominance import as_points, nondominated_mask
 
 #: Values that differ by less, relative to the largest, are equal up to rounding errors.
 _ROUNDING = 1e-9
-#: Width of the kernel by which points count as similar in size, in units of the log size: a point
-#: with 40 % more features has 0.6 of the weight, one with twice as many 0.14.
-_SIMILAR_SIZE = 0.35
 
 
 def knee_index(points: ArrayLike) -> int:
@@ -154,42 +150,3 @@ def one_standard_error_index(
     rounding = _ROUNDING * max(abs(error[best]), allowed)
     rows = rows[error[rows] <= error[best] + allowed + rounding]
     return int(rows[np.lexsort((error[rows], size[rows]))[0]])
-
-
-def smoothed_errors(
-    errors: ArrayLike, sizes: ArrayLike, margin: float, at: ArrayLike | None = None
-) -> Floats:
-    """Return errors that are averaged with those of near-equal points of similar size.
-
-    The lowest error of many is partly luck, which the points around it do not share. Each error is
-    replaced by the mean of itself and of the average error of near-equal points, those within
-    ``margin`` of the lowest error with at most as many features. The average has Gaussian weights
-    in the logarithm of the size.
-
-    Args:
-        errors: Error of each point, finite.
-        sizes: Size of each point.
-        margin: How much larger than the lowest error with at most this size is near-equal.
-        at: Which points to return. Default: all.
-
-    Example:
-        The last point was lucky; its neighbor has an error of 0.21:
-
-        >>> errors, sizes = [0.2, 0.2, 0.2, 0.21, 0.17], [10, 11, 12, 20, 21]
-        >>> smoothed_errors(errors, sizes, margin=0.05).round(3).tolist()
-        [0.2, 0.2, 0.199, 0.201, 0.181]
-    """
-    error = np.asarray(errors, dtype=np.float64)
-    size = np.asarray(sizes, dtype=np.float64)
-    rows = np.arange(len(error)) if at is None else np.asarray(at)
-    order = np.lexsort((error, size))
-    lowest = np.empty(len(error))
-    lowest[order] = np.minimum.accumulate(error[order])
-    near = error <= lowest + margin + _ROUNDING * np.abs(lowest)
-    logs = np.log(np.maximum(size, 0.5))
-    distances = (logs[rows, None] - logs[None, near]) / _SIMILAR_SIZE
-    weights = np.exp(-0.5 * distances**2)
-    # A point itself always has weight, also if it is not near-equal and far from all others.
-    own = np.where(near[rows], 0.0, 1.0)
-    average = (weights @ error[near] + own * error[rows]) / (weights.sum(axis=1) + own)
-    return np.asarray((error[rows] + average) / 2.0)

@@ -9,7 +9,6 @@ from optuna_mofs.fronts import (
     knee_index,
     nondominated_mask,
     one_standard_error_index,
-    smoothed_errors,
 )
 from tests.fronts.helpers import point_arrays, quick, special
 
@@ -156,39 +155,3 @@ def test_bad_spread_raises(spread):
 def test_bad_shapes_raise():
     with pytest.raises(ValueError, match="one length"):
         one_standard_error_index([0.1, 0.2], [9], 0.1)
-
-
-# ---- smoothed errors ----------------------------------------------------------------------------
-
-
-def test_a_lucky_point_is_averaged_with_its_neighbors() -> None:
-    errors, sizes = np.full(20, 0.3), np.arange(10, 30)
-    errors[7] = 0.2
-    found = smoothed_errors(errors, sizes, margin=0.2)
-    assert 0.24 < found[7] < 0.25
-    np.testing.assert_allclose(np.delete(found, 7), 0.3, atol=0.006)
-    assert found.argmin() == 7
-
-
-def test_points_that_are_clearly_worse_do_not_count() -> None:
-    errors, sizes = [0.2, 0.2, 0.5, 0.4], [5, 6, 5, 6]
-    found = smoothed_errors(errors, sizes, margin=0.1)
-    np.testing.assert_allclose(found[:2], 0.2)
-    # Their own averages count them.
-    np.testing.assert_array_less(found[:2].max(), found[2:])
-    np.testing.assert_allclose(smoothed_errors(errors, sizes, 0.1, at=[2, 1]), found[[2, 1]])
-
-
-def test_points_of_another_size_do_not_count() -> None:
-    np.testing.assert_allclose(smoothed_errors([0.3, 0.1], [1, 1000], 1.0), [0.3, 0.1])
-
-
-def test_without_a_margin_only_the_best_of_each_size_count() -> None:
-    found = smoothed_errors([0.3, 0.3, 0.25], [4, 4, 4], 0.0)
-    np.testing.assert_allclose(found[2], 0.25)
-    assert found[0] == found[1] > 0.25
-
-
-def test_empty_sets_and_no_points_are_allowed() -> None:
-    assert smoothed_errors([], [], 0.1).shape == (0,)
-    np.testing.assert_allclose(smoothed_errors([0.5, 0.4], [0, 1], 0.0), [0.5, 0.4], atol=0.02)

@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from optuna_mofs import (
     SMSEGOSampler,
 )
 from optuna_mofs.features import FilterEnsembleFeatures, MaskFeatures, SingleFilterFeatures
+from optuna_mofs.samplers import FeatureSetSearch, NSGA2Settings, RandomDesign
 
 MARKS = (50, 100, 200, 400)
 
@@ -53,12 +55,56 @@ class Method:
 
     options: Callable[[], dict[str, Any]]
     sampler: Callable[[int], Any]
-    #: "ours", "peer", or "path": one ranking whose best features are tuned.
+    #: "ours", "peer", "path" (one ranking whose best features are tuned), or "variant" of the
+    #: default, which takes no part in a run of all methods.
     group: str = "ours"
+    #: Number of trials that run at the same time.
+    n_workers: int = 1
 
 
 METHODS = {
     "default": Method(dict, lambda seed: FilterEnsembleNSGA2Sampler(seed=seed)),
+    "default, 16 workers": Method(
+        dict, lambda seed: FilterEnsembleNSGA2Sampler(seed=seed), "variant", n_workers=16
+    ),
+    "default, no start by single filters": Method(
+        dict,
+        lambda seed: FilterEnsembleNSGA2Sampler(
+            seed=seed, settings=NSGA2Settings(initial_design=RandomDesign(single_filters=False))
+        ),
+        "variant",
+    ),
+    "default, hyperparameters near good trials only": Method(
+        dict,
+        lambda seed: FilterEnsembleNSGA2Sampler(
+            seed=seed, settings=NSGA2Settings(set_search=FeatureSetSearch(fresh_share=0.0))
+        ),
+        "variant",
+    ),
+    "default, no return to feature sets": Method(
+        dict,
+        lambda seed: FilterEnsembleNSGA2Sampler(
+            seed=seed, settings=NSGA2Settings(return_to_sets=False)
+        ),
+        "variant",
+    ),
+    "default before these parts": Method(
+        dict,
+        lambda seed: FilterEnsembleNSGA2Sampler(
+            seed=seed,
+            settings=NSGA2Settings(
+                initial_design=RandomDesign(single_filters=False),
+                set_search=FeatureSetSearch(fresh_share=0.0),
+                return_to_sets=False,
+            ),
+        ),
+        "variant",
+    ),
+    "default, two exceptions": Method(
+        lambda: {"representation": FilterEnsembleFeatures(exceptions=2)},
+        lambda seed: FilterEnsembleNSGA2Sampler(seed=seed),
+        "variant",
+    ),
     "default on masks": Method(masks, lambda seed: FilterEnsembleNSGA2Sampler(seed=seed)),
     "genetic algorithm": Method(
         dict, lambda seed: FilterEnsembleNSGA2Sampler(surrogate=None, seed=seed)
@@ -127,10 +173,27 @@ def run(name: str, method: Method, seed: int, args: Any) -> dict[str, Any]:
     else:
         study = objective.create_study(sampler=sampler)
         start = time.process_time()
-        study.optimize(objective, n_trials=n_trials)
+        if method.n_workers == 1:
+            study.optimize(objective, n_trials=n_trials)
+        else:
+            optimize_by_workers(objective, study, n_trials, method.n_workers)
     seconds = time.process_time() - start
     found: dict[str, Any] = front_values(objective, study, args.marks, X_test, y_test)
     return {**found, "cpu": seconds / n_trials}
+
+
+def optimize_by_workers(objective: Any, study: Any, n_trials: int, n_workers: int) -> None:
+    """Run trials of which so many are always running: each ends when the last one has started."""
+    evaluated = [Event() for _ in range(n_trials)]
+
+    def evaluate(trial: Any) -> Any:
+        try:
+            return objective(trial)
+        finally:
+            evaluated[trial.number].set()
+            evaluated[min(trial.number + n_workers, n_trials) - 1].wait()
+
+    study.optimize(evaluate, n_trials=n_trials, n_jobs=n_workers)
 
 
 def _mean(values: Sequence[float]) -> str:
@@ -203,7 +266,8 @@ def main() -> None:
     options.add_argument("--trials", type=int, default=max(MARKS), help="trials of each run")
     args = options.parse_args()
     names = [*DEFAULT, *KEPT_OUT] if not args.names else args.names.split(",")
-    methods = list(METHODS) if not args.methods else args.methods.split(";")
+    every = [name for name, method in METHODS.items() if method.group != "variant"]
+    methods = every if not args.methods else args.methods.split(";")
     args.marks = [mark for mark in MARKS if mark <= args.trials]
     if args.quick:
         names, args.marks, args.seeds = ["wine"], [20, 25], 1

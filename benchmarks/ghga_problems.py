@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -70,11 +70,12 @@ def _masks(sets: list[list[int]], p: int) -> np.ndarray:
     return masks
 
 
-def ratios(seed: int) -> Halves:
+def ratios(seed: int, copies: float = 0.2) -> Halves:
     """Return the data of Jung and Zscheischler (2013), section 3.1.
 
-    Noise levels are read as standard deviations. The third line of the construction is garbled in
-    print; features 26 and 27 are scaled so that the sums over 16..25 and over 18..27 are equal.
+    Noise levels are read as standard deviations; ``copies`` is that of the copies. The third line
+    of the construction is garbled in print; features 26 and 27 are scaled so that the sums over
+    16..25 and over 18..27 are equal.
     """
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((1000, 250))
@@ -82,7 +83,7 @@ def ratios(seed: int) -> Halves:
     X[:, 15:25] *= (X[:, :10].sum(axis=1) / X[:, 15:25].sum(axis=1))[:, None]
     X[:, 25:27] *= (X[:, 15:17].sum(axis=1) / X[:, 25:27].sum(axis=1))[:, None]
     for i in range(27, 56):
-        X[:, i] = X[:, i - 27] + 0.2 * rng.standard_normal(1000)
+        X[:, i] = X[:, i - 27] + copies * rng.standard_normal(1000)
     y = X[:, :10].sum(axis=1)
     noisy = X[:500] + 0.1 * rng.standard_normal((500, 250))
     return noisy, y[:500], X[500:], y[500:]
@@ -103,13 +104,12 @@ def twins(seed: int) -> Halves:
     return X[:400], y[:400], X[400:], y[400:]
 
 
+_RATIOS = [[*range(10)], [*range(5, 15)], [*range(15, 25)], [*range(17, 27)]]
 #: Data of a seed, optima, and number of features.
 PROBLEMS: dict[str, tuple[Callable[[int], Halves], list[list[int]], int]] = {
-    "ratios": (
-        ratios,
-        [[*range(10)], [*range(5, 15)], [*range(15, 25)], [*range(17, 27)]],
-        250,
-    ),
+    "ratios": (ratios, _RATIOS, 250),
+    # The level of the copies, N(0, 0.2), read as a variance.
+    "ratios, noisier copies": (partial(ratios, copies=0.2**0.5), _RATIOS, 250),
     "twins": (twins, [[a, b, *range(4, 10)] for a in (0, 1) for b in (2, 3)], 150),
 }
 
@@ -124,6 +124,6 @@ def problem(name: str, seed: int) -> Problem:
     wanted = _masks(sets, p)
     for attempt in range(1000):
         models = LinearModels(*data(1000 * attempt + seed))
-        if min(models(mask) for mask in wanted) >= 0.998 + 0.001 * (name == "ratios"):
+        if min(models(mask) for mask in wanted) >= 0.998 + 0.001 * name.startswith("ratios"):
             return Problem(models, wanted)
     raise RuntimeError(f"No draw of {name!r} with good optima.")

@@ -4,7 +4,8 @@ All methods have the same objective, the same five folds and the same number of 
 reference point is (1, 1) for error and fraction of features.
 
     python -m benchmarks.nsga2 --data DIR --tasks sonar:svm,wdbc:knn --seeds 5 --jobs 2
-    python -m benchmarks.nsga2 --data DIR --tasks sonar:svm,wdbc:knn --ablation --trials 1000
+
+The paper's own comparison, on outer test folds, is ``benchmarks/papers/binder_2020.py``.
 """
 
 from __future__ import annotations
@@ -55,11 +56,6 @@ def learner(name: str) -> tuple[Any, dict[str, Any]]:
     return spaces.get_learner(name, random_state=0, early_stopping=True)
 
 
-def constant(X: Any, y: Any) -> Any:
-    """Score all features equally: the sixth filter of the authors' code."""
-    return np.zeros(X.shape[1])
-
-
 @lru_cache(maxsize=4)
 def objective(folder: str, task: str, rows: int, form: str) -> FeatureSelectionObjective:
     """Return the objective of a task with one of the representations; the filters are shared."""
@@ -73,12 +69,10 @@ def objective(folder: str, task: str, rows: int, form: str) -> FeatureSelectionO
     features = {
         "bits": lambda: MaskFeatures(form="bits"),
         "mask": lambda: MaskFeatures(),
-        "mask, constant": lambda: MaskFeatures(),
         "ensemble": lambda: FilterEnsembleFeatures(ranks="all", redundancy_penalty=False),
     }[form]()
-    filters = [*DEFAULT_FILTERS, constant] if form == "mask, constant" else DEFAULT_FILTERS
     made = FeatureSelectionObjective(
-        estimator, X, y, space=space, representation=features, filters=filters
+        estimator, X, y, space=space, representation=features, filters=DEFAULT_FILTERS
     )
     if form in ("bits", "ensemble"):
         made.ranking = objective(folder, task, rows, "mask").ranking
@@ -106,13 +100,6 @@ METHODS: dict[str, tuple[str, Callable[[FeatureSelectionObjective, int, int], An
     "random, geometric masks": ("mask", lambda o, seed, n: RandomGeometricSampler(seed=seed)),
     "random, filter ensemble": ("ensemble", lambda o, seed, n: RandomSampler(seed=seed)),
 }
-VARIANTS = {
-    f"variant {v}": (
-        "mask, constant",
-        lambda o, seed, n, v=v: FilterEnsembleNSGA2Sampler.from_paper(v, seed=seed),
-    )
-    for v in range(1, 7)
-}
 
 
 def run(job: Job) -> tuple[Job, list[float]]:
@@ -120,7 +107,7 @@ def run(job: Job) -> tuple[Job, list[float]]:
     folder, task, rows, n_trials, method, seed = job
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.filterwarnings("ignore")
-    form, sampler = {**METHODS, **VARIANTS}[method]
+    form, sampler = METHODS[method]
     made = objective(folder, task, rows, form)
     mask_objective = objective(folder, task, rows, "mask")
     # The data are finite and the parameters valid: skip the checks of scikit-learn.
@@ -148,7 +135,6 @@ def main() -> None:
     options.add_argument("--rows", type=int, default=10**9, help="use at most this many rows")
     options.add_argument("--jobs", type=int, default=2, help="parallel runs")
     options.add_argument("--methods", help="only these: parts of names, separated by ;")
-    options.add_argument("--ablation", action="store_true", help="the six variants of Table 5")
     options.add_argument(
         "--slow-seeds", type=int, help="fewer runs for TPESampler with one boolean per feature"
     )
@@ -158,7 +144,7 @@ def main() -> None:
     args = options.parse_args()
     trials = 60 if args.quick else args.trials
     seeds = min(args.seeds, 2) if args.quick else args.seeds
-    methods = list(VARIANTS if args.ablation else METHODS)
+    methods = list(METHODS)
     if args.methods:
         methods = [m for m in methods if any(part in m for part in args.methods.split(";"))]
     tasks = args.tasks.split(",")

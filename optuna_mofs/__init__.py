@@ -1,93 +1,33 @@
-"""Multi-objective feature selection and hyperparameter tuning in one Optuna study."""
+"""Multi-objective feature selection and hyperparameter tuning in one Optuna study.
+
+The public names are listed in ``_api.py``.
+"""
 
 from __future__ import annotations
 
-from optuna_mofs._storage import storage
-from optuna_mofs.callbacks import LexicographicStoppingCallback, NoNewOptimaCallback
-from optuna_mofs.dashboard import DashboardFigures
-from optuna_mofs.features import (
-    FeatureTable,
-    FilterEnsembleFeatures,
-    MaskFeatures,
-    SingleFilterFeatures,
-    feature_table,
-)
-from optuna_mofs.filters import FilterEnsemble
-from optuna_mofs.fronts import (
-    Front,
-    LexicographicPreference,
-    Optima,
-    generalization,
-    hypervolume_history,
-    optima,
-    pareto_front,
-)
-from optuna_mofs.honesty import NestedResult, nested_cross_validate, noise_floor
-from optuna_mofs.measures import Measure
-from optuna_mofs.model_selection import FeatureSelectionSearchCV
-from optuna_mofs.models import FrontClassifier, FrontRegressor, front_model
-from optuna_mofs.objectives import (
-    AllTrialsFailedError,
-    FeatureSelectionObjective,
-    ModelTypeObjective,
-)
-from optuna_mofs.samplers import (
-    FilterEnsembleNSGA2Sampler,
-    GHGASampler,
-    LexiFlowSampler,
-    MOEADSampler,
-    ParEGOSampler,
-    SMSEGOSampler,
-)
-from optuna_mofs.study import (
-    enqueue_features,
-    retry_interrupted,
-    selected_features,
-    selected_mask,
-    suggest_features,
-)
+import importlib
+import importlib.util
+from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+if TYPE_CHECKING:
+    from optuna_mofs._api import *  # noqa: F403
+    from optuna_mofs._api import __all__ as __all__
 
-__all__ = [
-    "AllTrialsFailedError",
-    "DashboardFigures",
-    "FeatureSelectionObjective",
-    "FeatureSelectionSearchCV",
-    "FeatureTable",
-    "FilterEnsemble",
-    "FilterEnsembleFeatures",
-    "FilterEnsembleNSGA2Sampler",
-    "Front",
-    "FrontClassifier",
-    "FrontRegressor",
-    "GHGASampler",
-    "LexiFlowSampler",
-    "LexicographicPreference",
-    "LexicographicStoppingCallback",
-    "MOEADSampler",
-    "MaskFeatures",
-    "Measure",
-    "ModelTypeObjective",
-    "NestedResult",
-    "NoNewOptimaCallback",
-    "Optima",
-    "ParEGOSampler",
-    "SMSEGOSampler",
-    "SingleFilterFeatures",
-    "__version__",
-    "enqueue_features",
-    "feature_table",
-    "front_model",
-    "generalization",
-    "hypervolume_history",
-    "nested_cross_validate",
-    "noise_floor",
-    "optima",
-    "pareto_front",
-    "retry_interrupted",
-    "selected_features",
-    "selected_mask",
-    "storage",
-    "suggest_features",
-]
+__version__ = "0.2.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Load the public names when the first one is used: ``optuna-mofs --version`` needs none."""
+    if name == "__all__" or not name.startswith("_"):
+        # Folders first: a module that imports another one must not load all of them.
+        if importlib.util.find_spec(f"optuna_mofs.{name}") is not None:
+            return importlib.import_module(f"optuna_mofs.{name}")
+        api = importlib.import_module("optuna_mofs._api")
+        if hasattr(api, name):
+            return getattr(api, name)
+    raise AttributeError(f"module 'optuna_mofs' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names, also before they are loaded."""
+    return sorted({*globals(), *__getattr__("__all__")})

@@ -1,4 +1,4 @@
-"""Copies of estimators, and the metadata that they request."""
+"""Copies of estimators, the targets that they accept, and the metadata that they request."""
 
 from __future__ import annotations
 
@@ -8,7 +8,21 @@ from typing import Any
 
 from sklearn import get_config
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_routing_for_object
+
+
+def check_is_estimator(estimator: Any) -> None:
+    """Raise if an object is no estimator, or the class of one."""
+    if isinstance(estimator, type):
+        name = estimator.__name__
+        raise TypeError(f"estimator must be an instance, got the class {name}. Pass {name}().")
+    if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
+        raise ValueError(
+            "estimator must have the methods fit and get_params of scikit-learn, "
+            f"got {estimator!r}."
+        )
 
 
 def unfitted_copy(estimator: Any) -> Any:
@@ -27,6 +41,35 @@ def unfitted_copy(estimator: Any) -> Any:
         if "Cannot clone" not in str(error):
             raise
         return copy.deepcopy(estimator)
+
+
+def _last_step(estimator: Any) -> Any:
+    while isinstance(estimator, Pipeline):
+        estimator = estimator.steps[-1][1]
+    return estimator
+
+
+def accepts_outputs(estimator: Any, *, labels: bool = False) -> bool:
+    """Return whether an estimator accepts a target of several columns.
+
+    Args:
+        estimator: Any scikit-learn compatible estimator.
+        labels: Whether all columns have only zeros and ones (multi-label classification).
+
+    Example:
+        >>> from sklearn.linear_model import Ridge
+        >>> from sklearn.svm import SVR
+        >>> accepts_outputs(Ridge()), accepts_outputs(SVR())
+        (True, False)
+    """
+    tags = get_tags(estimator)
+    if tags.target_tags.multi_output:
+        return True
+    if labels and tags.classifier_tags is not None and tags.classifier_tags.multi_label:
+        return True
+    # Searches and other meta-estimators do not pass on these tags.
+    inner = getattr(_last_step(estimator), "estimator", None)
+    return hasattr(inner, "fit") and accepts_outputs(inner, labels=labels)
 
 
 def routing_is_enabled() -> bool:

@@ -11,8 +11,9 @@ import copy
 import hashlib
 import json
 import time
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,9 @@ from optuna.storages.journal._storage import JournalOperation
 from optuna.study import Study, StudyDirection
 from optuna.trial import FixedTrial, FrozenTrial, Trial, TrialState
 
+from optuna_mofs._database import PatientStorage
 from optuna_mofs._typing import Floats
+from optuna_mofs._validation import expect_type, reading
 
 #: Prefix of every key that this package writes into a storage.
 PREFIX = "mofs:"
@@ -38,8 +41,10 @@ _FIXED_PARAMS = "fixed_params"
 _FAILED_TRIAL = "failed_trial"
 _RETRY_HISTORY = "retry_history"
 _METRIC_NAMES = "study:metric_names"
+#: What ``report_cross_validation_scores`` writes; the function warns that it is deprecated.
+_TERMINATOR_SCORES = "terminator:cv_scores"
 #: Characters per piece. The storage quotes a piece once more, which at most doubles it.
-_PIECE = 32_000
+_PIECE = 3_500
 #: Attempts to write while other processes write too.
 _ATTEMPTS = 6
 
@@ -50,6 +55,12 @@ _ATTEMPTS = 6
 def storage_of(study: Study) -> BaseStorage:
     """Return the storage of a study."""
     return study._storage
+
+
+def backend_of(study: Study) -> BaseStorage:
+    """Return the storage of a study without Optuna's cache."""
+    storage = study._storage
+    return storage._backend if isinstance(storage, _CachedStorage) else storage
 
 
 def study_key(study: Study) -> tuple[int, int]:
@@ -63,8 +74,7 @@ def close_connections(study: Study) -> None:
     The traceback of an interrupted query keeps its cursor alive. The connection then has an old
     view of an SQLite file and cannot write once another process has written.
     """
-    storage = study._storage
-    backend = storage._backend if isinstance(storage, _CachedStorage) else storage
+    backend = backend_of(study)
     if isinstance(backend, RDBStorage):
         backend.engine.dispose()
 
@@ -88,7 +98,11 @@ def trials_of(study: Study, states: Container[TrialState] | None = None) -> list
 
     Goes through the storage, so that it also sees the whole study from a pruner's bracket.
     """
-    return study._storage.get_all_trials(study._study_id, deepcopy=False, states=states)
+    trials = study._storage.get_all_trials(study._study_id, deepcopy=False, states=states)
+    # Optuna's storages return them by number, that of MLflow the latest first.
+    if trials and trials[0].number > trials[-1].number:
+        trials.sort(key=lambda trial: trial.number)
+    return trials
 
 
 def study_signs(study: Study) -> Floats:
@@ -180,6 +194,12 @@ def is_retry(trial: FrozenTrial) -> bool:
     return _FAILED_TRIAL in trial.system_attrs
 
 
+def retried_numbers(trial: FrozenTrial) -> list[int]:
+    """Return the numbers of the interrupted trials that a trial repeats."""
+    found: list[int] = trial.system_attrs.get(_RETRY_HISTORY, [])
+    return found
+
+
 def frozen(trial: Trial) -> FrozenTrial:
     """Return a running trial, with everything that this process has written on it."""
     return trial._cached_frozen_trial
@@ -201,6 +221,13 @@ def retry_attrs(trial: FrozenTrial) -> dict[str, Any]:
         _FAILED_TRIAL: original_number(trial),
         _RETRY_HISTORY: [*earlier, trial.number],
     }
+
+
+def report_fold_scores(study: Study, trial: Trial, scores: Sequence[float]) -> None:
+    """Store the values of the folds for Optuna's ``Terminator``, which knows one objective."""
+    if len(study.directions) == 1 and len(scores) > 1:
+        key, storage = _TERMINATOR_SCORES, study._storage
+        storage.set_trial_system_attr(trial._trial_id, key, [float(score) for score in scores])
 
 
 class FunctionTrial(FixedTrial):
@@ -241,17 +268,20 @@ def write_trial_attrs(
     """
     own = {PREFIX + key: value for key, value in (system or {}).items()}
     shown = dict(user or {})
-    # SQLite refuses a write at once if another process wrote after this one had read.
-    for attempt in range(_ATTEMPTS):
+    # SQLite refuses a write at once if another process wrote after this one had read. Ours tries
+    # again by itself.
+    n_attempts = 1 if isinstance(backend_of(study), PatientStorage) else _ATTEMPTS
+    for attempt in range(n_attempts):
         try:
             _write_together(study._storage, trial._trial_id, own, shown)
             break
         except StorageInternalError:
-            if attempt == _ATTEMPTS - 1:
+            if attempt == n_attempts - 1:
                 raise
             time.sleep(0.02 * 2**attempt)
     # Optuna does the same in its own calls, so that nobody has to read what was just written.
-    snapshot = trial._cached_frozen_trial if isinstance(trial, Trial) else trial
+    # Other libraries (Ray) pass an object that wraps a trial, without being one.
+    snapshot = trial if isinstance(trial, FrozenTrial) else trial._cached_frozen_trial
     snapshot.system_attrs.update(own)
     snapshot.user_attrs.update(shown)
 
@@ -264,8 +294,10 @@ def _write_together(
             _append_to_journal(storage, trial_id, system, user)
             return
         backend = storage._backend if isinstance(storage, _CachedStorage) else storage
-        if isinstance(backend, RDBStorage) and _insert(backend, trial_id, system, user):
-            return
+        if isinstance(backend, RDBStorage):
+            insert = partial(_insert, backend, trial_id, system, user)
+            if backend.patiently(insert) if isinstance(backend, PatientStorage) else insert():
+                return
     for key, value in system.items():
         storage.set_trial_system_attr(trial_id, key, value)
     for key, value in user.items():
@@ -341,7 +373,7 @@ def write_study_attr(study: Study, key: str, value: Any) -> None:
     text = json.dumps(value, separators=(",", ":"))
     head: dict[str, Any] = {"value": value}
     if len(text) > _PIECE:
-        digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        digest = _digest(text)
         pieces = [text[i : i + _PIECE] for i in range(0, len(text), _PIECE)]
         for i, piece in enumerate(pieces):
             name = f"{PREFIX}{key}:{digest}:{i}"
@@ -356,7 +388,18 @@ def read_study_attr(study: Study, key: str) -> Any:
     head = attrs.get(PREFIX + key)
     if head is None:
         return None
-    if "value" in head:
-        return head["value"]
-    names = [f"{PREFIX}{key}:{head['digest']}:{i}" for i in range(head["pieces"])]
-    return json.loads("".join(attrs[name] for name in names))
+    with reading(PREFIX + key, f"study {study.study_name!r}"):
+        if "value" in expect_type("it", head, dict):
+            return head["value"]
+        n_pieces, digest = expect_type("pieces", head["pieces"], int), head["digest"]
+        if n_pieces > len(attrs):
+            raise ValueError(f"expected {n_pieces} pieces, got {len(attrs) - 1}")
+        pieces = [attrs[f"{PREFIX}{key}:{digest}:{i}"] for i in range(n_pieces)]
+        text = "".join(expect_type("a piece", piece, str) for piece in pieces)
+        if _digest(text) != digest:
+            raise ValueError(f"expected pieces with digest {digest!r}, got {_digest(text)!r}")
+        return json.loads(text)
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

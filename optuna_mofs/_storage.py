@@ -1,20 +1,41 @@
-"""Databases for studies, opened so that trials do not wait for the disk or for each other."""
+"""Storages for studies that do not wait for the disk, and lose nothing if it or a server fails."""
 
 from __future__ import annotations
 
+import errno
+import json
+import os
 import time
 from os import PathLike, fspath
 from typing import Any
 
-from optuna.storages import RDBStorage
+import optuna
+from optuna.exceptions import StorageInternalError
+from optuna.storages import JournalStorage, RDBStorage
+from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
+
+from optuna_mofs._database import PATIENCE, PatientStorage
+from optuna_mofs._validation import check_float
+
+_logger = optuna.logging.get_logger("optuna.mofs")
 
 _MAX_ATTEMPTS = 6
-#: Parts of the error messages in the slower of two processes that both create the tables.
-_RACE_MESSAGES = ("already exists", "is locked", "UNIQUE constraint", "duplicate key")
+_BLOCK = 65_536  # bytes
+#: Parts of the error messages in the slower of two processes that both create the tables, in
+#: SQLite, PostgreSQL and MySQL.
+_RACE_MESSAGES = (
+    "already exists",
+    "is locked",
+    "UNIQUE constraint",
+    "duplicate key",
+    "Duplicate entry",
+)
 _LOCK_TIMEOUT = 60  # seconds to wait for other writers of an SQLite file
 
 
-def storage(database: str | PathLike[str], **options: Any) -> RDBStorage:
+def storage(
+    database: str | PathLike[str], *, patience: float = PATIENCE, **options: Any
+) -> RDBStorage:
     """Open a database for studies, SQLite with a write-ahead log.
 
     By default, SQLite waits for the disk several times per suggestion, and workers for each other.
@@ -22,9 +43,13 @@ def storage(database: str | PathLike[str], **options: Any) -> RDBStorage:
     survives a killed process; after a power failure the last trials may be lost, but the file is
     intact. The log needs a local disk: on a network drive, use a database server.
 
+    Workers may open a new, empty database at the same moment. Optuna alone raises an error in
+    those that find the tables half created.
+
     Args:
         database: Path of an SQLite file, which is created if it does not exist, or the URL of any
             database.
+        patience: Seconds to wait for a database server that does not answer, with growing pauses.
         options: Passed to :class:`optuna.storages.RDBStorage`.
 
     Example:
@@ -48,23 +73,99 @@ def storage(database: str | PathLike[str], **options: Any) -> RDBStorage:
         connect_args = {"timeout": _LOCK_TIMEOUT, **engine_kwargs.get("connect_args", {})}
         options["engine_kwargs"] = {**engine_kwargs, "connect_args": connect_args}
     opened = _open_with_retries(url, options)
+    opened.patience = check_float("patience", patience, 0)
     if is_sqlite:
         _use_write_ahead_log(opened)
     return opened
 
 
-def _open_with_retries(url: str, options: dict[str, Any]) -> RDBStorage:
+def journal(file: str | PathLike[str]) -> JournalStorage:
+    """Open a journal file for studies, which also works on network drives.
+
+    If the disk is full, or a computer stops while it writes, a journal ends with half a line.
+    With Optuna's own backend, the next line is appended to it, and no study of the file can be
+    read again. Here, half a line is removed before the next one is written.
+
+    Args:
+        file: Path of the file, which is created if it does not exist.
+
+    Example:
+        >>> import tempfile, optuna
+        >>> from pathlib import Path
+        >>> import optuna_mofs
+        >>> file = Path(tempfile.mkdtemp()) / "mofs.log"
+        >>> study = optuna.create_study(storage=optuna_mofs.journal(file), study_name="wine")
+        >>> optuna.load_study(study_name="wine", storage=optuna_mofs.journal(file)).study_name
+        'wine'
+    """
+    return JournalStorage(_JournalFile(fspath(file)))
+
+
+class _JournalFile(JournalFileBackend):
+    """A journal file whose last line is always whole."""
+
+    def __init__(self, path: str) -> None:
+        self._mutex = JournalFileSymlinkLock(path)
+        self._journal = path
+        super().__init__(path, self._mutex)
+
+    def append_logs(self, logs: list[dict[str, Any]]) -> None:
+        """Append lines, or none of them."""
+        lines = "".join(json.dumps(log, separators=(",", ":")) + "\n" for log in logs).encode()
+        try:
+            self._mutex.acquire()
+            try:
+                _append(self._journal, lines)
+            finally:
+                self._mutex.release()
+        except OSError as error:
+            text = f"Journal {self._journal} failed: {error.strerror}."
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                text += " Free disk space, then run again; completed trials are kept."
+            _logger.error(text)
+            raise StorageInternalError(text) from error
+
+
+def _append(path: str, lines: bytes) -> None:
+    with open(path, "r+b", buffering=0) as file:
+        size = _whole_lines(file)
+        file.truncate(size)
+        file.seek(size)
+        try:
+            while lines:
+                lines = lines[file.write(lines) :]
+            os.fsync(file.fileno())
+        except OSError:
+            file.truncate(size)
+            raise
+
+
+def _whole_lines(file: Any) -> int:
+    """Return the size of a file without half a line at its end."""
+    size: int = file.seek(0, os.SEEK_END)
+    end = size
+    while end > 0:
+        begin = max(0, end - _BLOCK)
+        file.seek(begin)
+        found = file.read(end - begin).rfind(b"\n")
+        if found >= 0:
+            return begin + int(found) + 1
+        end = begin
+    return 0
+
+
+def _open_with_retries(url: str, options: dict[str, Any]) -> PatientStorage:
     """Open a database; retry if another process is creating the same tables."""
     from sqlalchemy import exc
 
     for attempt in range(1, _MAX_ATTEMPTS):
         try:
-            return RDBStorage(url, **options)
-        except (exc.OperationalError, exc.IntegrityError) as error:
+            return PatientStorage(url, **options)
+        except exc.DBAPIError as error:
             if not any(message in str(error.orig) for message in _RACE_MESSAGES):
                 raise
             time.sleep(0.1 * attempt)
-    return RDBStorage(url, **options)
+    return PatientStorage(url, **options)
 
 
 def _use_write_ahead_log(opened: RDBStorage) -> None:

@@ -4,10 +4,64 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+
+
+class DamagedAttributeError(ValueError):
+    """Raised for an attribute of a study or trial that was altered or truncated."""
+
+
+#: What reading an altered value can raise.
+_DAMAGE = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    zlib.error,
+)
+
+
+@contextmanager
+def reading(attribute: str, owner: str) -> Iterator[None]:
+    """Name the attribute if it cannot be read.
+
+    Args:
+        attribute: Key of the attribute.
+        owner: Whose attribute it is: a study or a trial.
+    """
+    try:
+        yield
+    except DamagedAttributeError:
+        raise
+    except _DAMAGE as error:
+        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise DamagedAttributeError(
+            f"Attribute {attribute!r} of {owner} cannot be read ({reason[:300]}). It was altered "
+            "or truncated: restore the storage from a copy, or use another study."
+        ) from error
+
+
+def expect_type(what: str, value: Any, *types: type) -> Any:
+    """Return a value that was read from a storage, or raise if it has another type.
+
+    Example:
+        >>> expect_type("operator", "random", str)
+        'random'
+    """
+    is_bool = isinstance(value, bool) and bool not in types
+    if not isinstance(value, types) or is_bool:
+        names = " or ".join(kind.__name__ for kind in types)
+        raise ValueError(f"expected {what} to be {names}, got {repr(value)[:80]}")
+    return value
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:

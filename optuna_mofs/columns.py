@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from optuna_mofs._tables import column_labels, to_pandas
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import fill_masked, to_array
+
+_ISO_DATE = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:.*)?"
 
 
 class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -195,6 +198,8 @@ class NamedColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 def typed_columns(frame: pd.DataFrame, text_columns: Container[str]) -> pd.DataFrame:
     """Return text columns as strings and all others as floats; missing entries become NaN.
 
+    Dates become days since 1970.
+
     Args:
         frame: A table.
         text_columns: Names of the columns that hold text.
@@ -211,11 +216,47 @@ def typed_columns(frame: pd.DataFrame, text_columns: Container[str]) -> pd.DataF
             )
             continue
         try:
-            numbers = pd.to_numeric(column)
+            numbers = days(column) if is_date(column) else pd.to_numeric(column)
         except (ValueError, TypeError) as error:
             raise ValueError(f"Column {name!r} must hold numbers: {error}.") from error
         typed[name] = numbers.astype("Float64").astype(np.float64)
     return pd.DataFrame(typed, index=frame.index, columns=frame.columns)
+
+
+def is_date(column: pd.Series[Any]) -> bool:
+    """Return whether a column holds dates, times or durations, or texts such as 2026-01-31.
+
+    Example:
+        >>> is_date(pd.Series(["2026-01-31", None])), is_date(pd.Series(["31", "1"]))
+        (True, False)
+    """
+    kinds = pd.api.types
+    if kinds.is_datetime64_any_dtype(column.dtype) or kinds.is_timedelta64_dtype(column.dtype):
+        return True
+    if kinds.is_numeric_dtype(column.dtype) or isinstance(column.dtype, pd.CategoricalDtype):
+        return False
+    texts = column.dropna()
+    # Most columns of text fail at the first entry.
+    if not len(texts) or not re.fullmatch(_ISO_DATE, str(texts.iloc[0])):
+        return False
+    return bool(texts.astype(str).str.fullmatch(_ISO_DATE).all())
+
+
+def days(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return dates as days since 1970, and durations as days.
+
+    Example:
+        >>> days(pd.Series(["1970-01-02", "1970-01-03 12:00"])).tolist()
+        [1.0, 2.5]
+    """
+    if pd.api.types.is_timedelta64_dtype(column.dtype):
+        in_days: pd.Series[Any] = column.dt.total_seconds() / 86_400
+        return in_days
+    if not pd.api.types.is_datetime64_any_dtype(column.dtype):
+        column = pd.to_datetime(column.astype("string"), format="ISO8601", utc=True)
+    elif column.dt.tz is None:
+        column = column.dt.tz_localize("UTC")
+    return (column - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
 
 
 def _to_text(value: Any) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -11,36 +10,27 @@ import joblib
 import numpy as np
 import optuna
 from optuna.samplers import BaseSampler
-from optuna.storages import BaseStorage, InMemoryStorage
+from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from optuna_mofs._optuna import (
-    fresh_sampler,
-    original_number,
-    read_study_attr,
-    trials_of,
-    write_study_attr,
-)
+from optuna_mofs._optuna import fresh_sampler, trials_of
+from optuna_mofs._row_searches import RowSearch, StoredTests, open_shared, verbosity
 from optuna_mofs._typing import Array, Floats
-from optuna_mofs._validation import check_int, check_n_jobs
-from optuna_mofs.data._dataset import Split, draw_splits, take_rows
+from optuna_mofs._validation import check_int
+from optuna_mofs.data._dataset import draw_splits
+from optuna_mofs.features._stability import nogueira_stability
 from optuna_mofs.fronts._front import Front
 from optuna_mofs.fronts._generalization import generalization
-from optuna_mofs.measures._complexity import selection_instability
 from optuna_mofs.objectives._objective import StudyObjective
-from optuna_mofs.samplers import default_sampler
 from optuna_mofs.study._baselines import NoiseFloor, write_baselines
 from optuna_mofs.study._completed_trials import feature_count, read_completed_trials
-from optuna_mofs.study._queue import retry_interrupted
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["NestedResult", "nested_cross_validate", "noise_floor"]
 
-#: Study attribute with the values of trials on the rows of the outer fold.
-_OUTER_TEST = "outer_test"
 #: Rules that choose one trial of a front: methods of :class:`Front`.
 _PICKS = ("pick", "best", "knee", "one_standard_error")
 
@@ -110,10 +100,8 @@ class NestedResult:
         )
 
     def _stability(self, feature_sets: pd.Series[Any]) -> float:
-        if len(feature_sets) < 2:
-            return float("nan")
         masks = [np.isin(self.feature_names, list(features)) for features in feature_sets]
-        return 1.0 - selection_instability(np.array(masks))
+        return nogueira_stability(np.array(masks)).value
 
     def __repr__(self) -> str:
         pick = self.summary().loc["pick"]
@@ -173,46 +161,14 @@ def nested_cross_validate(
         ['test', 'standard_error', 'low', 'high']
     """
     import pandas as pd
-    from tqdm.auto import tqdm
 
-    n_trials = check_int("n_trials", n_trials, 1)
     random_state = check_int("random_state", random_state, 0)
-    n_jobs = check_n_jobs(n_jobs)
-    if storage is not None:
-        if study_name is None:
-            raise ValueError(
-                "study_name is needed with a storage: a second call finds its studies by name."
-            )
-        # Opened once, so that parallel folds do not create its tables at the same time.
-        storage = optuna.storages.get_storage(storage)
+    storage = open_shared(storage, study_name)
     splits = draw_splits(objective.all_data, cv, random_state)
-    is_shared = isinstance(storage, InMemoryStorage)
-    level = max(optuna.logging.get_verbosity(), optuna.logging.WARNING)
-    with (
-        _verbosity(level),
-        tqdm(total=len(splits) * n_trials, disable=not show_progress_bar, unit="trial") as bar,
-    ):
-        # Other processes cannot move the bar: it advances when they return a fold.
-        in_process = is_shared or joblib.effective_n_jobs(n_jobs) == 1
-        search = _FoldSearch(
-            objective,
-            sampler or default_sampler(),
-            n_trials,
-            storage,
-            study_name,
-            random_state,
-            reference,
-            level,
-            bar.update if in_process else None,
-        )
-        folds: list[_SearchedFold] = []
-        parallel = joblib.Parallel(
-            n_jobs=n_jobs, return_as="generator", require="sharedmem" if is_shared else None
-        )
-        for fold in parallel(joblib.delayed(search)(k, split) for k, split in enumerate(splits)):
-            folds.append(fold)
-            if not in_process:
-                bar.update(n_trials)
+    search = RowSearch(objective, sampler, n_trials, storage, random_state)
+    prefix = None if study_name is None else f"{study_name}_fold"
+    jobs = [(k, train, test, prefix, reference) for k, (train, test) in enumerate(splits)]
+    folds = search.repeat(_search_fold, jobs, n_jobs=n_jobs, show_progress_bar=show_progress_bar)
     return NestedResult(
         frame=pd.concat([fold.picks for fold in folds], ignore_index=True),
         fronts=pd.concat([fold.front for fold in folds], ignore_index=True),
@@ -235,101 +191,29 @@ class _SearchedFold(NamedTuple):
     optimization_hypervolume: float
 
 
-@dataclass(frozen=True, eq=False)
-class _FoldSearch:
-    """Search on one outer fold after the other; for processes, it can be pickled."""
-
-    objective: StudyObjective
-    sampler: BaseSampler
-    n_trials: int
-    storage: BaseStorage | None
-    study_name: str | None
-    random_state: int
-    reference: Mapping[str, float] | Sequence[float] | None
-    verbosity: int
-    advance: Callable[[int], Any] | None
-
-    def __call__(self, k: int, split: Split) -> _SearchedFold:
-        """Run what is missing of the search on fold ``k``, and test its front."""
-        optuna.logging.set_verbosity(self.verbosity)  # another process has its own
-        train, test = split
-        objective = self.objective.on_rows(train)
-        study = objective.create_study(
-            study_name=None if self.study_name is None else f"{self.study_name}_fold{k}",
-            storage=self.storage,
-            load_if_exists=self.storage is not None,
-        )
-        retry_interrupted(study)
-        n_finished = _n_finished(study)
-        seed = int(np.random.default_rng([self.random_state, k]).integers(2**31))
-        study.sampler = fresh_sampler(self.sampler, seed, n_trials=n_finished)
-        if self.advance is not None:
-            self.advance(min(n_finished, self.n_trials))
-        if n_finished < self.n_trials:
-            study.optimize(objective, n_trials=self.n_trials - n_finished, callbacks=[self._count])
-        X, y = take_rows(self.objective.all_data.X, test), self.objective.all_data.y[test]
-        tested = _TestedTrials(study, objective, joblib.hash((X, y)))
-        result = generalization(study, tested, X, y, reference=self.reference)
-        tested.write()
-        front = result.frame.reset_index()
-        front.insert(0, "fold", k)
-        return _SearchedFold(
-            study,
-            front,
-            _picks(k, objective, result.front, result.frame),
-            result.hypervolume,
-            result.optimization_hypervolume,
-        )
-
-    def _count(self, study: Study, trial: FrozenTrial) -> None:
-        if self.advance is not None:
-            self.advance(1)
-
-
-def _n_finished(study: Study) -> int:
-    """Return the number of finished trials; an interrupted one and its repetition count once."""
-    trials = trials_of(study)
-    finished = {original_number(trial) for trial in trials if trial.state.is_finished()}
-    return len(finished - {original_number(t) for t in trials if t.state == TrialState.WAITING})
-
-
-class _TestedTrials:
-    """An objective that keeps the test values of trials in the study, so as to fit them once.
-
-    Args:
-        study: A study of ``objective``.
-        objective: The objective.
-        rows: Fingerprint of the test rows: values on others are not used.
-    """
-
-    def __init__(self, study: Study, objective: StudyObjective, rows: str) -> None:
-        self._study = study
-        self._objective = objective
-        self._rows = rows
-        stored = read_study_attr(study, _OUTER_TEST) or {}
-        self._stored = stored["values"] if stored.get("rows") == rows else {}
-        self._values: dict[str, list[float]] = dict(self._stored)
-
-    def refit(self, trial: FrozenTrial) -> Any:
-        """Return the fitted model of a trial, or None if its test values are known."""
-        return None if str(trial.number) in self._values else self._objective.refit(trial)
-
-    def test_values(
-        self, model: Any, trial: FrozenTrial, X_test: Any, y_test: Any
-    ) -> Sequence[float]:
-        """Return the metrics of a trial on the test rows."""
-        key = str(trial.number)
-        if key not in self._values:
-            values = self._objective.test_values(model, trial, X_test, y_test)
-            self._values[key] = [float(value) for value in values]
-        return self._values[key]
-
-    def write(self) -> None:
-        """Store the values if there are new ones."""
-        if self._values != self._stored:
-            write_study_attr(
-                self._study, _OUTER_TEST, {"rows": self._rows, "values": self._values}
-            )
+def _search_fold(
+    search: RowSearch,
+    k: int,
+    train: Array,
+    test: Array,
+    prefix: str | None,
+    reference: Mapping[str, float] | Sequence[float] | None,
+) -> _SearchedFold:
+    """Search on the training rows of fold ``k``, and test the front on its other rows."""
+    objective, study = search(k, train, prefix)
+    X, y = search.rows_of(test)
+    tested = StoredTests(study, objective, joblib.hash((X, y)))
+    result = generalization(study, tested, X, y, reference=reference)
+    tested.write()
+    front = result.frame.reset_index()
+    front.insert(0, "fold", k)
+    return _SearchedFold(
+        study,
+        front,
+        _picks(k, objective, result.front, result.frame),
+        result.hypervolume,
+        result.optimization_hypervolume,
+    )
 
 
 def _picks(k: int, objective: StudyObjective, front: Front, tested: pd.DataFrame) -> pd.DataFrame:
@@ -353,17 +237,6 @@ def _picks(k: int, objective: StudyObjective, front: Front, tested: pd.DataFrame
             }
         )
     return pd.DataFrame(rows)
-
-
-@contextlib.contextmanager
-def _verbosity(level: int) -> Iterator[None]:
-    """Set the verbosity of Optuna for a while."""
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(level)
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(before)
 
 
 # ---- noise floor --------------------------------------------------------------------------------
@@ -417,7 +290,7 @@ def noise_floor(
     seed = check_int("random_state", random_state, 0)
     data = objective.data
     target = _permuted(data.y, data.groups, np.random.default_rng(seed))
-    with _verbosity(optuna.logging.ERROR):
+    with verbosity(optuna.logging.ERROR):
         permuted = objective.on_rows(objective.search_rows, y=target)
         null = permuted.create_study(sampler=fresh_sampler(study.sampler, seed))
         null.optimize(permuted, n_trials=n_trials)
@@ -455,5 +328,5 @@ def _permuted(y: Array, groups: Array | None, rng: np.random.Generator) -> Array
     members = [np.flatnonzero(codes == code) for code in range(codes.max() + 1)]
     permuted = np.empty_like(y)
     for rows, other in zip(members, rng.permutation(len(members))):
-        permuted[rows] = np.resize(y[members[other]], len(rows))
+        permuted[rows] = y[np.resize(members[other], len(rows))]
     return permuted

@@ -215,6 +215,19 @@ decision_tree = _learner(
     classification_ranges={"criterion": CategoricalDistribution(("gini", "entropy"))},
     standardize_target=True,
 )
+# Table 3 of Zhang et al. (2023).
+dropout_mlp = _learner(
+    "dropout_mlp",
+    {
+        "epochs": IntDistribution(1, 20),
+        "n_layers": IntDistribution(1, 3),
+        **{f"n_units_{k}": _log_int(4, 128) for k in (1, 2, 3)},
+        **{f"dropout_{k}": FloatDistribution(0.2, 0.5) for k in (1, 2, 3)},
+        **{f"learning_rate_{k}": _log(1e-5, 1e-1) for k in (1, 2, 3)},
+    },
+    classifier="optuna_mofs.learners.DropoutMLPClassifier",
+    preprocessing="standardize",
+)
 # With a standardized target, a penalty of 1, scikit-learn's default, removes nearly everything.
 elastic_net = _learner(
     "elastic_net",
@@ -366,6 +379,71 @@ xgboost = _learner(
     options={"n_jobs": 1, "verbosity": 0},
     early_stopping=True,
 )
+
+
+def rosales_2014_learners(n_features: int, random_state: int | None = None) -> dict[str, Any]:
+    """Return the five model types of Rosales-Pérez et al. (2014), Table 1, with their spaces.
+
+    For :class:`ModelTypeObjective`. They are those of WEKA and LIBSVM in terms of scikit-learn: a
+    tree by entropy with pruning (cost-complexity instead of C4.5's confidence) and a minimum
+    number of rows per leaf (``"j48"``), a tree with random features (``"random_tree"``), a forest
+    of such trees, a network by gradient descent with momentum, and a support vector machine whose
+    kernel is a parameter too. The paper gives no ranges.
+
+    Args:
+        n_features: Number of columns.
+        random_state: Seed of every learner.
+
+    Example:
+        >>> list(rosales_2014_learners(10))
+        ['j48', 'network', 'random_forest', 'random_tree', 'svm']
+    """
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.svm import SVC
+    from sklearn.tree import DecisionTreeClassifier
+
+    considered = IntDistribution(1, max(1, n_features))
+    seed = {"random_state": random_state}
+    network = MLPClassifier(solver="sgd", tol=0.0, n_iter_no_change=10_000, **seed)
+    return {
+        "j48": (
+            DecisionTreeClassifier(criterion="entropy", **seed),
+            {"ccp_alpha": _log(1e-4, 0.1), "min_samples_leaf": IntDistribution(1, 20)},
+        ),
+        "network": (
+            _pipeline("network", network, "standardize"),
+            {
+                "network__hidden_layer_sizes": IntDistribution(1, 50),
+                "network__learning_rate_init": _log(1e-3, 0.5),
+                "network__momentum": FloatDistribution(0.0, 0.95),
+                "network__max_iter": _log_int(10, 300),
+            },
+        ),
+        "random_forest": (
+            RandomForestClassifier(**seed),
+            {
+                "n_estimators": _log_int(5, 100),
+                "max_features": considered,
+                "max_depth": IntDistribution(1, 20),
+            },
+        ),
+        "random_tree": (
+            DecisionTreeClassifier(criterion="entropy", **seed),
+            {"max_features": considered, "max_depth": IntDistribution(1, 20)},
+        ),
+        "svm": (
+            # Bounded: with a large penalty on noise the solver hardly ends.
+            _pipeline("svm", SVC(max_iter=20_000, **seed), "standardize"),
+            {
+                "svm__kernel": CategoricalDistribution(("linear", "poly", "rbf")),
+                "svm__degree": IntDistribution(1, 5),
+                "svm__gamma": _log(2**-10, 2**4),
+                "svm__coef0": FloatDistribution(0.0, 5.0),
+                "svm__C": _log(2**-5, 2**10),
+            },
+        ),
+    }
 
 
 def learner_names(task: Task | None = None) -> list[str]:

@@ -1,7 +1,7 @@
-"""Comparison of several methods on many data sets: Friedman's test and Nemenyi's post-hoc test.
+"""Comparison of several methods on many data sets: Friedman's test and post-hoc tests.
 
 Demšar (2006), *Statistical comparisons of classifiers over multiple data sets*, JMLR 7, sections
-3.2.2 to 3.2.4. All functions take arrays and are independent of studies.
+3.1.3 and 3.2.2 to 3.2.4. All functions take arrays and are independent of studies.
 """
 
 from __future__ import annotations
@@ -188,6 +188,84 @@ def nemenyi(mean_ranks: ArrayLike, n_blocks: int) -> Floats:
     upper = np.triu_indices(k, 1)
     found[upper] = studentized_range.sf(difference[upper] * math.sqrt(2.0), k, np.inf)
     return np.minimum(found, found.T)
+
+
+def bonferroni_dunn(mean_ranks: ArrayLike, n_blocks: int, *, control: int = 0) -> Floats:
+    """Return the p-value of each method's difference of mean ranks to one control method.
+
+    Dunn's test with Bonferroni's correction for the ``k - 1`` comparisons. Unlike Nemenyi's test
+    it does not compare all pairs, hence finds smaller differences to the control.
+
+    Args:
+        mean_ranks: Mean rank of each method.
+        n_blocks: Number of data sets (or runs) they were ranked on.
+        control: Position of the control method, whose own p-value is 1.
+
+    Example:
+        Demšar (2006), section 3.2.4: C4.5 on 14 data sets against three variants.
+
+        >>> bonferroni_dunn([3.143, 2.0, 2.893, 1.964], 14).round(3).tolist()
+        [1.0, 0.057, 1.0, 0.047]
+    """
+    from scipy.stats import norm
+
+    means = np.asarray(mean_ranks, dtype=np.float64)
+    k = len(means)
+    if not 0 <= control < k:
+        raise ValueError(f"control must be a position from 0 to {k - 1}, got {control!r}.")
+    z = np.abs(means - means[control]) / _standard_error(k, n_blocks)
+    found: Floats = np.minimum(1.0, 2.0 * norm.sf(z) * (k - 1))
+    return found
+
+
+def paired_wilcoxon(scores: ArrayLike, *, control: int = 0) -> Floats:
+    """Return the p-value of each method against one control method, with Holm's correction.
+
+    Wilcoxon's signed-rank test of the paired scores; data sets on which two methods tie are left
+    out, and two methods that tie everywhere have the p-value 1.
+
+    Args:
+        scores: One row per data set (or run), one column per method.
+        control: Position of the control method, whose own p-value is 1.
+
+    Example:
+        >>> scores = [[0.9, 0.8, 0.9], [0.7, 0.5, 0.7], [0.9, 0.6, 0.9], [0.8, 0.4, 0.8]]
+        >>> paired_wilcoxon(scores).tolist()
+        [1.0, 0.25, 1.0]
+    """
+    from scipy.stats import wilcoxon
+
+    table = np.asarray(scores, dtype=np.float64)
+    if table.ndim != 2 or table.shape[1] < 2:
+        raise ValueError(f"scores must have at least two columns, got shape {table.shape}.")
+    k = table.shape[1]
+    if not 0 <= control < k:
+        raise ValueError(f"control must be a position from 0 to {k - 1}, got {control!r}.")
+    others = [j for j in range(k) if j != control]
+    p_values = np.ones(len(others))
+    for i, j in enumerate(others):
+        differences = table[:, j] - table[:, control]
+        differences = differences[differences != 0]
+        if len(differences):
+            p_values[i] = wilcoxon(differences).pvalue
+    found = np.ones(k)
+    found[others] = holm(p_values)
+    return found
+
+
+def holm(p_values: ArrayLike) -> Floats:
+    """Return p-values with Holm's correction for several comparisons, in the given order.
+
+    Example:
+        >>> holm([0.01, 0.04, 0.03]).round(2).tolist()
+        [0.03, 0.06, 0.06]
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(p, kind="stable")
+    corrected = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    found = np.empty(len(p))
+    found[order] = np.minimum(1.0, corrected)
+    return found
 
 
 def _standard_error(n_methods: int, n_blocks: int) -> float:

@@ -18,6 +18,8 @@ from numpy.random import bit_generator
 from optuna.samplers._lazy_random_state import LazyRandomState
 from optuna.storages import RDBStorage
 
+import optuna_mofs._api  # noqa: F401  (imports may draw random numbers, tests may not)
+
 os.environ["OPTUNA_MOFS_CACHE"] = "0"  # tests must not write into the cache of the user
 hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("repeatable")

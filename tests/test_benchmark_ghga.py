@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from benchmarks import ghga
 from benchmarks.ghga_problems import LinearModels, problem, ratios, twins
+from benchmarks.papers import jung_2013 as ghga
 from benchmarks.peers.selectors import forward, lasso, rfe
 
 

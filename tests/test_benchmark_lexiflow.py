@@ -7,9 +7,9 @@ import numpy as np
 import optuna
 import pytest
 
-from benchmarks.lexiflow import Run, completed_runs, mean_ranks, report
 from benchmarks.lexiflow_tables import FILTERS, LEAVES, MAX_FEATURES, TREES, TableObjective
 from benchmarks.lexiflow_tasks import Task
+from benchmarks.papers.zhang_2023 import Run, completed_runs, mean_ranks, report
 from optuna_mofs.fronts._lexicographic import LexicographicOrder
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import model_type
+from benchmarks.papers import rosales_2014 as model_type
 
 
 def found(s1: float, s2: float, forest: float) -> dict[str, float]:

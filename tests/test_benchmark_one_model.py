@@ -18,13 +18,30 @@ def task() -> one_model.Task:
     return one_model.Task(X[::2], y[::2], "logistic_regression", 0, n_trials=3, n_iter=2)
 
 
-@pytest.mark.parametrize("method", ["all features", "L1 path, one standard error", "SelectKBest"])
+@pytest.mark.parametrize("method", ["all features", "SelectKBest"])
 def test_methods_return_columns_and_a_model(task: one_model.Task, method: str) -> None:
     columns, model, reported = one_model.METHODS[method](task)
     assert 1 <= len(columns) <= 13
     narrow = task.X if method == "SelectKBest" else task.X[:, columns]
     assert model.score(narrow, task.y) > 0.7
     assert 0 <= reported < 0.3
+
+
+def test_selections_count_for_every_learner(monkeypatch: pytest.MonkeyPatch) -> None:
+    args = argparse.Namespace(data=None, trials=3, iterations=2)
+    X, y = load_wine(return_X_y=True)
+    monkeypatch.setattr(one_model, "table", lambda *_: (X, y, "classification"))
+    monkeypatch.setattr(one_model, "_selected", {})
+    method = "L1 path, one standard error"
+    results = [one_model.run("wine", name, 0, method, args) for name in one_model.LEARNERS]
+    ((columns, seconds),) = one_model._selected.values()
+    assert 1 <= len(columns) <= 13
+    for found in results:
+        values = found[method]
+        assert values is not None
+        assert values[0] < 0.3
+        assert values[1] == len(columns)
+        assert values[3] > seconds > 0
 
 
 def test_our_search_is_tested_with_two_choices(monkeypatch: pytest.MonkeyPatch) -> None:

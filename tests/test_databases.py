@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import chdir
+from threading import Barrier
 
 import numpy as np
 import optuna
 import pytest
 from optuna.trial import TrialState
 
+import optuna_mofs
 from optuna_mofs import (
     FeatureTable,
     FilterEnsembleNSGA2Sampler,
@@ -45,6 +48,21 @@ SAMPLERS = {
 def url(request):
     with SERVERS[request.param]() as made:
         yield made
+
+
+def test_workers_that_open_an_empty_database_at_the_same_moment(url):
+    # Threads with connections of their own race like processes do.
+    barrier = Barrier(16)
+
+    def create(_: int) -> str:
+        barrier.wait(60)
+        storage = optuna_mofs.storage(url)
+        return optuna.create_study(
+            study_name="first", storage=storage, load_if_exists=True
+        ).study_name
+
+    with ThreadPoolExecutor(16) as pool:
+        assert list(pool.map(create, range(16))) == ["first"] * 16
 
 
 @pytest.mark.parametrize("name", SAMPLERS)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,13 @@ PAGES = [
     for page in sorted(DOCS.rglob("*.md"))
     if "_build" not in page.parts and BLOCK.search(page.read_text(encoding="utf-8"))
 ]
+#: What a page uses, and the module without which its code is not run.
+REQUIRED = {
+    "optuna_mofs.dashboard": "optuna_dashboard",
+    "import DaskStorage": "optuna_integration.dask",
+    "GrpcStorageProxy": "grpc",
+    "import ray": "ray",
+}
 
 
 def initial_names() -> dict[str, Any]:
@@ -63,9 +72,16 @@ def restored_registries(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.unseeded
 @pytest.mark.usefixtures("few_trials", "restored_registries")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
-def test_the_code_of_a_page_runs(page: Path) -> None:
-    if "optuna_mofs.dashboard" in page.read_text(encoding="utf-8"):
-        pytest.importorskip("optuna_dashboard")
+def test_the_code_of_a_page_runs(page: Path, tmp_path: Path) -> None:
+    for used, module in REQUIRED.items():
+        if used in page.read_text(encoding="utf-8"):
+            pytest.importorskip(module, exc_type=ImportError)
+    if "import ray" in page.read_text(encoding="utf-8"):
+        # Ray saves functions by their name in a module, here in a script.
+        script = tmp_path / "page.py"
+        script.write_text("".join(BLOCK.findall(page.read_text(encoding="utf-8"))))
+        subprocess.run([sys.executable, str(script)], check=True, cwd=tmp_path, timeout=600)
+        return
     scope = initial_names()
     for number, block in enumerate(BLOCK.findall(page.read_text(encoding="utf-8")), start=1):
         exec(compile(block, f"{page.name}, block {number}", "exec"), scope)

@@ -5,10 +5,17 @@ from __future__ import annotations
 import pytest
 from catboost import CatBoostClassifier
 from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import Ridge, RidgeClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR
 
-from optuna_mofs._estimators import unfitted_copy
+from optuna_mofs import FeatureSelectionSearchCV
+from optuna_mofs._estimators import accepts_outputs, check_is_estimator, unfitted_copy
 
 
 def test_a_copy_is_not_fitted():
@@ -34,3 +41,19 @@ def test_other_errors_are_raised():
 
     with pytest.raises(RuntimeError, match="no license"):
         unfitted_copy(Broken.__new__(Broken))
+
+
+def test_which_estimators_accept_several_targets():
+    labels = [RidgeClassifier(), KNeighborsClassifier(), MultiOutputClassifier(SVC())]
+    assert all(accepts_outputs(estimator, labels=True) for estimator in labels)
+    assert not accepts_outputs(RidgeClassifier())
+    assert accepts_outputs(make_pipeline(StandardScaler(), GridSearchCV(Ridge(), {})))
+    assert not accepts_outputs(GridSearchCV(SVR(), {}))
+
+
+@pytest.mark.parametrize("given", [None, "svm", StandardScaler.fit, GaussianNB])
+def test_what_is_no_estimator_is_refused(given):
+    with pytest.raises((TypeError, ValueError), match=r"estimator must (have|be an instance)"):
+        check_is_estimator(given)
+    with pytest.raises((TypeError, ValueError), match=r"estimator must (have|be an instance)"):
+        FeatureSelectionSearchCV(given).fit([[0.0], [1.0]], [0, 1])

@@ -261,3 +261,18 @@ def test_a_fresh_sampler_depends_only_on_its_seed(sampler):
 def test_a_fresh_sampler_that_continues_a_study_does_not_repeat_its_draws():
     sampler = optuna.samplers.RandomSampler(seed=0)
     assert _draws(fresh_sampler(sampler, 1)) != _draws(fresh_sampler(sampler, 1, n_trials=12))
+
+
+def test_a_wrapped_trial_can_be_written_to():
+    class Wrapper:  # as Ray Tune passes to its search spaces
+        def __init__(self, trial):
+            self.trial = trial
+
+        def __getattr__(self, name):
+            return getattr(self.trial, name)
+
+    study = optuna.create_study()
+    trial = study.ask()
+    _optuna.write_trial_attrs(study, Wrapper(trial), system={"a": 1}, user={"b": 2})
+    assert trial.user_attrs == study.trials[0].user_attrs == {"b": 2}
+    assert frozen_attr(study.trials[0], "a") == 1

@@ -14,6 +14,8 @@ import optuna_mofs
 
 PROJECT = Path(__file__).parents[1]
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
+#: The README is also shown outside of the repository, where relative links do not work.
+PUBLISHED = r"https://(github|raw\.githubusercontent)\.com/optuna-mofs/optuna-mofs(/blob)?/main/"
 EXAMPLES = sorted((PROJECT / "examples").glob("*.py"))
 
 
@@ -52,6 +54,7 @@ def test_every_name_exists() -> None:
 def test_links_of_the_documentation_exist() -> None:
     for document in [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]:
         for target in re.findall(r"\]\(([^)#]+)\)", document.read_text(encoding="utf-8")):
+            target = re.sub(f"^{PUBLISHED}", "", target)
             if "://" not in target:
                 assert (document.parent / target).exists(), f"{document.name}: {target}"
 

@@ -232,7 +232,10 @@ def test_errors_name_the_mistake(arguments, overrides, message):
 
 def test_names():
     assert set(learner_names()) == set(learner_names("classification")) | {"elastic_net"}
-    assert set(learner_names()) == set(learner_names("regression")) | {"logistic_regression"}
+    assert set(learner_names()) == set(learner_names("regression")) | {
+        "logistic_regression",
+        "dropout_mlp",
+    }
     with pytest.raises(ValueError, match=r"task must be .* got 'both'"):
         learner_names("both")
 
@@ -255,3 +258,26 @@ def test_one_entry_adds_a_learner(monkeypatch):
 def test_a_learner_needs_an_estimator():
     with pytest.raises(ValueError, match="'none' needs a classifier, a regressor or both"):
         LearnerSpec("none", {})
+
+
+def test_the_five_model_types_of_table_1():
+    X, y = make_classification(40, 6, random_state=0)
+    for name, (estimator, space) in spaces.rosales_2014_learners(6, random_state=0).items():
+        sampler = optuna.samplers.RandomSampler(seed=0)
+        trial = optuna.create_study(sampler=sampler).ask(space)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # few epochs
+            model = clone(estimator).set_params(**trial.params).fit(X, y)
+        assert model.score(X, y) > 0.3, name
+    svm = spaces.rosales_2014_learners(6)["svm"][1]
+    assert {n.removeprefix("svm__") for n in svm} == {"kernel", "degree", "gamma", "coef0", "C"}
+
+
+def test_dropout_mlp_is_that_of_table_3():
+    found = spaces.dropout_mlp()
+    assert found["epochs"] == IntDistribution(1, 20)
+    assert found["n_layers"] == IntDistribution(1, 3)
+    for k in (1, 2, 3):
+        assert (found[f"n_units_{k}"].low, found[f"n_units_{k}"].high) == (4, 128)
+        assert found[f"dropout_{k}"] == FloatDistribution(0.2, 0.5)
+        assert found[f"learning_rate_{k}"] == FloatDistribution(1e-5, 1e-1, log=True)

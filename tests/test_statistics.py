@@ -12,10 +12,13 @@ from scipy import stats
 
 from optuna_mofs.statistics import (
     RankComparison,
+    bonferroni_dunn,
     compare_ranks,
     critical_difference,
     friedman,
+    holm,
     nemenyi,
+    paired_wilcoxon,
 )
 
 # Demšar (2006), section 3.2.2: mean ranks of four variants of C4.5 on 14 data sets.
@@ -132,3 +135,32 @@ def test_bad_tables_raise(scores, options, message) -> None:
 def test_the_columns_of_a_table_are_the_names() -> None:
     table = pd.DataFrame({"ours": [1.0, 2.0, 3.0], "theirs": [2.0, 3.0, 4.0]})
     assert compare_ranks(table).names == ("theirs", "ours")
+
+
+def test_bonferroni_dunn_has_the_critical_difference_of_demsar() -> None:
+    # Section 3.2.4: with q = 2.394 for four methods, the critical difference is 1.16.
+    difference = 2.394 * np.sqrt(4 * 5 / (6 * 14))
+    p = bonferroni_dunn([1.0, 1.0 + difference, 1.0, 4.0], 14)
+    assert p[0] == p[2] == 1.0
+    assert p[1] == pytest.approx(0.05, abs=1e-4)
+    assert p[3] < 0.001
+    with pytest.raises(ValueError, match="control must be a position from 0 to 1, got 2"):
+        bonferroni_dunn([1.0, 2.0], 5, control=2)
+
+
+def test_holm_is_the_step_down_procedure() -> None:
+    p = np.array([0.04, 0.001, 0.5, 0.02])
+    assert holm(p).tolist() == pytest.approx([0.08, 0.004, 0.5, 0.06])
+    assert holm([0.9, 0.8]).tolist() == [1.0, 1.0]
+
+
+def test_paired_wilcoxon_is_that_of_scipy_with_correction() -> None:
+    scores = np.random.default_rng(0).normal([0.0, 0.8, 0.1], 1.0, (12, 3))
+    raw = [stats.wilcoxon(scores[:, 1], scores[:, j]).pvalue for j in (0, 2)]
+    found = paired_wilcoxon(scores, control=1)
+    assert found[1] == 1.0
+    assert found[[0, 2]].tolist() == pytest.approx(holm(raw).tolist())
+    with pytest.raises(ValueError, match="two columns"):
+        paired_wilcoxon([1.0, 2.0])
+    with pytest.raises(ValueError, match="control must be"):
+        paired_wilcoxon(scores, control=3)

@@ -1,17 +1,24 @@
 from __future__ import annotations
 
+import errno
+import json
+import shutil
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import optuna
 import pytest
+from optuna.exceptions import StorageInternalError
 from optuna.samplers import RandomSampler
-from optuna.storages import RDBStorage
 from sqlalchemy import text
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, ProgrammingError
 
 import optuna_mofs
+from optuna_mofs._database import PatientStorage
+from optuna_mofs.testing.problems import PROBLEMS, make_study
 
 
 @pytest.mark.parametrize("form", ["{}", "sqlite:///{}"])
@@ -47,23 +54,121 @@ def test_options_are_passed_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "n_calls"), [("table studies already exists", 2), ("disk is full", 1)]
+    ("kind", "message", "n_calls"),
+    [
+        (OperationalError, "table studies already exists", 2),
+        (ProgrammingError, 'type "studydirection" already exists', 2),  # PostgreSQL
+        (IntegrityError, "Duplicate entry 'v3.2.0.a' for key 'PRIMARY'", 2),  # MySQL
+        (OperationalError, "disk is full", 1),
+    ],
 )
 def test_the_slower_of_two_processes_that_create_the_tables_retries(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message: str, n_calls: int
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: type[DBAPIError],
+    message: str,
+    n_calls: int,
 ) -> None:
     calls = []
 
-    def fail_once(url: str, **options: Any) -> RDBStorage:
+    def fail_once(url: str, **options: Any) -> PatientStorage:
         calls.append(url)
         if len(calls) == 1:
-            raise OperationalError("CREATE TABLE", {}, Exception(message))
-        return RDBStorage(url, **options)
+            raise kind("CREATE TABLE", {}, Exception(message))
+        return PatientStorage(url, **options)
 
-    monkeypatch.setattr("optuna_mofs._storage.RDBStorage", fail_once)
+    monkeypatch.setattr("optuna_mofs._storage.PatientStorage", fail_once)
     if n_calls == 1:
         with pytest.raises(OperationalError, match="disk is full"):
             optuna_mofs.storage(tmp_path / "a.db")
     else:
         optuna_mofs.storage(tmp_path / "a.db")
     assert len(calls) == n_calls
+
+
+# ---- journals -----------------------------------------------------------------------------------
+
+
+def _optimize(study: optuna.Study, n_trials: int) -> None:
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=n_trials)
+
+
+def test_half_a_line_at_the_end_of_a_journal_is_removed(tmp_path: Path) -> None:
+    """Optuna's own backend would append to it, and then no study could be read."""
+    file = tmp_path / "a.log"
+    sampler = RandomSampler(seed=0)
+    study = optuna.create_study(storage=optuna_mofs.journal(file), study_name="a", sampler=sampler)
+    _optimize(study, 2)
+    with file.open("ab") as opened:
+        opened.write(b'{"op_code":5,"worker_id":"' + b"x" * 70_000)
+    for _ in range(2):
+        study = optuna.load_study(
+            storage=optuna_mofs.journal(file), study_name="a", sampler=sampler
+        )
+        _optimize(study, 1)
+    assert len(study.trials) == 4
+    assert all(json.loads(line) for line in file.read_text().splitlines())
+
+
+def test_a_journal_on_a_full_disk_keeps_whole_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.log"
+    sampler = RandomSampler(seed=0)
+    study = optuna.create_study(storage=optuna_mofs.journal(file), study_name="a", sampler=sampler)
+    _optimize(study, 1)
+    before = file.read_bytes()
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("optuna_mofs._storage.os.fsync", full)
+        with pytest.raises(StorageInternalError, match=r"No space left on device\. Free disk"):
+            study.ask()
+    assert file.read_bytes() == before
+    _optimize(optuna.load_study(storage=optuna_mofs.journal(file), study_name="a"), 0)
+
+
+#: Fills a file system of 64 kB with a journal or a database, and continues with more space.
+_FILL = """
+import sys, optuna, optuna_mofs
+from optuna_mofs.testing.problems import PROBLEMS, make_study
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+kind, folder, n_trials = sys.argv[1:]
+opened = getattr(optuna_mofs, kind)(f"{folder}/a")
+study = make_study("bits", storage=opened, study_name="a", load_if_exists=True,
+                   sampler=optuna_mofs.MOEADSampler(seed=0, population_size=8))
+numbers = [t.number for t in study.trials if t.state.name != "COMPLETE"]
+optuna_mofs.retry_interrupted(study, numbers=numbers)
+n_complete = len([t for t in study.trials if t.state.name == "COMPLETE"])
+print(n_complete, flush=True)
+study.optimize(PROBLEMS["bits"], n_trials=int(n_trials) - n_complete)
+print("done", [t.values for t in study.trials if t.state.name == "COMPLETE"][:int(n_trials)])
+"""
+
+
+@pytest.mark.parametrize(("kind", "size"), [("journal", "24k"), ("storage", "400k")])
+def test_a_full_file_system(tmp_path: Path, kind: str, size: str) -> None:
+    """A real one: ``mount`` is allowed for root only."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("needs the right to mount a file system")
+    run = [sys.executable, "-c", _FILL, kind, str(folder), "40"]
+    try:
+        full = subprocess.run(run, capture_output=True, text=True, timeout=300)
+        assert full.returncode == 1
+        assert "Free disk space, then run again; completed trials are kept." in full.stderr
+        subprocess.run(["mount", "-o", "remount,size=8m", str(folder)], check=True)
+        rest = subprocess.run(run, capture_output=True, text=True, timeout=300)
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+    assert rest.returncode == 0, rest.stderr
+    n_complete, values = rest.stdout.split("\n")[:2]
+    assert 0 < int(n_complete) < 40
+    sampler = optuna_mofs.MOEADSampler(seed=0, population_size=8)
+    expected = make_study("bits", sampler=sampler)
+    expected.optimize(PROBLEMS["bits"], n_trials=40)
+    assert values == f"done {[t.values for t in expected.trials]}"

@@ -41,6 +41,7 @@ from optuna_mofs import (
     LexiFlowSampler,
     ParEGOSampler,
     noise_floor,
+    resampled_fronts,
 )
 from optuna_mofs.spaces import get_learner
 
@@ -95,7 +96,7 @@ def main(data: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "example_studies.log"
         storage = JournalStorage(JournalFileBackend(str(path)))
-        for study in (*_honest_searches(data), *_searches()):
+        for study in (*_honest_searches(data), *_searches(), _resampled()):
             print(f"{study.study_name}: {len(study.trials)} trials", flush=True)
             optuna.copy_study(
                 from_study_name=study.study_name,
@@ -126,6 +127,19 @@ def _honest_searches(data: Path) -> Iterator[Study]:
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     svm = FeatureSelectionObjective(estimator, X, y, space=space)
     yield _run(svm, "breast cancer", FilterEnsembleNSGA2Sampler(seed=0), 120, floor=True)
+
+
+def _resampled() -> Study:
+    """Return a study that holds the fronts of resamples of breast cancer."""
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    estimator, space = get_learner("logistic_regression")
+    objective = FeatureSelectionObjective(
+        estimator, X, y, space=space, filters=["anova_f", "jmi"], cv=3
+    )
+    found = resampled_fronts(objective, n_trials=30, n_resamples=16)
+    study = optuna.create_study(directions=objective.directions, study_name="resamples")
+    found.write(study)
+    return study
 
 
 def _searches() -> Iterator[Study]:

@@ -42,6 +42,7 @@ FIGURES: dict[str, Callable[[Studies], go.Figure]] = {
     "front_of_three": lambda s: vis.plot_front(s["breast cancer by priority"]),
     "hypervolume": lambda s: vis.plot_hypervolume(example_studies.runs(s)),
     "feature_frequency": lambda s: vis.plot_feature_frequency(s["breast cancer"]),
+    "stability": lambda s: vis.plot_stability(s["resamples"]),
     "feature_order": lambda s: vis.plot_feature_order(s["breast cancer"]),
     "filter_weights": lambda s: vis.plot_filter_weights(s["filter ensemble"]),
     "attainment": lambda s: vis.plot_attainment(example_studies.runs(s)),

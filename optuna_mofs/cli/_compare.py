@@ -25,7 +25,11 @@ from optuna_mofs.cli._options import (
 from optuna_mofs.cli._storage import display_url, open_storage, storage_errors
 from optuna_mofs.fronts import shared_reference
 from optuna_mofs.statistics import RankComparison, compare_ranks
+from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.visualization import plot_critical_difference, plot_hypervolume
+
+#: Conditions of studies that must be equal; learners may differ.
+_SHARED_CONDITIONS = ("rows", "table", "target", "weights", "scoring", "folds", "holdout")
 
 DESCRIPTION = """\
 Compare studies by the hypervolume of their fronts, with one reference point for all. A name may
@@ -115,6 +119,7 @@ def _run_table(
     rows = []
     for run in next(iter(groups.values())):
         row = {name: members[run] for name, members in groups.items()}
+        _check_comparable(list(row.values()))
         point = shared_reference(list(row.values()), reference)
         for name, study in row.items():
             volumes = hypervolume_history(study, point).iloc[:n_trials]
@@ -123,6 +128,33 @@ def _run_table(
     frame = pd.DataFrame(rows, columns=["group", "run", "study", "trials", "hypervolume"])
     frame["rank"] = frame.groupby("run", sort=False)["hypervolume"].rank(ascending=False)
     return frame
+
+
+def _check_comparable(studies: Sequence[Study]) -> None:
+    """Raise if the values of studies mean different things: other data, folds or measures."""
+    found = [StudyDescription.read(study) for study in studies]
+    known = [(s.study_name, d) for s, d in zip(studies, found) if d is not None]
+    if not known:
+        return
+    first, expected = known[0]
+    for name, description in known[1:]:
+        names, others = ([m.name for m in d.measures] for d in (expected, description))
+        if names != others:
+            raise CommandError(
+                f"Studies {first!r} and {name!r} have different measures: {', '.join(names)} and "
+                f"{', '.join(others)}. Compare studies with the same --measures."
+            )
+        differing = [
+            key
+            for key in _SHARED_CONDITIONS
+            if expected.conditions.get(key) != description.conditions.get(key)
+        ]
+        if differing:
+            raise CommandError(
+                f"Studies {first!r} and {name!r} differ in {', '.join(differing)}, so their "
+                "values cannot be compared. Run them with the same --data, --target, --scoring, "
+                "--cv, --holdout and --fold-seed."
+            )
 
 
 def _all_studies(urls: list[str]) -> dict[str, Study]:
@@ -185,6 +217,8 @@ def _test_summary(ranks: RankComparison | None) -> str:
     if ranks is None:
         return "No test: it needs at least two groups of two runs (use names with a *)."
     result = "the groups differ" if ranks.is_significant else "no significant difference"
+    if ranks.is_significant and (0, len(ranks.names) - 1) in ranks.cliques:
+        result = "the groups differ, but these runs are too few to say which of them"
     return (
         f"Friedman: chi-square {ranks.statistic:.3g}, p = {ranks.p_value:.3g}, {result} at "
         f"{ranks.alpha:g}. Critical difference of mean ranks (Nemenyi): "
@@ -203,7 +237,7 @@ def _text(runs: pd.DataFrame, ranks: RankComparison | None) -> str:
 
 
 def _csv(runs: pd.DataFrame, ranks: RankComparison | None) -> str:
-    return str(runs.to_csv(index=False)).rstrip("\n")
+    return out.csv_text(runs, index=False)
 
 
 def _json(runs: pd.DataFrame, ranks: RankComparison | None) -> str:

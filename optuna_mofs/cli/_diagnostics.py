@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from optuna.trial import FrozenTrial
+from sklearn.inspection import permutation_importance
 from sklearn.metrics import confusion_matrix, roc_auc_score, roc_curve
 
 from optuna_mofs import FeatureSelectionObjective, Front, selected_mask
 from optuna_mofs._typing import Array
 from optuna_mofs.cli._errors import CommandError
 from optuna_mofs.cli._settings import Settings, load_table, make_objective
-from optuna_mofs.measures._complexity import selection_instability
+from optuna_mofs.features._stability import selection_instability
+from optuna_mofs.measures._base import Fold
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.visualization._utils import (
     COLOR_SCALE,
@@ -29,6 +32,10 @@ from optuna_mofs.visualization._utils import (
 
 #: Maximum number of points in a figure.
 _MAX_POINTS = 2000
+#: Maximum number of features whose importance is computed, and of bars.
+_MAX_PERMUTED = 200
+_MAX_BARS = 25
+_N_REPEATS = 5
 #: Maximum number of classes in a confusion matrix.
 _MAX_CLASSES = 30
 
@@ -143,13 +150,16 @@ class Predictions:
         return figure.update_yaxes(title="true minus predicted")
 
 
-def honest_predictions(objective: FeatureSelectionObjective, trial: FrozenTrial) -> Predictions:
-    """Fit the models of a trial, and predict held-out rows, or else each test fold.
+def honest_predictions(objective: FeatureSelectionObjective, folds: Sequence[Fold]) -> Predictions:
+    """Predict held-out rows, or else each test fold, by the models of a trial.
 
     Of several folds, the scores are replaced by their ranks within the fold: models of different
     folds can score on different scales.
+
+    Args:
+        objective: The objective of the study.
+        folds: As returned by ``objective.tested_folds(trial)``.
     """
-    folds = objective.tested_folds(trial)
     scores = [_scores(fold.estimator, fold.X_test) for fold in folds]
     known = [score for score in scores if score is not None]
     if len(folds) > 1:
@@ -173,6 +183,87 @@ def _scores(model: Any, X: Any) -> Array | None:
     if hasattr(model, "decision_function"):
         return np.asarray(model.decision_function(X), dtype=float)
     return np.asarray(model.predict_proba(X))[:, 1] if hasattr(model, "predict_proba") else None
+
+
+# ---- importance ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Importance:
+    """How much worse a model gets if the values of a feature are permuted among test rows.
+
+    Attributes:
+        drops: Mean drop of the score by feature, the most important first.
+        spread: Standard deviation over repetitions and folds.
+        source: Which rows, in words.
+    """
+
+    drops: dict[str, float]
+    spread: dict[str, float]
+    source: str
+
+    def figure(self) -> Any:
+        """Return bars, the most important feature on top."""
+        names = list(self.drops)[:_MAX_BARS]
+        figure = import_plotly().Figure()
+        figure.add_bar(
+            x=[self.drops[name] for name in names],
+            y=tick_labels(names),
+            orientation="h",
+            marker={"color": MAIN},
+            error_x={"array": [self.spread[name] for name in names], "color": MUTED},
+            hovertemplate="%{x:.4g}<extra></extra>",
+        )
+        height = 150 + 24 * len(names)
+        subtitle = f"values of one feature permuted, {self.source}"
+        apply_style(figure, "Permutation importance", subtitle=subtitle, height=height)
+        figure.update_xaxes(title="drop of the score")
+        return figure.update_yaxes(NAME_AXIS)
+
+
+def importance(
+    objective: FeatureSelectionObjective, trial: FrozenTrial, folds: Sequence[Fold]
+) -> Importance | None:
+    """Return the permutation importance of the features of a trial; None for many features.
+
+    A feature that is not selected in a fold has no importance there.
+
+    Args:
+        objective: The objective of the study.
+        trial: The trial.
+        folds: As returned by ``objective.tested_folds(trial)``.
+    """
+    masks = objective.fold_masks_for(trial)
+    if objective.holdout_rows is not None:
+        masks = [objective.mask_for(trial)]
+    columns = [objective.table.columns_of(mask) for mask in masks]
+    if not 0 < max(map(len, columns)) <= _MAX_PERMUTED:
+        return None
+    drops: dict[int, list[Array]] = {}
+    for fold, chosen in zip(folds, columns):
+        n_rows = min(len(fold.y_test), _MAX_POINTS)
+        if not len(chosen):
+            continue
+        found = permutation_importance(
+            fold.estimator,
+            fold.X_test[:n_rows],
+            fold.y_test[:n_rows],
+            scoring=objective.evaluator.scorer,
+            n_repeats=_N_REPEATS,
+            random_state=0,
+        )
+        for column, values in zip(chosen, found.importances):
+            drops.setdefault(int(column), []).append(values)
+    absent = np.zeros(_N_REPEATS)
+    names, n = objective.table.names, len(folds)
+    means, spread = {}, {}
+    for column, values in drops.items():
+        everything = np.concatenate([*values, *[absent] * (n - len(values))])
+        means[names[column]] = float(everything.mean())
+        spread[names[column]] = float(everything.std())
+    ordered = dict(sorted(means.items(), key=lambda pair: -pair[1]))
+    source = "held-out rows" if objective.holdout_rows is not None else "test folds"
+    return Importance(ordered, spread, source)
 
 
 # ---- stability ----------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from optuna_mofs._validation import did_you_mean
 
@@ -12,8 +12,10 @@ _MAX_NAMES = 8
 class CommandError(Exception):
     """A command failed. The text gives the reason and the remedy."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, add: Sequence[str] = ()) -> None:
         super().__init__(" ".join(text.split()))
+        #: Options that solve the problem when they are added to the command.
+        self.add = tuple(add)
 
 
 class Terminated(KeyboardInterrupt):

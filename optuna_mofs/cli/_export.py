@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +17,25 @@ from optuna_mofs import FeatureSelectionObjective
 from optuna_mofs._format import format_number
 from optuna_mofs.cli._errors import CommandError
 from optuna_mofs.cli._front import Pick, add_pick_options, pick_trial, read_front
+from optuna_mofs.cli._model_file import (
+    FORMATS,
+    as_frame,
+    card_text,
+    model_card,
+    model_of_table,
+    write_onnx,
+    write_skops,
+)
 from optuna_mofs.cli._options import (
     add_data_options,
     add_search_options,
     add_study_options,
     read_feature_costs,
 )
-from optuna_mofs.cli._output import format_model, print_status, write_file
+from optuna_mofs.cli._output import format_model, print_status, write_file, write_text
 from optuna_mofs.cli._settings import Settings, load_table, make_objective
 from optuna_mofs.cli._storage import existing_study
 from optuna_mofs.cli._table import Table
-from optuna_mofs.columns import NamedColumns
 from optuna_mofs.study._description import StudyDescription
 
 DESCRIPTION = """\
@@ -35,7 +44,9 @@ in the study by 'optuna-mofs run'. Give --data if the file has moved, or to fit 
 rows with the same columns. (For a study that was created in Python, give the options of 'run'.)
 
 The model is a scikit-learn pipeline in joblib's format. It selects its columns by name from any
-table that contains them, text columns included:
+table that contains them, text columns included. Beside it, a model card says what it was made from
+and what to expect of it, as Markdown and JSON (wine.card.md, wine.card.json). If all columns are
+numbers, most models load without optuna-mofs; if not, this command and the card say so.
 
   import joblib, pandas
   model = joblib.load("wine.joblib")
@@ -49,6 +60,11 @@ examples:
   optuna-mofs export --study wine --tolerance error=0.01 --output wine.joblib
                                  fewest features with an error within 0.01 of the lowest
   optuna-mofs export --study wine --trial 42 --data all.csv --output wine.joblib
+  optuna-mofs export --study wine --output wine.skops
+                                 for strangers: loading it runs no code
+  optuna-mofs export --study wine --output wine.onnx
+                                 for other languages; the input are the columns of the card, in
+                                 this order
 """
 
 
@@ -56,8 +72,19 @@ def add_options(parser: Any) -> None:
     """Add the options of the command."""
     add_study_options(parser)
     parser.add_argument(
-        "--output", metavar="FILE.joblib", required=True, help="file for the model"
+        "--output",
+        metavar="FILE",
+        required=True,
+        help="file for the model: .joblib, .skops (pip install 'optuna-mofs[skops]'), or .onnx "
+        "(pip install 'optuna-mofs[onnx]')",
     )
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        help="format of the model (default: by the suffix of --output, else joblib); loading "
+        "skops and onnx runs no code",
+    )
+    parser.add_argument("--no-card", action="store_true", help="write no model card")
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     add_pick_options(parser)
     add_data_options(parser)
@@ -77,17 +104,42 @@ def run(arguments: argparse.Namespace) -> None:
         table = load_table(settings)
         objective = make_objective(settings, table)
         _check_columns(study, objective)
-    model = _fit(objective, table, pick.trial)
+    output = arguments.output
+    kind = arguments.format or next((f for f in FORMATS if output.endswith(f".{f}")), "joblib")
+    model = _fit(objective, table, pick.trial, named=Path(settings.data).suffix != ".npz")
     if _is_constant(model, table):
         _report_constant(pick, is_chosen=arguments.trial is not None)
-    write_file(arguments.output, lambda file: joblib.dump(model, file, compress=3))
+    if kind == "onnx":
+        names = objective.features_for(pick.trial)
+        write_file(output, lambda file: write_onnx(model, names, table, file))
+    elif kind == "skops":
+        write_file(output, lambda file: write_skops(model, file))
+    else:
+        write_file(output, lambda file: joblib.dump(model, file, compress=3))
+    card = model_card(front, pick, objective, settings, model, output, kind)
+    cards = [] if arguments.no_card else _write_card(card, output)
     if not arguments.quiet:
-        _print_summary(arguments.output, pick, objective, settings)
+        _print_summary(output, pick, objective, settings)
+        if cards:
+            print(f"  model card: {', '.join(cards)}")
+        if card["needs_optuna_mofs"]:
+            print("  optuna-mofs must be installed where this file is loaded")
         if warning:
             print_status(f"optuna-mofs: warning: {warning}")
 
 
-def _fit(objective: FeatureSelectionObjective, table: Table, trial: FrozenTrial) -> Pipeline:
+def _write_card(card: dict[str, Any], output: str) -> list[str]:
+    """Write the model card beside the model, and return the names of its files."""
+    stem = output.removesuffix(Path(output).suffix)
+    texts = {".card.md": card_text(card), ".card.json": json.dumps(card, indent=2)}
+    for suffix, text in texts.items():
+        write_text(text, stem + suffix)
+    return [stem + suffix for suffix in texts]
+
+
+def _fit(
+    objective: FeatureSelectionObjective, table: Table, trial: FrozenTrial, *, named: bool
+) -> Pipeline:
     """Fit the model of a trial on all rows; it selects its columns by name."""
     try:
         estimator = objective.refit(trial).named_steps["estimator"]
@@ -96,18 +148,12 @@ def _fit(objective: FeatureSelectionObjective, table: Table, trial: FrozenTrial)
         raise CommandError(
             f"The model of trial {trial.number} cannot be fitted: {error}"
         ) from error
-    columns = NamedColumns(
-        names,
-        text_columns=[name for name in table.text_columns if name in names],
-        all_columns=list(table.names),
-        as_frame=bool(table.text_columns),
-    )
-    return Pipeline([("columns", columns), ("model", estimator)])
+    return model_of_table(estimator, table, names, named=named)
 
 
 def _is_constant(model: Pipeline, table: Table) -> bool:
     """Return whether a model predicts the same for all rows."""
-    predicted = np.asarray(model.predict(table.X))
+    predicted = np.asarray(model.predict(as_frame(table)))
     return len(np.unique(predicted)) == 1
 
 

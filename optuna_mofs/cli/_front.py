@@ -25,6 +25,7 @@ from optuna_mofs.cli._options import (
 )
 from optuna_mofs.cli._output import (
     add_output_options,
+    csv_text,
     format_count,
     format_table,
     output_format,
@@ -144,7 +145,7 @@ def sentence(text: str) -> str:
 def _csv(front: Front) -> str:
     frame = front.to_frame()
     frame.insert(0, "pick", frame.index == front.pick().number)
-    return str(frame.to_csv(index_label="trial")).rstrip("\n")
+    return csv_text(frame, index_label="trial")
 
 
 def _json(front: Front) -> str:

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
+import re
+import shlex
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from optuna_mofs import __version__
-from optuna_mofs.cli import _compare, _export, _front, _quickstart, _report, _run
+from optuna_mofs._validation import did_you_mean
 from optuna_mofs.cli._errors import CommandError, Terminated
 
-#: Each module has ``DESCRIPTION``, ``add_options(parser)`` and ``run(arguments)``.
+#: Each has a module with ``DESCRIPTION``, ``add_options(parser)`` and ``run(arguments)``.
 _COMMANDS = {
-    "quickstart": (_quickstart, "run a first study on scikit-learn's breast cancer data"),
-    "run": (_run, "select features and tune hyperparameters on your own table"),
-    "front": (_front, "print the front of a study"),
-    "report": (_report, "write a study as one HTML page"),
-    "export": (_export, "fit the model of a trial on all rows and write it to a file"),
-    "compare": (_compare, "compare several studies: hypervolume, ranks, tests"),
+    "quickstart": "run a first study on scikit-learn's breast cancer data",
+    "run": "select features and tune hyperparameters on your own table",
+    "front": "print the front of a study",
+    "report": "write a study as one HTML page",
+    "stability": "repeat the search on other rows: are the features stable?",
+    "export": "fit the model of a trial on all rows and write it to a file",
+    "compare": "compare several studies: hypervolume, ranks, tests",
+    "studies": "list the studies of a database",
+    "delete": "delete a study",
 }
 _INTERRUPTED = 130  # 128 + SIGINT
 _TERMINATED = 143  # 128 + SIGTERM
@@ -38,9 +45,33 @@ Run 'optuna-mofs COMMAND --help' for details and examples.
 """
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Return the parser with all commands."""
-    parser = argparse.ArgumentParser(
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors name the closest option or command."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the error with a hint, and exit."""
+        choice = re.match(r".*invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        if choice:
+            known = re.findall(r"[\w.,-]+", choice[2].replace(", ", " "))
+            message += "." + did_you_mean(choice[1], known) if known else ""
+        for option in re.findall(r"(?<=[ ,])--[\w-]+", message.partition("unrecognized")[2]):
+            message += did_you_mean(option, sorted(self._all_options()))
+        super().error(message)
+
+    def _all_options(self) -> set[str]:
+        found = {option for action in self._actions for option in action.option_strings}
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                found.update(*(sub._all_options() for sub in action.choices.values()))
+        return found
+
+
+def build_parser(*given: str) -> argparse.ArgumentParser:
+    """Return the parser with all commands, and with the options of the commands in ``given``.
+
+    Only their modules are loaded, which takes seconds.
+    """
+    parser = _Parser(
         prog="optuna-mofs",
         description="Select features and tune hyperparameters in one Optuna study.",
         epilog=_EPILOG,
@@ -48,16 +79,26 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name, (module, summary) in _COMMANDS.items():
+    for name, summary in _COMMANDS.items():
         command = subparsers.add_parser(
-            name,
-            help=summary,
-            description=module.DESCRIPTION,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            name, help=summary, formatter_class=argparse.RawDescriptionHelpFormatter
         )
-        module.add_options(command)
-        command.set_defaults(run=module.run)
+        if name in given:
+            module = importlib.import_module(f"optuna_mofs.cli._{name}")
+            command.description = module.DESCRIPTION
+            module.add_options(command)
+            command.set_defaults(run=module.run)
     return parser
+
+
+def _without_password(argument: str) -> str:
+    """Return an argument of the command, a URL without its password."""
+    from optuna_mofs._database import hide_password  # loads Optuna, which --version does not need
+
+    option, equals, value = argument.partition("=")
+    if option.startswith("--") and "://" in value:
+        return f"{option}{equals}{hide_password(value)}"
+    return hide_password(argument) if "://" in argument else argument
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -69,12 +110,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit code. Wrong usage raises :exc:`SystemExit` with code 2.
     """
-    arguments = build_parser().parse_args(argv)
+    given = sys.argv[1:] if argv is None else list(argv)
+    arguments = build_parser(*given).parse_args(given)
     try:
         arguments.run(arguments)
         sys.stdout.flush()
     except CommandError as error:
         print(f"optuna-mofs: {error}", file=sys.stderr)
+        if error.add:
+            command = shlex.join(["optuna-mofs", *map(_without_password, given), *error.add])
+            print(f"Try: {command}", file=sys.stderr)
         return 1
     except KeyboardInterrupt as stopped:
         print(f"\noptuna-mofs: stopped. {stopped}".rstrip(), file=sys.stderr)

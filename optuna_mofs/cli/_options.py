@@ -15,7 +15,7 @@ import pandas as pd
 from sklearn.metrics import get_scorer_names
 
 from optuna_mofs.cli._errors import CommandError, name_hint
-from optuna_mofs.cli._settings import Settings
+from optuna_mofs.cli._settings import CROSS_VALIDATIONS, Settings
 from optuna_mofs.filters import DEFAULT_FILTERS, RULE_FILTERS, filter_names
 from optuna_mofs.measures import measure_names
 from optuna_mofs.spaces import learner_names
@@ -41,9 +41,21 @@ positive_int = partial(_integer, low=1)
 nonnegative_int = partial(_integer, low=0)
 
 
+def folds(text: str) -> int | str:
+    """Return a number of folds, or a name of a cross-validation.
+
+    Example:
+        >>> folds("5"), folds("time")
+        (5, 'time')
+    """
+    return text if text in CROSS_VALIDATIONS else _integer(text, 1)
+
+
 def storage_url(text: str) -> str:
     """Return a database URL. For a file name, a common mistake, the error shows its URL."""
     if "://" not in text:
+        if "@" in text:  # it may contain a password
+            raise ArgumentTypeError("expected a database URL such as postgresql://USER@HOST/NAME")
         raise ArgumentTypeError(
             f"expected a database URL, got {text!r}. For a file write "
             f"sqlite:///{text or 'study.db'}"
@@ -94,6 +106,14 @@ def fraction(text: str) -> float | str:
     value = number(text)
     if not 0 <= value < 1:
         raise ArgumentTypeError(f"expected 'auto' or a fraction from 0 to below 1, got {text!r}")
+    return value
+
+
+def probability(text: str) -> float:
+    """Return a number from 0 to 1."""
+    value = number(text)
+    if not 0 <= value <= 1:
+        raise ArgumentTypeError(f"expected a number from 0 to 1, got {text!r}")
     return value
 
 
@@ -189,6 +209,12 @@ def add_data_options(parser: Any) -> None:
         help="column separator of a text file (default: a comma, in .tsv a tab)",
     )
     add(
+        "--decimal",
+        metavar="CHARACTER",
+        choices=(".", ","),
+        help="decimal separator of a text file: '.' or ',' (default: '.')",
+    )
+    add(
         "--drop",
         nargs="+",
         action="extend",
@@ -202,6 +228,12 @@ def add_data_options(parser: Any) -> None:
         "split groups",
     )
     add("--weight-column", metavar="COLUMN", help="column with the weight of each row")
+    add(
+        "--positive-class",
+        metavar="CLASS",
+        help="predict this class of the target against all others; the model then predicts 1 for "
+        "it and 0 for the others, and scores such as f1, precision and recall are its own",
+    )
     add(
         "--task",
         choices=("auto", "classification", "regression"),
@@ -220,7 +252,8 @@ def add_search_options(parser: Any, *, limits: bool = True) -> None:
         "--learner",
         choices=learner_names(),
         metavar="NAME",
-        help=f"{', '.join(learner_names())} (default: {_DEFAULTS.learner})",
+        help=f"{', '.join(learner_names())} (default: svm up to 2000 rows, else "
+        "hist_gradient_boosting, or a linear model for more than 1000 columns)",
     )
     add(
         "--early-stopping",
@@ -236,9 +269,16 @@ def add_search_options(parser: Any, *, limits: bool = True) -> None:
     )
     add(
         "--cv",
-        type=positive_int,
+        type=folds,
         metavar="N",
-        help=f"number of cross-validation folds (default: {_DEFAULTS.cv})",
+        help="number of cross-validation folds; time: train on earlier rows and test on later "
+        "ones, for a table in the order of time; group: 5 folds that do not split the groups of "
+        f"--group-column (default: {_DEFAULTS.cv})",
+    )
+    add(
+        "--racing",
+        action="store_true",
+        help="stop trials between folds if they can hardly join the front",
     )
     add(
         "--holdout",

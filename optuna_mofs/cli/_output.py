@@ -14,6 +14,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from optuna.trial import FrozenTrial
 
 from optuna_mofs import FeatureSelectionObjective, __version__
@@ -37,6 +38,31 @@ def output_format(arguments: argparse.Namespace) -> str:
     suffix = Path(arguments.output or "").suffix.removeprefix(".").lower()
     default = suffix if suffix in arguments.formats else arguments.formats[0]
     return str(arguments.format or default)
+
+
+def csv_text(frame: pd.DataFrame, **options: Any) -> str:
+    r"""Return a table as CSV that a spreadsheet does not run.
+
+    A cell of text that begins like a formula gets an apostrophe: names of features and values of
+    parameters can come from a stranger.
+
+    Example:
+        >>> csv_text(pd.DataFrame({"name": ["=1+1", "age"], "x": [-1, 2]}), index=False)
+        "name,x\n'=1+1,-1\nage,2"
+    """
+    safe = frame.rename(columns=_inert)
+    for position, kind in enumerate(safe.dtypes):
+        if not pd.api.types.is_numeric_dtype(kind):
+            safe.isetitem(position, frame.iloc[:, position].map(_inert).to_numpy())
+    return str(safe.to_csv(**options)).rstrip("\n")
+
+
+def _inert(cell: Any) -> Any:
+    if not isinstance(cell, str):
+        return cell
+    mark = "'" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else ""
+    # pandas does not quote a carriage return, which begins a new row.
+    return mark + cell.replace("\r", " ")
 
 
 def write_text(text: str, path: str | None) -> None:

@@ -10,12 +10,13 @@ from typing import Any
 
 from optuna.trial import FrozenTrial
 
-from optuna_mofs import FeatureSelectionObjective, Front, selected_features
+from optuna_mofs import FeatureSelectionObjective, Front, ResampledFronts, selected_features
 from optuna_mofs._format import format_number
 from optuna_mofs.cli import _output as out
 from optuna_mofs.cli._diagnostics import (
     Stability,
     honest_predictions,
+    importance,
     load_objective,
     stability,
 )
@@ -82,13 +83,15 @@ def _page(
 ) -> str:
     """Return the page as HTML; there are no settings if the study was not created by ``run``."""
     figures = _figures(front, pick, settings)
-    search = [*map(out.html_figure, figures[1:]), *_settings_table(settings)]
+    first, *others = [figure for name, figure in figures.items() if name != "stability"] or [None]
+    search = [*map(out.html_figure, others), *_settings_table(settings)]
     warning = front.honest().warning
     parts = [
         *([out.html_warning(warning)] if warning else []),
         _tiles(front, pick),
-        *map(out.html_figure, figures[:1]),
+        *([] if first is None else [out.html_figure(first)]),
         _chosen_model(front, pick, stability(front, pick.trial, objective), settings, url),
+        *_resamples(front, figures.get("stability")),
         *_predictions(pick, objective),
         _front_table(front, pick),
         *([out.html_details("How the search went", *search)] if search else []),
@@ -171,11 +174,34 @@ def _chosen_model(
     return out.html_section(f"Chosen model: trial {trial.number}", *parts, note=note)
 
 
+def _resamples(front: Front, figure: Any) -> list[str]:
+    """Return the section about searches on resamples, if the study has some."""
+    found = ResampledFronts.read(front.study)
+    if found is None:
+        return []
+    parts = [] if figure is None else [out.html_plot(figure)]
+    groups = [
+        [", ".join(found.names_of(group)), f"{group.frequency:.0%}", f"{group.together:.0%}"]
+        for group in found.groups()
+    ]
+    if groups:
+        header = ["features that replace each other", "one of them", "several"]
+        parts.append(out.html_table(header, groups, text=[0]))
+    note = (
+        f"The search was repeated on {found.n_resamples} {found.method}s of {found.n_rows[0]} of "
+        f"{found.n_rows[1]} rows. Stability of the default picks: {found.stability()} (1: always "
+        "the same features, 0: like random sets)."
+    )
+    return [out.html_section("Stability on other rows", *parts, note=note)]
+
+
 def _predictions(pick: Pick, objective: FeatureSelectionObjective | None) -> list[str]:
     if objective is None:
         return []
     try:
-        found = honest_predictions(objective, pick.trial)
+        folds = objective.tested_folds(pick.trial)
+        found = honest_predictions(objective, folds)
+        important = importance(objective, pick.trial, folds)
     except Exception as error:  # of the learner
         note = f"The chosen model could not be fitted again: {error}"
         return [out.html_section("Predictions", note=note)]
@@ -185,8 +211,9 @@ def _predictions(pick: Pick, objective: FeatureSelectionObjective | None) -> lis
             "Each row was predicted by a model that was not fitted on it. The trial was chosen by "
             "these rows, so expect somewhat more errors on new ones."
         )
-    figures = out.html_columns(*map(out.html_plot, found.figures()))
-    return [out.html_section(f"Predictions on {found.source}", figures, note=note)]
+    parts = [out.html_columns(*map(out.html_plot, found.figures()))]
+    parts += [] if important is None else [out.html_plot(important.figure())]
+    return [out.html_section(f"Predictions on {found.source}", *parts, note=note)]
 
 
 def _spread(trial: FrozenTrial, name: str) -> str:
@@ -229,7 +256,7 @@ def _settings_table(settings: Settings | None) -> list[str]:
     return [out.html_section("Settings of the search", table)]
 
 
-def _figures(front: Front, pick: Pick, settings: Settings | None) -> list[Any]:
+def _figures(front: Front, pick: Pick, settings: Settings | None) -> dict[str, Any]:
     preference = None if settings is None else make_preference(settings)
     figures = plot_all(front.study, preference=preference)
     drawn = figures.get("front")
@@ -238,4 +265,4 @@ def _figures(front: Front, pick: Pick, settings: Settings | None) -> list[Any]:
         x, y = pick.trial.values if axes is None else axes.point(pick.trial)
         marker = {"symbol": "star", "size": 15, "color": "#b5446e"}
         drawn.add_scatter(x=[x], y=[y], mode="markers", marker=marker, name="chosen")
-    return list(figures.values())
+    return figures

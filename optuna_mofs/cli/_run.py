@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import time
+import warnings
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +20,12 @@ from optuna_mofs import (
     AllTrialsFailedError,
     DashboardFigures,
     FeatureSelectionObjective,
+    Front,
+    StagnationCallback,
     noise_floor,
     pareto_front,
     retry_interrupted,
+    warm_start,
 )
 from optuna_mofs._optuna import trials_of
 from optuna_mofs.cli._errors import CommandError
@@ -32,7 +38,9 @@ from optuna_mofs.cli._options import (
     duration,
     nonnegative_int,
     positive_int,
+    probability,
     read_feature_costs,
+    storage_url,
 )
 from optuna_mofs.cli._output import format_count, print_status, script_path
 from optuna_mofs.cli._settings import (
@@ -41,15 +49,25 @@ from optuna_mofs.cli._settings import (
     make_objective,
     make_preference,
     make_sampler,
+    resolve_learner,
     sampler_names,
 )
-from optuna_mofs.cli._storage import is_missing_file, open_storage, storage_errors, study_options
+from optuna_mofs.cli._storage import (
+    is_missing_file,
+    open_storage,
+    open_study,
+    storage_errors,
+    study_options,
+)
 from optuna_mofs.cli._table import Table
-from optuna_mofs.cli._worker import Job, Progress, is_before, run_trials, search_in_workers
+from optuna_mofs.cli._worker import Job, Limits, Progress, run_trials, search_in_workers
 from optuna_mofs.dashboard import save_figures, save_note
+from optuna_mofs.fronts import WarmStartWarning
+from optuna_mofs.fronts._hints import leak_hint
 from optuna_mofs.study._completed_trials import Metrics
 
 _N_TRIALS = 100
+_MAX_NAMES = 10  # of columns in one line
 
 DESCRIPTION = """\
 Select features and tune a learner at once, on your own table. Every trial is stored in a
@@ -57,9 +75,9 @@ database. Run the command again to continue: the settings are stored in the stud
 --trials are enough. If the table, learner or scoring differs from the study's, the command fails
 and names the difference. Ctrl-C loses nothing: the interrupted trial is the first one next time.
 
-A text column is one feature; the learner gets one column per category. Missing values are
-allowed. A target of texts or few integers is a classification task, other numbers are a
-regression task.
+A text column is one feature; the learner gets one column per category. Dates such as 2026-01-31
+become days. Missing values are allowed. A target of texts or few integers is a classification
+task, other numbers are a regression task.
 
 At the end the front is printed, with what to expect on new rows beside the cross-validated values,
 which are too good because they are the best of many. A short search on permuted labels shows what
@@ -67,7 +85,7 @@ luck alone finds (--noise-floor). If the front is not clearly better than chance
 
 examples:
   optuna-mofs run --data wine.csv --target quality
-                                  100 trials of an SVM, study 'wine' in optuna_mofs.db
+                                  100 trials, study 'wine' in optuna_mofs.db
   optuna-mofs run --study wine --trials 400 --workers 4
                                   400 more, in four processes
   optuna-mofs run --data wine.csv --target quality --learner lightgbm --scoring roc_auc \\
@@ -99,7 +117,37 @@ def add_options(parser: Any) -> None:
         "--timeout",
         type=duration,
         metavar="TIME",
-        help="start no trial after this time: 90, 15m, 2h",
+        help="start no trial that would hardly end within this time, by the length of the last "
+        "ones: 90, 15m, 2h",
+    )
+    group.add_argument(
+        "--stop",
+        choices=("hypervolume", "pick"),
+        help="stop when more trials are unlikely to bring a gain: in the hypervolume of the "
+        "front, or another default pick",
+    )
+    group.add_argument(
+        "--stop-risk",
+        type=probability,
+        metavar="P",
+        default=0.1,
+        help="with --stop: largest probability that --stop-horizon more trials would have brought "
+        "a gain (default: %(default)s)",
+    )
+    group.add_argument(
+        "--stop-horizon",
+        type=positive_int,
+        metavar="N",
+        default=50,
+        help="with --stop: number of these trials (default: %(default)s)",
+    )
+    group.add_argument(
+        "--stop-gain",
+        type=probability,
+        metavar="G",
+        default=0.01,
+        help="with --stop: what counts as a gain, relative to the hypervolume (for the pick, to "
+        "the worst error, if the number of features stays the same; default: %(default)s)",
     )
     group.add_argument(
         "--sampler",
@@ -134,6 +182,18 @@ def add_options(parser: Any) -> None:
     group = parser.add_argument_group("study")
     add_study_options(group)
     group.add_argument(
+        "--warm-start",
+        metavar="STUDY",
+        help="evaluate the front of this other study first, as far as its features and "
+        "parameters exist: of other rows, more columns, another learner",
+    )
+    group.add_argument(
+        "--warm-start-storage",
+        type=storage_url,
+        metavar="URL",
+        help="database of that study (default: --storage)",
+    )
+    group.add_argument(
         "--retry-running",
         action="store_true",
         help="enqueue all running trials again at once, not a minute after their process died; "
@@ -161,8 +221,14 @@ def run(arguments: argparse.Namespace) -> None:
         # A new file is created only after everything else has been checked.
         storage = None if is_missing_file(url) else open_storage(url, heartbeat=True)
         name, existing = _find_study(storage, arguments)
+        if existing is not None and storage and _is_dead(existing, arguments):
+            optuna.delete_study(study_name=name, storage=storage)
+            print_status(f"Study {name!r} holds no model: it is replaced.")
+            existing = None
+        source = _warm_start_source(arguments)
         settings = _settings(arguments, existing, name)
         table = load_table(settings)
+        settings = resolve_learner(settings, table)
         objective = make_objective(settings, table)
         n_existing = 0 if existing is None else len(trials_of(existing))
         sampler = make_sampler(settings, n_existing=n_existing)
@@ -180,6 +246,8 @@ def run(arguments: argparse.Namespace) -> None:
                 trials = format_count(n_completed, "completed trial")
                 begin = f"Continuing study {name!r} after {trials}"
             print_status(f"{begin}: {settings.learner}, sampler {settings.sampler}.")
+        if source is not None:
+            _start_warm(study, source, quiet=arguments.quiet)
         if arguments.retry_running:
             retried = format_count(len(retry_interrupted(study)), "running trial")
             if not arguments.quiet:
@@ -196,6 +264,7 @@ def run(arguments: argparse.Namespace) -> None:
             raise CommandError(f"No trial has completed with values.{last}")
         if not arguments.quiet:
             print(front_text(front))
+            _print_hints(front)
             _print_next_steps(study, url)
 
 
@@ -211,6 +280,16 @@ def _find_study(storage: Any, arguments: argparse.Namespace) -> tuple[str, Study
         raise CommandError("Give --data and --target for a new study, or --study to continue one.")
     existing = optuna.load_study(study_name=name, storage=storage) if name in names else None
     return name, existing
+
+
+def _is_dead(study: Study, arguments: argparse.Namespace) -> bool:
+    """Return whether no model of a study could be fitted, and the command can create it anew."""
+    if not (hasattr(arguments, "data") and hasattr(arguments, "target")):
+        return False
+    trials = trials_of(study)
+    # The empty feature set needs no fit, so it completes whatever is wrong.
+    others = {t.state for t in trials if t.user_attrs.get("n_features") != 0}
+    return Settings.read(study) is not None and others == {TrialState.FAIL}
 
 
 def _settings(arguments: argparse.Namespace, existing: Study | None, name: str) -> Settings:
@@ -248,6 +327,31 @@ def _open_study(
         raise CommandError(str(error)) from error
 
 
+def _warm_start_source(arguments: argparse.Namespace) -> Study | None:
+    """Return the study to start from, before anything is created."""
+    if arguments.warm_start is None:
+        if arguments.warm_start_storage is not None:
+            raise CommandError("--warm-start-storage needs --warm-start with the study's name.")
+        return None
+    url = arguments.warm_start_storage or arguments.storage
+    return open_study(open_storage(url, create=False), url, arguments.warm_start)
+
+
+def _start_warm(study: Study, source: Study, *, quiet: bool) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", WarmStartWarning)  # printed below
+        try:
+            start = warm_start(study, source)
+        except ValueError as error:
+            raise CommandError(str(error)) from error
+    if quiet:
+        return
+    first = format_count(len(start.numbers), "trial")
+    print_status(f"{first} of study {source.study_name!r} first.")
+    for name, reason in list(start.refused.items())[:_MAX_NAMES]:
+        print_status(f"note: left out {name}: {reason}")
+
+
 def _check_preference(settings: Settings, objective: FeatureSelectionObjective) -> None:
     """Raise if the preference contains metrics that the study will not have."""
     preference, names = make_preference(settings), tuple(objective.metric_names)
@@ -267,25 +371,49 @@ def _search(
     n_existing: int,
 ) -> None:
     n_trials = _n_trials(arguments)
-    deadline = None if arguments.timeout is None else time.time() + arguments.timeout
+    limits = _limits(arguments)
     progress = Progress(study, n_trials, quiet=arguments.quiet)
 
     def may_start() -> bool:
-        return (n_trials is None or progress.n_trials < n_trials) and is_before(deadline)
+        return (n_trials is None or progress.n_trials < n_trials) and limits.allow(study)
 
     try:
         if arguments.workers == 1:
             run_trials(study, objective, may_start=may_start, on_end=progress.update)
         else:
-            job = Job(settings, arguments.storage, study.study_name, n_existing, deadline)
+            job = Job(settings, arguments.storage, study.study_name, n_existing, limits)
             search_in_workers(job, progress, n_trials=n_trials, n_workers=arguments.workers)
     except KeyboardInterrupt as stopped:
+        progress.close()
+        front = pareto_front(study, duplicates=False)
+        if len(front) and not arguments.quiet:
+            print(f"\n{front_text(front)}")
         command = f"{script_path('optuna-mofs')} run {study_options(study, arguments.storage)}"
         raise type(stopped)(
             f"{format_count(progress.n_trials, 'trial')} of this run kept; continue by: {command}"
         ) from None
     finally:
         progress.close()
+    if isinstance(limits.stop, StagnationCallback) and not arguments.quiet:
+        chance = limits.stop.missed_gain_probability(study)
+        if chance < limits.stop.risk:
+            print_status(
+                f"Stopped after {format_count(progress.n_trials, 'trial')}: the chance that "
+                f"{limits.stop.horizon} more bring a gain is {chance:.0%}."
+            )
+
+
+def _limits(arguments: argparse.Namespace) -> Limits:
+    deadline = None if arguments.timeout is None else time.time() + arguments.timeout
+    if arguments.stop is None:
+        return Limits(deadline)
+    stop = StagnationCallback(
+        arguments.stop,
+        min_gain=arguments.stop_gain,
+        horizon=arguments.stop_horizon,
+        risk=arguments.stop_risk,
+    )
+    return Limits(deadline, stop)
 
 
 def _add_noise_floor(
@@ -306,8 +434,16 @@ def _add_noise_floor(
 
 def _print_task(settings: Settings, table: Table, objective: FeatureSelectionObjective) -> None:
     n, p = objective.all_data.shape
-    n_texts = len(table.text_columns)
-    texts = f" ({format_count(n_texts, 'text column')})" if n_texts else ""
+    kinds = [
+        f"{kind}: {', '.join(names[:_MAX_NAMES])}"
+        + (f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else "")
+        for kind, names in (
+            (format_count(len(table.text_columns), "text column"), table.text_columns),
+            (format_count(len(table.date_columns), "date column"), table.date_columns),
+        )
+        if names
+    ]
+    texts = f" ({'; '.join(kinds)})" if kinds else ""
     task = "classification" if objective.data.classification else "regression"
     features = format_count(p, "feature")
     print_status(f"{settings.data}: {n} rows, {features}{texts}, {task} of {settings.target!r}")
@@ -322,6 +458,21 @@ def _print_task(settings: Settings, table: Table, objective: FeatureSelectionObj
             print_status(
                 f"note: {column!r} looks like row numbers; ignore it by --drop {column!r}"
             )
+
+
+def _print_hints(front: Front) -> None:
+    """Print how many trials failed and why, and whether one feature alone is nearly perfect."""
+    reasons = Counter(
+        str(trial.user_attrs.get("failure_reason", "unknown reason"))
+        for trial in trials_of(front.study, (TrialState.FAIL,))
+    )
+    if reasons:
+        reason, count = reasons.most_common(1)[0]
+        n_failed = format_count(reasons.total(), "trial")
+        print_status(f"note: {n_failed} failed; the most frequent reason ({count}): {reason}")
+    leak = leak_hint(front)
+    if leak is not None:
+        print_status(f"note: {leak[1]}: --drop {shlex.quote(leak[0])}")
 
 
 def _print_next_steps(study: Study, url: str) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from optuna.samplers import BaseSampler, NSGAIISampler, RandomSampler, TPESampler
 from optuna.study import Study
 from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.model_selection import TimeSeriesSplit
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
@@ -26,6 +27,13 @@ from optuna_mofs.spaces import get_learner
 _RUN = "run"  # key of the study attribute
 #: Maximum number of categories per text column; rarer categories share one.
 _MAX_CATEGORIES = 20
+#: Up to so many rows, the default learner is a support vector machine.
+_MAX_SVM_ROWS = 2000
+#: Up to so many columns, the default learner for more rows is boosting, else a linear model.
+_MAX_BOOSTING_COLUMNS = 1000
+#: Values of ``--cv`` besides a number, each with 5 folds.
+CROSS_VALIDATIONS = ("time", "group")
+_N_NAMED_FOLDS = 5
 #: The samplers of this package by name: ``ParEGOSampler`` is called ``parego``.
 _OWN_SAMPLERS = {
     name.removeprefix("FilterEnsemble").removesuffix("Sampler").lower(): getattr(optuna_mofs, name)
@@ -46,14 +54,16 @@ class Settings:
     data: str = ""  # absolute path of the file
     target: str = ""
     separator: str | None = None
+    decimal: str | None = None
     drop: list[str] = field(default_factory=list)
     group_column: str | None = None
     weight_column: str | None = None
+    positive_class: str | None = None
     task: str = "auto"
-    learner: str = "svm"
+    learner: str = "auto"  # by the size of the table, see resolve_learner
     early_stopping: bool = False
     scoring: str | None = None
-    cv: int = 5
+    cv: int | str = 5  # or a name of CROSS_VALIDATIONS
     fold_seed: int = 0  # also of filters and estimator
     holdout: float | str = "auto"  # fraction of the rows; 0 for none
     representation: str = "auto"  # "all" for no selection
@@ -63,6 +73,7 @@ class Settings:
     feature_costs: dict[str, float] = field(default_factory=dict)
     min_features: int = 0
     max_features: int | None = None
+    racing: bool = False
     sampler: str = "nsga2"
     seed: int = 0  # of the sampler
     n_trials: int | None = None  # as planned for the first run; None if unknown
@@ -99,10 +110,54 @@ def load_table(settings: Settings) -> Table:
         settings.data,
         settings.target,
         separator=settings.separator,
+        decimal=settings.decimal,
         drop=settings.drop,
         group_column=settings.group_column,
         weight_column=settings.weight_column,
+        positive_class=settings.positive_class,
     )
+
+
+def resolve_learner(settings: Settings, table: Table) -> Settings:
+    """Return settings with a learner: the default depends on the size of the table.
+
+    The time of a support vector machine grows with the square of the number of rows; boosting
+    takes long for many columns.
+    """
+    if settings.learner != "auto":
+        return settings
+    n, p = table.X.shape
+    if n <= _MAX_SVM_ROWS:
+        return replace(settings, learner="svm")
+    if p <= _MAX_BOOSTING_COLUMNS:
+        return replace(settings, learner="hist_gradient_boosting")
+    is_classes = _task(settings, table) == "classification"
+    return replace(settings, learner="logistic_regression" if is_classes else "ridge")
+
+
+def _task(settings: Settings, table: Table) -> Any:
+    return detect_task(table.y) if settings.task == "auto" else settings.task
+
+
+def _folds(settings: Settings, table: Table) -> Any:
+    if settings.cv == "group" and table.groups is None:
+        raise CommandError("--cv group needs --group-column with the group of each row.")
+    if settings.cv == "time":
+        if table.groups is not None:
+            raise CommandError("--cv time and --group-column are mutually exclusive. Give one.")
+        return TimeSeriesSplit(_N_NAMED_FOLDS)
+    return _N_NAMED_FOLDS if settings.cv == "group" else settings.cv
+
+
+def _holdout(settings: Settings, table: Table) -> Any:
+    if settings.cv != "time":
+        return settings.holdout or None
+    # In time, new rows are the last ones. Random rows would be known from their neighbors.
+    if settings.holdout == "auto":
+        return None
+    n = len(table.y)
+    size = round(float(settings.holdout) * n)
+    return np.arange(n - size, n) if size else None
 
 
 def make_objective(settings: Settings, table: Table) -> FeatureSelectionObjective:
@@ -115,10 +170,10 @@ def make_objective(settings: Settings, table: Table) -> FeatureSelectionObjectiv
             if name not in table.names:
                 hint = name_hint(name, table.names)
                 raise CommandError(f"{option}: no feature is called {name!r}.{hint}")
+    settings = resolve_learner(settings, table)
     try:
-        task: Any = detect_task(table.y) if settings.task == "auto" else settings.task
         estimator, space = get_learner(
-            settings.learner, task, early_stopping=settings.early_stopping
+            settings.learner, _task(settings, table), early_stopping=settings.early_stopping
         )
         if table.text_columns:
             estimator, space = _with_encoder(estimator, space)
@@ -129,8 +184,8 @@ def make_objective(settings: Settings, table: Table) -> FeatureSelectionObjectiv
             space=space,
             representation=None if settings.representation == "all" else settings.representation,
             measures=settings.measures,
-            cv=settings.cv,
-            holdout=settings.holdout or None,  # type: ignore[arg-type]
+            cv=_folds(settings, table),
+            holdout=_holdout(settings, table),
             scoring=settings.scoring,
             filters="default" if settings.filters is None else settings.filters,
             groups=table.groups,
@@ -140,6 +195,7 @@ def make_objective(settings: Settings, table: Table) -> FeatureSelectionObjectiv
             fixed_features=settings.fixed_features,
             min_features=settings.min_features,
             max_features=settings.max_features,
+            racing=settings.racing,
             random_state=settings.fold_seed,
         )
     except (ValueError, ImportError) as error:

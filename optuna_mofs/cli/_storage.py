@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import shlex
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import optuna
 from optuna.exceptions import ExperimentalWarning, StorageInternalError
 from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
 from sqlalchemy import exc
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 
+from optuna_mofs._database import database_reason, hide_password
 from optuna_mofs._storage import storage
 from optuna_mofs.cli._errors import CommandError, name_hint
 from optuna_mofs.cli._options import STORAGE
@@ -26,7 +31,7 @@ _GRACE_PERIOD = 60  # seconds without a heartbeat after which a trial counts as 
 def is_missing_file(url: str) -> bool:
     """Return whether the storage is an SQLite file that does not exist."""
     with storage_errors(url):
-        parsed = make_url(url)
+        parsed = _parsed(url)
         is_sqlite = parsed.get_backend_name() == "sqlite"
         return is_sqlite and bool(parsed.database) and not Path(str(parsed.database)).exists()
 
@@ -41,13 +46,15 @@ def open_storage(url: str, *, create: bool = True, heartbeat: bool = False) -> R
             are enqueued again.
     """
     with storage_errors(url):
-        parsed = make_url(url)
+        parsed = _parsed(url)
         if not create and is_missing_file(url):
             raise CommandError(
                 f"File {parsed.database!r} does not exist (storage {display_url(url)}). "
                 "Create a study by 'optuna-mofs run', or check --storage."
             )
         options: dict[str, Any] = {}
+        if not create and _is_read_only(parsed):
+            return _open_read_only(parsed)
         try:
             with warnings.catch_warnings():
                 # Heartbeats are experimental in Optuna. A user of the command cannot act on that.
@@ -62,6 +69,20 @@ def open_storage(url: str, *, create: bool = True, heartbeat: bool = False) -> R
                 return storage(url, **options)
         except (ImportError, RuntimeError) as error:  # no driver, or created by another version
             raise CommandError(f"Storage {display_url(url)} failed: {error}") from error
+
+
+def _is_read_only(url: URL) -> bool:
+    """Return whether the storage is an SQLite file that this user may only read."""
+    is_file = url.get_backend_name() == "sqlite" and bool(url.database)
+    return is_file and not os.access(str(url.database), os.W_OK)
+
+
+def _open_read_only(url: URL) -> RDBStorage:
+    # Immutable: the log of a database cannot be created in a folder that is read-only too.
+    file = quote(str(Path(str(url.database)).absolute()))
+    return RDBStorage(
+        f"sqlite:///file:{file}?mode=ro&immutable=1&uri=true", skip_table_creation=True
+    )
 
 
 @contextmanager
@@ -98,7 +119,7 @@ def display_url(url: str) -> str:
         >>> display_url("postgresql://me:secret@host/db")
         'postgresql://me:***@host/db'
     """
-    return make_url(url).render_as_string(hide_password=True)
+    return hide_password(url)
 
 
 def study_options(study: optuna.Study, url: str) -> str:
@@ -110,14 +131,38 @@ def study_options(study: optuna.Study, url: str) -> str:
 @contextmanager
 def storage_errors(url: str) -> Iterator[None]:
     """Turn errors of a database into a :exc:`CommandError` that names the database."""
+    logger = optuna.logging.get_logger("optuna.mofs")
+    repeated = partial(_is_not_repeated)  # one of its own, since these contexts are nested
+    logger.addFilter(repeated)
     try:
         yield
-    except exc.ArgumentError as error:
-        # The URL is not shown: if it cannot be parsed, it may still contain a password.
-        raise CommandError(f"The storage URL cannot be read: {error}") from error
-    except (StorageInternalError, exc.SQLAlchemyError) as error:
-        cause: BaseException = error
-        if isinstance(error, StorageInternalError) and error.__cause__ is not None:
-            cause = error.__cause__
-        reason = cause.orig if isinstance(cause, exc.DBAPIError) and cause.orig else cause
-        raise CommandError(f"Storage {display_url(url)} failed: {reason}") from error
+    except exc.ArgumentError:
+        raise _unreadable_url() from None
+    except (StorageInternalError, exc.SQLAlchemyError, AssertionError) as error:
+        reason = database_reason(error)
+        if reason is None:
+            raise
+        raise CommandError(f"Storage {hide_password(url)} failed: {reason}") from error
+    finally:
+        logger.removeFilter(repeated)
+
+
+def _parsed(url: str) -> URL:
+    try:
+        return make_url(url)
+    except (exc.ArgumentError, ValueError):
+        raise _unreadable_url() from None
+
+
+def _unreadable_url() -> CommandError:
+    # The URL is not shown, nor the reason: parts of it may be a password.
+    return CommandError(
+        "The storage URL cannot be read. Expected DIALECT://USER:PASSWORD@HOST:PORT/NAME, with "
+        "special characters of the password as %-codes (@ is %40), or sqlite:///FILE."
+    )
+
+
+def _is_not_repeated(record: logging.LogRecord) -> bool:
+    # The command itself prints this line.
+    text = record.getMessage()
+    return not (text.startswith("Database ") and " failed: " in text)

@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 from optuna_mofs.cli._errors import CommandError, name_hint
-from optuna_mofs.columns import typed_columns
+from optuna_mofs.columns import is_date, typed_columns
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
 _TEXT_FILES = {".csv": ",", ".tsv": "\t", ".txt": ","}
+_SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 _DECIMAL_COMMA = r"\s*[-+]?\d*,\d+\s*"
 #: A text column may have this many distinct values, or half as many as it has rows. Values that
 #: hardly repeat are names or dates, from which no model can learn.
@@ -32,6 +33,7 @@ class Table:
     y: Any
     names: tuple[str, ...]  # of the columns of X
     text_columns: tuple[str, ...] = ()
+    date_columns: tuple[str, ...] = ()  # days since 1970 in X
     groups: Any = None
     weights: Any = None
 
@@ -41,42 +43,53 @@ def read_table(
     target: str,
     *,
     separator: str | None = None,
+    decimal: str | None = None,
     drop: Sequence[str] = (),
     group_column: str | None = None,
     weight_column: str | None = None,
+    positive_class: str | None = None,
 ) -> Table:
     """Read a file and separate target, groups and weights from the features.
 
     Raises:
-        CommandError: If the file or a column of it cannot be used.
+        CommandError: If the file or columns of it cannot be used; it names all such columns.
     """
-    frame = read_frame(path, target=target, separator=separator)
+    frame = read_frame(path, target=target, separator=separator, decimal=decimal)
     options = [("--target", target)] + [("--drop", name) for name in drop]
     options += [("--group-column", group_column)] if group_column is not None else []
     options += [("--weight-column", weight_column)] if weight_column is not None else []
-    for option, name in options:
-        if name not in frame.columns:
-            hint = name_hint(name, frame.columns)
-            raise CommandError(f"{option}: {path} has no column {name!r}.{hint}")
-    _check_no_missing(frame[target], path)
+    unknown = [
+        f"{option}: {path} has no column {name!r}.{name_hint(name, frame.columns)}"
+        for option, name in options
+        if name not in frame.columns
+    ]
+    if unknown:
+        raise CommandError(" ".join(unknown))
     used = {name for _, name in options}
     features = frame[[name for name in frame.columns if name not in used]]
     if features.shape[1] == 0:
         raise CommandError(f"{path} has no columns besides the target {target!r}.")
-    text_columns = _text_columns(features)
+    problems = _ColumnProblems()
+    problems.check_target(frame[target], path)
+    date_columns = tuple(name for name in features.columns if is_date(features[name]))
+    text_columns = problems.text_columns(features.drop(columns=list(date_columns)))
+    problems.check_finite(features)
+    problems.raise_if_any()
     X = typed_columns(features, text_columns)
-    _check_finite(X, text_columns)
     return Table(
         X=X if text_columns else X.to_numpy(),
-        y=_to_array(frame[target]),
+        y=_target(frame[target], positive_class),
         names=tuple(features.columns),
         text_columns=text_columns,
+        date_columns=date_columns,
         groups=None if group_column is None else _to_array(frame[group_column]),
         weights=None if weight_column is None else _to_array(frame[weight_column]),
     )
 
 
-def read_frame(path: str, *, target: str, separator: str | None = None) -> pd.DataFrame:
+def read_frame(
+    path: str, *, target: str, separator: str | None = None, decimal: str | None = None
+) -> pd.DataFrame:
     """Read all columns of a file, including the target."""
     file = Path(path)
     if not file.exists():
@@ -87,11 +100,17 @@ def read_frame(path: str, *, target: str, separator: str | None = None) -> pd.Da
     kind = suffixes[-2] if suffixes[-1] in _COMPRESSED else suffixes[-1]
     try:
         if kind in _TEXT_FILES:
-            frame = _read_text(path, separator or _TEXT_FILES[kind])
+            frame = _read_text(path, separator or _TEXT_FILES[kind], decimal or ".")
         elif kind in (".parquet", ".pq"):
             frame = _read_parquet(path)
         elif kind == ".npz":
             frame = _read_arrays(path, target)
+        elif kind in _SPREADSHEETS:
+            raise CommandError(
+                f"{path} is a spreadsheet. Save its sheet as CSV: 'Save as' in the spreadsheet "
+                "program, or in Python with openpyxl installed: "
+                f"pandas.read_excel({file.name!r}).to_csv({file.stem + '.csv'!r}, index=False)."
+            )
         else:
             raise CommandError(
                 f"The suffix of the file must be .csv, .tsv, .txt (also compressed: .csv.gz), "
@@ -117,9 +136,11 @@ def _check_unique(names: pd.Series[Any], path: str) -> None:
         raise CommandError(f"{path} has two columns {duplicated.iloc[0]!r}. Rename one.")
 
 
-def _read_text(path: str, separator: str) -> pd.DataFrame:
+def _read_text(path: str, separator: str, decimal: str) -> pd.DataFrame:
     # Without low_memory, pandas infers the type of a column from all of its rows.
-    frame = pd.read_csv(path, sep=separator, low_memory=False, skipinitialspace=True)
+    frame = pd.read_csv(
+        path, sep=separator, decimal=decimal, low_memory=False, skipinitialspace=True
+    )
     # The header as written: pandas silently renames the second of two equal names to 'name.1'.
     first = pd.read_csv(
         path, sep=separator, header=None, nrows=1, dtype=str, skipinitialspace=True
@@ -174,54 +195,86 @@ def _read_arrays(path: str, target: str) -> pd.DataFrame:
     return pd.concat([frame, pd.Series(y, name=target)], axis=1)
 
 
-def _text_columns(frame: pd.DataFrame) -> tuple[str, ...]:
-    """Return the names of the text columns, or raise if a column cannot be used."""
-    found = []
-    for name, column in frame.items():
-        kinds = pd.api.types
-        if kinds.is_datetime64_any_dtype(column.dtype) or kinds.is_timedelta64_dtype(column.dtype):
-            raise CommandError(
-                f"Column {name!r} contains dates. Ignore it by --drop {name!r}, "
-                "or convert it to numbers (days since, month, weekday)."
+class _ColumnProblems:
+    """Collects what is wrong with the columns of a table, to report it in one message."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._drop: list[str] = []
+        self._has_decimal_comma = False
+
+    def raise_if_any(self) -> None:
+        """Raise one error for all problems, with the options that solve them."""
+        if not self._texts:
+            return
+        add = ["--decimal", ","] if self._has_decimal_comma else []
+        add += ["--drop", *self._drop] if self._drop else []
+        raise CommandError(" ".join(self._texts), add=add)
+
+    def check_target(self, y: pd.Series[Any], path: str) -> None:
+        """Check that each row has a target."""
+        missing = np.flatnonzero(y.isna())
+        if len(missing):
+            self._texts.append(
+                f"The target {y.name!r} is missing in {len(missing)} of {len(y)} rows of {path}, "
+                f"the first is row {missing[0] + 1}. Remove those rows."
             )
-        is_categorical = isinstance(column.dtype, pd.CategoricalDtype)
-        if kinds.is_numeric_dtype(column.dtype) and not is_categorical:
-            continue
+
+    def check_finite(self, frame: pd.DataFrame) -> None:
+        """Check that no number is infinite."""
+        for name, column in frame.select_dtypes("number").items():
+            infinite = np.flatnonzero(np.isinf(column.to_numpy(dtype=float, na_value=np.nan)))
+            if len(infinite):
+                self._texts.append(
+                    f"Column {name!r} contains infinity in row {infinite[0] + 1}. Replace it by a "
+                    "missing value or a large number."
+                )
+
+    def text_columns(self, frame: pd.DataFrame) -> tuple[str, ...]:
+        """Return the names of the columns of categories."""
+        found = []
+        for name, column in frame.items():
+            is_categorical = isinstance(column.dtype, pd.CategoricalDtype)
+            if pd.api.types.is_numeric_dtype(column.dtype) and not is_categorical:
+                continue
+            if not self._is_unusable(str(name), column):
+                found.append(str(name))
+        return tuple(found)
+
+    def _is_unusable(self, name: str, column: pd.Series[Any]) -> bool:
+        """Return whether a column of texts cannot be used as categories."""
         texts = column.dropna().astype(str)
         if len(texts) and texts.str.fullmatch(_DECIMAL_COMMA).all():
-            raise CommandError(
+            self._has_decimal_comma = True
+            self._texts.append(
                 f"Column {name!r} contains numbers with a decimal comma, for example "
-                f"{texts.iloc[0]!r}. Write them with a decimal point."
+                f"{texts.iloc[0]!r}: use --decimal ','."
             )
+            return True
         distinct = column.nunique()
-        if distinct > max(_MAX_DISTINCT_TEXTS, len(column) // 2):
-            raise CommandError(
-                f"Column {name!r} contains {distinct} different texts in {len(column)} rows, for "
-                f"example {str(column.dropna().iloc[0])!r}; no model can learn from that. "
-                f"Ignore it by --drop {name!r}, or convert it to numbers or categories."
-            )
-        found.append(str(name))
-    return tuple(found)
-
-
-def _check_no_missing(y: pd.Series[Any], path: str) -> None:
-    missing = np.flatnonzero(y.isna())
-    if len(missing):
-        raise CommandError(
-            f"The target {y.name!r} is missing in {len(missing)} of {len(y)} rows of {path}, "
-            f"the first is row {missing[0] + 1}. Remove those rows."
+        if distinct <= max(_MAX_DISTINCT_TEXTS, len(column) // 2):
+            return False
+        self._drop.append(name)
+        self._texts.append(
+            f"Column {name!r} contains {distinct} different texts in {len(column)} rows, for "
+            f"example {texts.iloc[0]!r}; no model can learn from that. Ignore it by --drop "
+            f"{name!r}, or convert it to numbers or categories (dates: write 2026-01-31)."
         )
+        return True
 
 
-def _check_finite(X: pd.DataFrame, text_columns: Sequence[str]) -> None:
-    numbers = X.drop(columns=list(text_columns))
-    infinite = np.argwhere(np.isinf(numbers.to_numpy()))
-    if len(infinite):
-        row, column = infinite[0]
+def _target(column: pd.Series[Any], positive_class: str | None) -> Any:
+    """Return the target; with a positive class, 1 for it and 0 for all others."""
+    y = _to_array(column)
+    if positive_class is None:
+        return y
+    classes = [str(value) for value in np.unique(y)]
+    if positive_class not in classes or len(classes) < 2:
         raise CommandError(
-            f"Column {numbers.columns[column]!r} contains infinity in row {row + 1}. "
-            "Replace it by a missing value or a large number."
+            f"--positive-class: the target {column.name!r} has no class {positive_class!r}."
+            f"{name_hint(positive_class, classes)}"
         )
+    return (y.astype(str) == positive_class).astype(int)
 
 
 def _to_array(column: pd.Series[Any]) -> Any:

@@ -26,6 +26,7 @@ from optuna_mofs import (
 )
 from optuna_mofs._format import format_number
 from optuna_mofs._optuna import close_connections
+from optuna_mofs.callbacks import StoppingCallback, trial_seconds
 from optuna_mofs.cli._errors import CommandError, Terminated
 from optuna_mofs.cli._output import format_count
 from optuna_mofs.cli._settings import Settings, load_table, make_objective, make_sampler
@@ -45,7 +46,23 @@ class Job:
     url: str
     study: str
     n_existing: int  # number of trials before the run
-    deadline: float | None  # as time.time()
+    limits: Limits
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What ends a search before all of its trials are done."""
+
+    deadline: float | None = None  # as time.time()
+    stop: StoppingCallback | None = None
+
+    def allow(self, study: Study) -> bool:
+        """Return whether another trial may start: it would end in time, and is worth it."""
+        if self.deadline is not None:
+            left = self.deadline - time.time()
+            if left <= 0 or trial_seconds(study) > left:
+                return False
+        return self.stop is None or not self.stop.should_stop(study)
 
 
 def run_trials(
@@ -133,7 +150,7 @@ def _worker(job: Job, number: int, remaining: Any, messages: Any, parent: int) -
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def may_start() -> bool:
-        if not is_before(job.deadline) or os.getppid() != parent:
+        if os.getppid() != parent or not job.limits.allow(study):
             return False
         with remaining.get_lock():
             if remaining.value == 0:
@@ -174,11 +191,6 @@ def _stop(workers: list[Any]) -> None:
         if worker.is_alive():
             worker.kill()
             worker.join()
-
-
-def is_before(deadline: float | None) -> bool:
-    """Return whether there is time left."""
-    return deadline is None or time.time() < deadline
 
 
 def _terminate(number: int, frame: Any) -> None:
@@ -255,6 +267,19 @@ class DeferredSignals:
         self._pending = interrupt
 
 
+def format_duration(seconds: float) -> str:
+    """Return a time as text.
+
+    Example:
+        >>> format_duration(2.34), format_duration(200), format_duration(7380)
+        ('2.3 s', '3 min', '2 h 3 min')
+    """
+    if seconds < 99.5:
+        return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+
+
 class Progress:
     """Counts trials and shows the quality of the front, as a bar or as lines of a log.
 
@@ -268,7 +293,7 @@ class Progress:
         self._total = total
         self._stream = stream or sys.stderr
         self._quiet = quiet
-        self._last_output = time.monotonic()
+        self._begin = self._last_output = time.monotonic()
         self.n_trials = 0
         self.n_failed = 0
         self._bar: Any = None
@@ -292,7 +317,8 @@ class Progress:
             self._bar.set_postfix_str(self._status())
         else:
             of = "" if self._total is None else f"/{self._total}"
-            print(f"  {self.n_trials}{of} trials, {self._status()}", file=self._stream, flush=True)
+            text = f"  {self.n_trials}{of} trials, {self._status()}, {self._times()}"
+            print(text, file=self._stream, flush=True)
 
     def close(self) -> None:
         """Close the bar."""
@@ -306,7 +332,16 @@ class Progress:
             return n in (1, total) or elapsed >= _REFRESH_INTERVAL
         if total is None:
             return elapsed >= _LINE_INTERVAL
-        return n * _N_LINES // total > (n - 1) * _N_LINES // total or n == total
+        # The first trial shows how long the search will take.
+        return n == 1 or n * _N_LINES // total > (n - 1) * _N_LINES // total
+
+    def _times(self) -> str:
+        elapsed = time.monotonic() - self._begin
+        text = f"{format_duration(elapsed)} elapsed"
+        if self._total is None or self.n_trials >= self._total:
+            return text
+        left = elapsed / self.n_trials * (self._total - self.n_trials)
+        return f"{text}, about {format_duration(left)} left"
 
     def _status(self) -> str:
         front = pareto_front(self._study, duplicates=False)

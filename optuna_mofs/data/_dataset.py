@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -22,10 +23,18 @@ from sklearn.utils import _safe_indexing
 from optuna_mofs._tables import column_labels, to_pandas
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import to_array
-from optuna_mofs.data._target import check_classes, check_numbers, check_target
+from optuna_mofs.data._target import (
+    check_classes,
+    check_numbers,
+    check_target,
+    strata,
+    varying_outputs,
+)
 
 #: Rows of a training fold, and of its test fold.
 Split = tuple[Array, Array]
+#: Larger arrays are used in place, because a copy could be more than the memory holds.
+MAX_COPIED_BYTES = 100_000_000
 #: Fewer rows than these are not split into rows of the search and held-out rows.
 _MIN_ROWS = 40
 #: Number of random choices of groups, of which the most similar to all rows is held out.
@@ -36,9 +45,10 @@ class Dataset:
     """Rows and columns of a learning task.
 
     Args:
-        X: Array, sparse matrix or table of any library, copied; a table becomes a DataFrame.
+        X: Array, sparse matrix or table of any library, copied; a table becomes a DataFrame. An
+            array of more than 100 MB is not copied and must not be changed during the search.
             Masked entries of a :class:`numpy.ma.MaskedArray` become NaN.
-        y: Target.
+        y: Target, which can have several outputs: one per column.
         classification: Whether ``y`` holds classes.
         feature_names: Names of the columns; by default those of a DataFrame, else ``x0, x1, …``.
         sample_weight: Weight of each row.
@@ -56,11 +66,15 @@ class Dataset:
         groups: Any = None,
     ) -> None:
         X = to_pandas(X)
+        _warn_if_indices_differ(X, y)
         # Copies: changes that the caller makes to the table later must not affect trials.
         if sparse.issparse(X):
             X = X.tocsr(copy=True)
         elif isinstance(X, pd.DataFrame):
             X = X.copy()
+        elif type(X) is np.ndarray and X.nbytes > MAX_COPIED_BYTES:
+            X = X.view()
+            X.flags.writeable = False
         else:
             X = to_array(X)
         if X.ndim == 0:
@@ -76,10 +90,12 @@ class Dataset:
             raise ValueError("X has 0 columns. Pass at least one feature.")
         if X.shape[0] == 0:
             raise ValueError("X has 0 rows. Pass some.")
-        self.X = X
-        target = check_target(y, X.shape[0])
-        self.y = check_classes(target) if classification else check_numbers(target)
+        #: The table, and the rows of it that are in use: None for all.
+        self._table = X
+        self._rows: Any = None
+        self._X: Any = X
         self.classification = classification
+        self.y = self._checked(y, X.shape[0])
         self.column_names = _column_names(X, feature_names)
         #: Names of the columns as the user's table has them, for example integers.
         self.labels: tuple[Any, ...] = self.column_names
@@ -97,10 +113,41 @@ class Dataset:
         #: Row numbers in the table of the user, of which these can be a part.
         self.row_numbers = np.arange(X.shape[0])
 
+    def _checked(self, y: Any, n_rows: int) -> Array:
+        target = check_target(y, n_rows, several=True)
+        return check_classes(target) if self.classification else check_numbers(target)
+
+    @property
+    def X(self) -> Any:  # noqa: N802
+        """All rows and columns. A part of a large array is copied when this is first needed."""
+        if self._X is None:
+            self._X = self._table[self._rows]
+        return self._X
+
     @property
     def shape(self) -> tuple[int, int]:
         """Number of rows and of columns."""
-        return self.X.shape[0], self.X.shape[1]
+        return len(self.y), self._table.shape[1]
+
+    @property
+    def n_entries(self) -> int:
+        """Number of cells, without the zeros of a sparse matrix."""
+        return int(self.X.nnz) if self.is_sparse else self.shape[0] * self.shape[1]
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether X is a sparse matrix."""
+        return bool(sparse.issparse(self._table))
+
+    def content_parts(self) -> tuple[Any, ...]:
+        """Return what determines the rows and the target, without a copy of the rows."""
+        return (self.X, self.y) if self._X is not None else (self._table, self._rows, self.y)
+
+    def rows(self, positions: Array) -> Any:
+        """Return some rows of all columns, in the container of X."""
+        if self._X is None:
+            return self._table[self._rows[positions]]
+        return take_rows(self._X, positions)
 
     @property
     def score_weight(self) -> Array | None:
@@ -109,12 +156,15 @@ class Dataset:
 
     def columns(self, positions: Array) -> Any:
         """Return all rows of some columns, in the container of X."""
-        return _safe_indexing(self.X, positions, axis=1)
+        if self._X is None:
+            return self._table[np.ix_(self._rows, positions)]
+        return _safe_indexing(self._X, positions, axis=1)
 
     def narrowed(self, positions: Array) -> Dataset:
         """Return the same rows with some of the columns."""
         narrow = copy.copy(self)
-        narrow.X = self.columns(positions)
+        narrow._table = narrow._X = self.columns(positions)
+        narrow._rows = None
         narrow.column_names = tuple(self.column_names[j] for j in positions)
         narrow.labels = tuple(self.labels[j] for j in positions)
         narrow.positions = self.positions[positions]
@@ -123,15 +173,28 @@ class Dataset:
     def take(self, rows: Array, y: Any = None) -> Dataset:
         """Return some rows, which can have another target."""
         part = copy.copy(self)
-        part.X = take_rows(self.X, rows)
-        part.y = self.y[rows]
-        if y is not None:
-            target = check_target(y, len(rows))
-            part.y = check_classes(target) if self.classification else check_numbers(target)
+        if type(self._table) is np.ndarray and self._table.nbytes > MAX_COPIED_BYTES:
+            # Trials need few columns, and filters a sample: most searches never copy it all.
+            part._rows = rows if self._rows is None else self._rows[rows]
+            part._X = None
+        else:
+            part._table = part._X = take_rows(self._X, rows)
+        part.y = self.y[rows] if y is None else self._checked(y, len(rows))
         part.sample_weight = None if self.sample_weight is None else self.sample_weight[rows]
         part.groups = None if self.groups is None else self.groups[rows]
         part.row_numbers = self.row_numbers[rows]
         return part
+
+
+def _warn_if_indices_differ(X: Any, y: Any) -> None:
+    is_pandas = isinstance(X, pd.DataFrame) and isinstance(y, pd.Series | pd.DataFrame)
+    if is_pandas and len(X) == len(y) and not X.index.equals(y.index):
+        warnings.warn(
+            "The indices of X and y differ. Rows belong together by position, as in scikit-learn. "
+            "If they belong together by index, pass y.loc[X.index]; if not, y.to_numpy().",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def _is_name(label: Any) -> bool:
@@ -203,10 +266,13 @@ def draw_splits(data: Dataset, cv: Any, seed: int) -> list[Split]:
     ``cv`` is a number of folds (shuffled with the seed, stratified for classes), a splitter, or an
     iterable of splits.
     """
-    splitter = _splitter(data, cv, seed)
+    y = data.y
+    if data.classification and is_fold_count(cv):
+        y = strata(y, int(cv))
+    splitter = _splitter(data, y, cv, seed)
+    X = y if is_fold_count(cv) else data.X  # only a splitter of the user may look at it
     splits = [
-        (_positions(train), _positions(test))
-        for train, test in splitter.split(data.X, data.y, data.groups)
+        (_positions(train), _positions(test)) for train, test in splitter.split(X, y, data.groups)
     ]
     if not splits:
         raise ValueError(f"cv={cv!r} yields no folds. Pass a number of folds of at least 2.")
@@ -241,26 +307,26 @@ def is_fold_count(cv: Any) -> bool:
     return isinstance(cv, int | np.integer) and not isinstance(cv, bool)
 
 
-def _splitter(data: Dataset, cv: Any, seed: int) -> Any:
+def _splitter(data: Dataset, y: Array, cv: Any, seed: int) -> Any:
     if not is_fold_count(cv):
         if cv is None or isinstance(cv, bool):
             raise ValueError(f"cv must be a number of folds, a splitter or splits, got {cv!r}.")
-        return check_cv(cv, data.y, classifier=data.classification)
+        return check_cv(cv, y, classifier=data.classification)
     if cv < 2:
         raise ValueError(f"cv must be at least 2 folds, got {cv}.")
     if data.classification:
-        largest = int(np.unique(data.y, return_counts=True)[1].max())
+        largest = int(np.unique(y, return_counts=True)[1].max())
         if largest < cv:
             raise ValueError(
                 f"No class has enough rows for {cv} folds: the largest of "
-                f"{len(np.unique(data.y))} has {largest} of {data.shape[0]} rows. Use fewer "
+                f"{len(np.unique(y))} has {largest} of {data.shape[0]} rows. Use fewer "
                 "folds, or a regressor if y is a number."
             )
     if data.groups is not None:
         # Rows of one group in both parts would leak from the training to the test fold.
         kind = StratifiedGroupKFold if data.classification else GroupKFold
         return kind(int(cv), shuffle=True, random_state=seed)
-    splitter = check_cv(int(cv), data.y, classifier=data.classification)
+    splitter = check_cv(int(cv), y, classifier=data.classification)
     splitter.shuffle, splitter.random_state = True, seed
     return splitter
 
@@ -279,7 +345,7 @@ def _check_split(data: Dataset, which: str, train: Array, test: Array) -> None:
                 f"The {part} fold {which} has rows {rows.min()} to {rows.max()}, "
                 f"but X has rows 0 to {data.shape[0] - 1}."
             )
-    if data.classification and len(np.unique(data.y[train])) < 2:
+    if data.classification and not varying_outputs(data.y[train]):
         raise ValueError(
             f"The training fold {which} holds only one class: {data.y[train].tolist()[0]!r}. "
             "Use fewer folds or a stratified splitter."
@@ -320,7 +386,7 @@ def draw_holdout(data: Dataset, holdout: float | int | Sequence[int] | Array, se
     if data.groups is not None:
         held_out = _draw_groups(data, size, seed)
     else:
-        labels = data.y if data.classification else None
+        labels = strata(data.y) if data.classification else None
         try:
             held_out = train_test_split(
                 np.arange(n), test_size=size, random_state=seed, stratify=labels
@@ -330,7 +396,7 @@ def draw_holdout(data: Dataset, holdout: float | int | Sequence[int] | Array, se
             raise ValueError(
                 f"holdout={holdout!r} cannot be drawn: {reason}. Pass holdout=None."
             ) from None
-    if data.classification:
+    if data.classification and data.y.ndim == 1:
         classes, codes = np.unique(data.y, return_inverse=True)
         inside = np.bincount(codes[held_out], minlength=len(classes))
         fewest = np.minimum(inside, np.bincount(codes) - inside)
@@ -343,8 +409,10 @@ def draw_holdout(data: Dataset, holdout: float | int | Sequence[int] | Array, se
     return np.sort(held_out)
 
 
-def check_row_numbers(name: str, rows: Any, n_rows: int) -> Array:
+def check_row_numbers(name: str, rows: Any, n_rows: int, *, repeated: bool = False) -> Array:
     """Return row numbers, or a boolean mask of rows, as an array of row numbers.
+
+    Each row can occur once only, unless ``repeated``.
 
     Example:
         >>> check_row_numbers("rows", [True, False, True], 3).tolist()
@@ -354,7 +422,7 @@ def check_row_numbers(name: str, rows: Any, n_rows: int) -> Array:
     is_valid = array.ndim == 1 and array.dtype.kind in "iu" and len(array) > 0
     if not is_valid or array.min() < 0 or array.max() >= n_rows:
         raise ValueError(f"{name} must hold numbers of rows from 0 to {n_rows - 1}, got {rows!r}.")
-    if len(np.unique(array)) < len(array):
+    if not repeated and len(np.unique(array)) < len(array):
         raise ValueError(f"{name} must hold each row once, got {rows!r}.")
     return array
 
@@ -362,7 +430,9 @@ def check_row_numbers(name: str, rows: Any, n_rows: int) -> Array:
 def _draw_groups(data: Dataset, size: int, seed: int) -> Array:
     """Return the rows of whole groups: about ``size`` of them, with the shares of the classes."""
     n = data.shape[0]
-    codes = np.unique(data.y, return_inverse=True)[1] if data.classification else np.zeros(n, int)
+    codes = np.zeros(n, int)
+    if data.classification:
+        codes = np.unique(strata(data.y), return_inverse=True)[1]
     wanted = np.bincount(codes) * size / n
     draws = GroupShuffleSplit(_GROUP_DRAWS, test_size=size / n, random_state=seed)
     held_out = [test for _, test in draws.split(data.y, groups=data.groups)]

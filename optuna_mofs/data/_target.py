@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 from sklearn.utils.multiclass import type_of_target
 
 from optuna_mofs._typing import Array
@@ -18,19 +19,22 @@ _MAX_CLASSES = 32
 _MIN_REPEATS = 10
 
 
-def check_target(y: Any, n_rows: int | None = None) -> Array:
+def check_target(y: Any, n_rows: int | None = None, *, several: bool = False) -> Array:
     """Return the target as a vector, or raise if it has missing or infinite values.
 
-    With ``n_rows``, the number of rows of X, the lengths are compared too.
+    Args:
+        y: Target.
+        n_rows: Number of rows of X, to compare the lengths.
+        several: Whether there can be several outputs, one per column of y.
 
     Example:
         >>> check_target([["yes"], ["no"]], 2).tolist()
         ['yes', 'no']
     """
-    target: Array = to_array(y)
+    target: Array = y.toarray() if sparse.issparse(y) else to_array(y)
     if target.ndim == 2 and target.shape[1] == 1:
         target = target[:, 0]
-    if target.ndim != 1:
+    if target.ndim != 1 and not (several and target.ndim == 2 and target.shape[1]):
         raise ValueError(
             f"y must be a vector with one value per row, got shape {target.shape}. "
             "Use one target at a time."
@@ -41,35 +45,70 @@ def check_target(y: Any, n_rows: int | None = None) -> Array:
     if missing.any():
         raise ValueError(
             f"y has {int(missing.sum())} missing values, the first in row "
-            f"{int(np.argmax(missing))}. Drop those rows."
+            f"{_first_row(missing)}. Drop those rows."
         )
     if target.dtype.kind == "O":  # strings, categories and nullable numbers arrive as objects
-        if len({isinstance(label, str) for label in target}) > 1:
+        if len({isinstance(label, str) for label in target.flat}) > 1:
             raise ValueError(
-                f"y mixes strings with other labels: {sorted(set(target), key=repr)[:4]}. "
+                f"y mixes strings with other labels: {sorted(set(target.flat), key=repr)[:4]}. "
                 "Make all of them strings."
             )
         target = np.asarray(target.tolist())
     if target.dtype.kind == "f" and np.isinf(target).any():
         raise ValueError(
-            f"y holds infinity, first in row {int(np.argmax(np.isinf(target)))}. Drop those rows."
+            f"y holds infinity, first in row {_first_row(np.isinf(target))}. Drop those rows."
         )
     return target
+
+
+def _first_row(wrong: Array) -> int:
+    return int(np.argmax(wrong if wrong.ndim == 1 else wrong.any(axis=1)))
 
 
 def check_classes(target: Array) -> Array:
     """Return the target, or raise if it does not hold at least two classes."""
     kind = type_of_target(target)
-    if kind not in ("binary", "multiclass"):
+    if kind not in ("binary", "multiclass", "multilabel-indicator", "multiclass-multioutput"):
         raise ValueError(
             f"y must hold classes for classification, got {kind!r} values that start with "
             f"{target[:3].tolist()}. Pass classes, or a regressor for numbers."
         )
-    if len(np.unique(target)) < 2:
+    if not varying_outputs(target):
         raise ValueError(
             f"y holds only one class: {target[:1].tolist()[0]!r}. Pass rows of at least two."
         )
     return target
+
+
+def varying_outputs(target: Array) -> list[Array]:
+    """Return the outputs of a target, which are its columns if it has several, that vary.
+
+    Example:
+        >>> varying_outputs(np.array([[0, 1], [0, 2]]))
+        [array([1, 2])]
+    """
+    outputs = [target] if target.ndim == 1 else list(target.T)
+    return [output for output in outputs if (output != output[0]).any()]
+
+
+def strata(target: Array, least: int = 2) -> Array:
+    """Return one class per row, to draw rows with the shares of the classes.
+
+    Of several outputs it is the combination of their classes. Combinations of fewer rows than
+    ``least`` are one stratum, or belong to the most frequent one if they are too few together.
+
+    Example:
+        >>> strata(np.array([[0, 1], [0, 1], [1, 1], [1, 1], [0, 0]])).tolist()
+        [0, 0, 1, 1, 0]
+    """
+    if target.ndim == 1:
+        return target
+    codes = np.unique(target, axis=0, return_inverse=True)[1].reshape(-1)
+    counts = np.bincount(codes)
+    rare = counts < least
+    is_rare = rare[codes]
+    codes[is_rare] = len(counts) if counts[rare].sum() >= least else counts.argmax()
+    return np.unique(codes, return_inverse=True)[1]
 
 
 def check_numbers(target: Array) -> Array:

@@ -24,7 +24,7 @@ import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import check_choice
+from optuna_mofs._validation import check_choice, expect_type
 from optuna_mofs.features._mask_sampling import mask_from_seed
 
 if TYPE_CHECKING:
@@ -37,21 +37,36 @@ FORMS = ("auto", "bits", "packed")
 MAX_BITS = 12
 #: Integers are exact up to 53 bits in every storage; uniform draws are unbiased up to 52.
 LARGEST_ID = 2**52 - 1
+#: More numbers than these are never packed: ranks of a hundred filters on a million features.
+_MAX_CELLS = 100_000_000
 
 
 def pack_array(values: Array) -> str:
     """Return the compressed bytes of an array as ASCII text.
 
     Example:
-        >>> unpack_array(pack_array(np.array([3, 1, 2], dtype="<u4")), "<u4").tolist()
+        >>> unpack_array(pack_array(np.array([3, 1, 2], dtype="<u4")), "<u4", 3).tolist()
         [3, 1, 2]
     """
     return base64.b64encode(zlib.compress(values.tobytes(), 6)).decode("ascii")
 
 
-def unpack_array(text: str, dtype: Any) -> Array:
-    """Return the flat array that :func:`pack_array` packed."""
-    return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=dtype)
+def unpack_array(text: str, dtype: Any, count: int) -> Array:
+    """Return the flat array of ``count`` numbers that :func:`pack_array` packed.
+
+    A text that contains more, or less, is refused before it is unpacked: a few bytes can unpack
+    to gigabytes.
+    """
+    if not 0 <= count <= _MAX_CELLS:
+        raise ValueError(f"expected at most {_MAX_CELLS} packed numbers, got {count}")
+    size = count * np.dtype(dtype).itemsize
+    unpacker = zlib.decompressobj()
+    found = unpacker.decompress(base64.b64decode(text, validate=True), size + 1)
+    if len(found) != size or not unpacker.eof:
+        raise ValueError(
+            f"expected {size} packed bytes, got {'more' if len(found) > size else len(found)}"
+        )
+    return np.frombuffer(found, dtype=dtype)
 
 
 def pack(mask: Array) -> bytes:
@@ -171,4 +186,5 @@ def pack_attribute(identity: int, mask: Array) -> list[Any]:
 
 def unpack_attribute(attr: list[Any], p: int) -> Array:
     """Return the mask of ``p`` features in an attribute of :func:`pack_attribute`."""
-    return unpack(unpack_array(attr[1], np.uint8), p)
+    _, text = expect_type("mask", attr, list)
+    return unpack(unpack_array(expect_type("mask", text, str), np.uint8, (p + 7) // 8), p)

@@ -75,11 +75,11 @@ def ensemble_probability(score: Array, size: float, p: int) -> Array:
     return np.asarray(score * (size + 1) / (score * size + (1 - score) * (p - size) + 1))
 
 
-def cost_adjusted(probability: Array, costs: Array | None) -> Array:
-    """Return probabilities with the odds of each bit divided by its relative cost."""
+def cost_adjusted(probability: Array, costs: Array | None, power: float | Array = 1.0) -> Array:
+    """Return probabilities with the odds of each bit divided by a power of its relative cost."""
     if costs is None or np.ptp(costs) == 0:
         return probability
-    relative = np.maximum(costs, 1e-3 * costs.mean()) / costs.mean()
+    relative = (np.maximum(costs, 1e-3 * costs.mean()) / costs.mean()) ** power
     return np.asarray(probability / (probability + (1 - probability) * relative))
 
 

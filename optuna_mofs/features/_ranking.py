@@ -13,12 +13,12 @@ import joblib
 import numpy as np
 import optuna
 from scipy.stats import rankdata
-from sklearn.utils import _safe_indexing
 from tqdm import tqdm
 
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_choice
 from optuna_mofs.data._dataset import Dataset, take_rows
+from optuna_mofs.data._target import strata, varying_outputs
 from optuna_mofs.features._rank_cache import (
     cache_folder,
     content_key,
@@ -95,7 +95,9 @@ class Ranking:
         if len(table.free) == 0:
             return table
         if self.data.shape[0] > MAX_ROWS:
-            check_finite(self.data.X)  # filters see a sample of the rows
+            for start in range(0, self.data.shape[0], MAX_ROWS):  # filters see a sample
+                rows = np.arange(start, min(start + MAX_ROWS, self.data.shape[0]))
+                check_finite(self.data.rows(rows))
         if table.filters:
             table = self.of_rows(np.arange(self.data.shape[0]))
         size = table.expected_n_features
@@ -105,21 +107,27 @@ class Ranking:
 
     def _expected_size(self, table: FeatureTable) -> float:
         """Return the size of trees on the data, of many features on the best ones."""
-        X, y, columns = self.data.X, self.data.y, table.columns
+        y, columns = self.data.y, table.columns
         options: dict[str, Any] = {"random_state": self.random_state}
-        if X.shape[1] > _MAX_TREE_COLUMNS:
+        X: Any = self.data if len(y) > _MAX_ROWS else None  # it takes a sample
+        if self.data.shape[1] > _MAX_TREE_COLUMNS:
             rows = self._sampled(np.arange(len(y)), _MAX_ROWS)
             if table.ranks is None:
                 relevance = self._relevance(rows)
                 best = best_features(relevance, columns)
             else:
                 best = np.sort(best_first(table.ranks.mean(axis=0), _MAX_TREE_COLUMNS))
-            X, columns = _narrowed(X, rows, best, columns)
+            X, columns = _narrowed(self.data.X, rows, best, columns)
             y, options["subsets"] = y[rows], _FEW_SUBSETS
         elif len(y) > MAX_ROWS:
             options["subsets"] = _FEW_SUBSETS
+        X = self.data.X if X is None else X
         classification = self.data.classification
-        return mean_tree_size(X, y, classification=classification, columns=columns, **options)
+        sizes = [
+            mean_tree_size(X, output, classification=classification, columns=columns, **options)
+            for output in _outputs(y)
+        ]
+        return max(sizes)
 
     def _sampled(self, rows: Array, size: int | None = None) -> Array:
         """Return the rows, or a sample of them: of the given size, or of that for filters."""
@@ -127,7 +135,8 @@ class Ranking:
             return rows
         size = size or N_SAMPLED
         is_class, seed = self.data.classification, self.random_state
-        return sample_rows(rows, self.data.y, classification=is_class, seed=seed, size=size)
+        y = strata(self.data.y) if is_class else self.data.y
+        return sample_rows(rows, y, classification=is_class, seed=seed, size=size)
 
     def _relevance(self, rows: Array) -> Array:
         if len(rows) == len(self.data.y):
@@ -140,18 +149,28 @@ class Ranking:
 
     def _column_relevance(self, rows: Array | None) -> Array:
         data = self.data
-        return column_relevance(data.X, data.y, rows, classification=data.classification)
+        found = [
+            column_relevance(data.X, output, rows, classification=data.classification)
+            for output in _outputs(data.y)
+        ]
+        return np.asarray(np.max(found, axis=0))
 
     def median_redundancy(self) -> float:
         """Return the median redundancy of the features, of many features of the best ones."""
         rows = self._sampled(np.arange(self.data.shape[0]))
-        X, columns = self.data.X, self.unranked.columns
-        if needs_screening(X, len(rows)):
+        columns = self.unranked.columns
+        if self._needs_screening(rows):
             best = best_features(self._relevance(rows), columns)
-            X, columns = _narrowed(X, rows, best, columns)
-        elif len(rows) < X.shape[0]:
-            X = take_rows(X, rows)
-        return median_redundancy(FilterData(X, self.data.y[rows]), columns)
+            X, columns = _narrowed(self.data.X, rows, best, columns)
+        else:
+            X = self._rows_of_all_columns(rows)
+        return median_redundancy(FilterData(X, _outputs(self.data.y[rows])[0]), columns)
+
+    def _needs_screening(self, rows: Array) -> bool:
+        return needs_screening(len(rows), self.data.shape[1], is_sparse=self.data.is_sparse)
+
+    def _rows_of_all_columns(self, rows: Array) -> Any:
+        return self.data.X if len(rows) == self.data.shape[0] else self.data.rows(rows)
 
     def of_rows(self, rows: Array) -> FeatureTable:
         """Return the features with ranks and similarity computed on some rows only."""
@@ -203,19 +222,19 @@ class Ranking:
 
     @cached_property
     def _data_key(self) -> str:
-        return str(joblib.hash((self.data.X, self.data.y), hash_name="sha1"))
+        return str(joblib.hash(self.data.content_parts(), hash_name="sha1"))
 
     def _job(self, rows: Array) -> _RankingJob:
-        X, columns, relevance, best = self.data.X, self.unranked.columns, None, None
+        columns, relevance, best = self.unranked.columns, None, None
         rows = self._sampled(rows)
-        if needs_screening(X, len(rows)):
+        if self._needs_screening(rows):
             relevance = self._relevance(rows)
             best = best_features(relevance, columns)
             if columns is not None:
                 relevance = np.array([relevance[list(members)].max() for members in columns])
-            X, columns = _narrowed(X, rows, best, columns)
-        elif len(rows) < X.shape[0]:
-            X = take_rows(X, rows)
+            X, columns = _narrowed(self.data.X, rows, best, columns)
+        else:
+            X = self._rows_of_all_columns(rows)
         return _RankingJob(
             X,
             self.data.y[rows],
@@ -266,10 +285,13 @@ class _RankingJob:
     def __call__(self) -> tuple[dict[str, Array], float]:
         """Return the arrays of a table, and the seconds that they took."""
         start = perf_counter()
-        fitted = self.ensemble.fit(self.X, self.y, feature_groups=self.columns)
-        arrays: dict[str, Array] = {"ranks": fitted.ranks_}
+        ranks = [
+            self.ensemble.fit(self.X, output, feature_groups=self.columns).ranks_
+            for output in _outputs(self.y)
+        ]
+        arrays: dict[str, Array] = {"ranks": _best_ranks(ranks)}
         if self.similar:
-            near = nearest_features(FilterData(self.X, self.y), self.columns)
+            near = nearest_features(FilterData(self.X, _outputs(self.y)[0]), self.columns)
             arrays["others"], arrays["shares"] = near
         if self.relevance is not None and self.best is not None:
             arrays = _of_all_features(arrays, self.relevance, self.best)
@@ -279,6 +301,19 @@ class _RankingJob:
         """Return the same on one thread, beside other processes."""
         self.ensemble.set_params(n_jobs=1)
         return self()
+
+
+def _outputs(y: Array) -> list[Array]:
+    """Return the outputs that vary, or one of them if none does."""
+    return varying_outputs(y) or [y if y.ndim == 1 else y[:, 0]]
+
+
+def _best_ranks(ranks: Sequence[Array]) -> Array:
+    """Return the ranks of several outputs as one: by the best one, ties by their mean."""
+    if len(ranks) == 1:
+        return ranks[0]
+    p = ranks[0].shape[1]
+    return rank_scores(np.max(ranks, axis=0) + np.mean(ranks, axis=0) / (2 * p))
 
 
 def _of_all_features(
@@ -391,8 +426,8 @@ def feature_table(
     return Ranking(data, layout, filters, random_state, expected_n_features).table
 
 
-#: Rows × columns × trees of the automatic number of subsets: about a second.
-_MAX_WORK = 4e7
+#: Rows × columns × trees of the automatic number of subsets: about a tenth of a second.
+_MAX_WORK = 4e6
 #: Of more columns, trees are fitted to those of the best features only, and these are few.
 _MAX_TREE_COLUMNS, _FEW_SUBSETS = 2_000, 10
 #: With 5,000 rows, chance alone does not gain 1 % of the impurity, so more rows are not needed.
@@ -421,7 +456,8 @@ def mean_tree_size(
     many times faster than sorting every node and finds about the same number of features.
 
     Args:
-        X: Array, DataFrame or sparse matrix; categories and NaN are allowed.
+        X: Array, DataFrame or sparse matrix; categories and NaN are allowed. Also a data set of
+            more than 5,000 rows, of which it takes a sample.
         y: Target.
         classification: Whether ``y`` has classes.
         columns: Columns of each feature if columns are grouped.
@@ -441,7 +477,7 @@ def mean_tree_size(
             first = np.unique(y[order], return_index=True)[1]
             order = np.concatenate([order[first], np.delete(order, first)])
         some = np.sort(order[:_MAX_ROWS])
-        X, y = _safe_indexing(X, some), y[some]
+        X, y = X.rows(some) if isinstance(X, Dataset) else take_rows(X, some), y[some]
     data = FilterData(X, y, task="classification" if classification else "regression", bins=_BINS)
     n, p = data.n_samples, data.n_features
     if subsets is None:

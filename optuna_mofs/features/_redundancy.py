@@ -145,10 +145,11 @@ class Similarity:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Similarity:
         """Return the object that :meth:`to_json` described."""
-        shape = tuple(data["shape"])
-        others = unpack_array(data["others"], "<u4").astype(np.int64)
-        shares = unpack_array(data["shares"], "u1") / _MAX_BYTE
-        return cls(others.reshape(shape), shares.reshape(shape))
+        n_rows, n_columns = data["shape"]
+        count = n_rows * n_columns
+        others = unpack_array(data["others"], "<u4", count).astype(np.int64)
+        shares = unpack_array(data["shares"], "u1", count) / _MAX_BYTE
+        return cls(others.reshape(n_rows, n_columns), shares.reshape(n_rows, n_columns))
 
 
 def select_non_redundant(

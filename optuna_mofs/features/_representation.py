@@ -27,7 +27,7 @@ from optuna_mofs.features._codec import (
     mask_id,
     pack_attribute,
 )
-from optuna_mofs.features._mask_sampling import weights_from_raw
+from optuna_mofs.features._mask_sampling import cost_adjusted, weights_from_raw
 from optuna_mofs.features._redundancy import best_first, select_non_redundant
 from optuna_mofs.features._table import FeatureTable
 
@@ -41,12 +41,18 @@ _EXCEPTION = "exception_"
 #: Exceptions are numbers up to so many times the number of features, beyond which there is none:
 #: of twenty random numbers one is an exception.
 _NO_EXCEPTION = 20
+#: Each of them is a parameter of every trial.
+_MAX_EXCEPTIONS = 1000
 #: Parameter of filter representations that sets the number of features.
 FRACTION = "fraction"
 #: Number of features that is rounded to none, at the lower end of the scale "log".
 _NO_FEATURES = 0.4
 #: Parameter of filter ensembles, and the option that enables it.
 _PENALTY = "redundancy_penalty"
+#: Parameter of filter representations, and the option that enables it.
+_TILT = "cost_tilt"
+#: A score of 0 or 1 would stay where it is, whatever the cost of the feature.
+_MIN_ODDS = 1e-3
 #: Median redundancy from which ``redundancy_penalty="auto"`` means True.
 _MIN_REDUNDANCY = 0.5
 
@@ -177,16 +183,25 @@ class MaskFeatures(Representation):
 class FilterFeatures(Representation):
     """The common part of both filter representations: a fraction, and which ranks to use."""
 
-    def __init__(self, *, ranks: Ranks = "fold", scale: Scale = "log") -> None:
+    def __init__(
+        self, *, ranks: Ranks = "fold", scale: Scale = "log", cost_tilt: bool = True
+    ) -> None:
         check_choice("ranks", ranks, ("fold", "all"))
         check_choice("scale", scale, ("log", "linear"))
         self.ranks: Ranks = ranks
         self.scale: Scale = scale
+        self.cost_tilt = cost_tilt
+        # Whether features have different costs, which a parameter can take into account.
+        self._tilts = False
 
     @classmethod
     def from_paper(cls) -> Self:
         """Return the representation of Binder et al. (2020): a fraction, and ranks of all data."""
-        return cls(ranks="all", scale="linear")
+        return cls(ranks="all", scale="linear", cost_tilt=False)
+
+    @property
+    def _tilt(self) -> dict[str, BaseDistribution]:
+        return {_TILT: FloatDistribution(0.0, 1.0)} if self._tilts else {}
 
     @property
     def fraction(self) -> FloatDistribution:
@@ -213,7 +228,9 @@ class FilterFeatures(Representation):
                 f"The {self.kind!r} representation ranks features by filters, but there are none. "
                 "Pass at least one."
             )
-        return super().bind(table)
+        bound, costs = super().bind(table), table.free_costs
+        bound._tilts = self.cost_tilt and costs is not None and bool(np.ptp(costs) > 0)
+        return bound
 
     def attribute(self, params: Mapping[str, Any], mask: Array) -> list[Any] | None:
         """Return the trial attribute that holds the mask by the ranks of all data."""
@@ -234,8 +251,7 @@ class FilterFeatures(Representation):
                 f"The filters {self.table.filters} have not ranked the features yet. "
                 "Bind a table with ranks."
             )
-        # Rounded, so that the last bit of a sum does not decide between copies of a feature.
-        score = np.round(self.scores(params, table.free_ranks), 12)
+        score = self.tilted_scores(params, table.free_ranks, self.table.free_costs)
         count = min(int(self.sizes(params)), len(score))
         penalty = float(self.penalties(params))
         mask = np.zeros(len(score), dtype=bool)
@@ -264,6 +280,18 @@ class FilterFeatures(Representation):
             ranks: Filters × features.
         """
 
+    def tilted_scores(self, params: Mapping[str, Any], ranks: Array, costs: Array | None) -> Array:
+        """Return :meth:`scores`, with the odds of each divided by a power of its relative cost.
+
+        ``costs`` are those of the features of ``ranks``.
+        """
+        scores = self.scores(params, ranks)
+        if self._tilts:
+            power = np.asarray(params[_TILT])[..., None]
+            scores = cost_adjusted(np.clip(scores, _MIN_ODDS, 1 - _MIN_ODDS), costs, power)
+        # Rounded, so that the last bit of a sum does not decide between copies of a feature.
+        return np.round(scores, 12)
+
     @property
     def exception_parameters(self) -> tuple[str, ...]:
         """Names of the parameters of features that are put in or left out against the rule."""
@@ -275,7 +303,8 @@ class FilterFeatures(Representation):
 
     def to_json(self) -> dict[str, Any]:
         """Return kind and options as JSON values."""
-        return {"kind": self.kind, "ranks": self.ranks, "scale": self.scale}
+        found: dict[str, Any] = {"kind": self.kind, "ranks": self.ranks, "scale": self.scale}
+        return {**found, _TILT: True} if self._tilts else found
 
 
 class FilterEnsembleFeatures(FilterFeatures):
@@ -304,6 +333,9 @@ class FilterEnsembleFeatures(FilterFeatures):
             folds alike. There is one parameter for each, ``exception_1`` and so on: ``j`` puts in
             the j-th free feature, ``-j`` leaves it out, counted from 1; 0 and numbers beyond the
             number of features are no exception.
+        cost_tilt: Whether, if features have different costs, there is a parameter of that name,
+            the power of its relative cost by which the odds of a feature's score are divided:
+            with 0 costs do not enter, with 1 a feature of twice the mean cost has half the odds.
     """
 
     kind = "filter_ensemble"
@@ -315,9 +347,10 @@ class FilterEnsembleFeatures(FilterFeatures):
         scale: Scale = "log",
         redundancy_penalty: bool | Literal["auto"] = "auto",
         exceptions: int = 0,
+        cost_tilt: bool = True,
     ) -> None:
-        super().__init__(ranks=ranks, scale=scale)
-        self.exceptions = check_int("exceptions", exceptions, 0)
+        super().__init__(ranks=ranks, scale=scale, cost_tilt=cost_tilt)
+        self.exceptions = check_int("exceptions", exceptions, 0, _MAX_EXCEPTIONS)
         if redundancy_penalty not in (True, False, "auto"):
             raise ValueError(
                 f"redundancy_penalty must be True, False or 'auto', got {redundancy_penalty!r}."
@@ -328,7 +361,7 @@ class FilterEnsembleFeatures(FilterFeatures):
     @classmethod
     def from_paper(cls) -> Self:
         """Return the representation of Binder et al. (2020), section 4.2.2."""
-        return cls(ranks="all", scale="linear", redundancy_penalty=False)
+        return cls(ranks="all", scale="linear", redundancy_penalty=False, cost_tilt=False)
 
     def resolve(self, median_redundancy: Callable[[], float]) -> Self:
         """Return a copy whose ``redundancy_penalty`` is True or False."""
@@ -347,6 +380,7 @@ class FilterEnsembleFeatures(FilterFeatures):
             FRACTION: self.fraction,
             **{name: FloatDistribution(0.0, 1.0) for name in names},
             **({_PENALTY: FloatDistribution(0.0, 1.0)} if self.needs_similar else {}),
+            **self._tilt,
             **dict.fromkeys(self.exception_parameters, IntDistribution(-largest, largest)),
         }
 
@@ -380,6 +414,7 @@ class SingleFilterFeatures(FilterFeatures):
     Args:
         ranks: As for :class:`FilterEnsembleFeatures`.
         scale: As for :class:`FilterEnsembleFeatures`.
+        cost_tilt: As for :class:`FilterEnsembleFeatures`.
     """
 
     kind = "single_filter"
@@ -390,6 +425,7 @@ class SingleFilterFeatures(FilterFeatures):
         return {
             FRACTION: self.fraction,
             "filter": CategoricalDistribution(self.table.filters),
+            **self._tilt,
         }
 
     def scores(self, params: Mapping[str, Any], ranks: Array) -> Array:
@@ -421,6 +457,8 @@ def get_representation(what: str | Representation | Mapping[str, Any]) -> Repres
             f"representation must be one of {sorted(_KINDS)}, an object such as {classes}, "
             f"or None to select all features, got {what!r}."
         )
+    if isinstance(what, Mapping) and issubclass(_KINDS[kind], FilterFeatures):
+        options.setdefault(_TILT, False)  # it is stored only where there is the parameter
     return _KINDS[kind](**options)
 
 

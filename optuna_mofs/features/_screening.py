@@ -23,7 +23,7 @@ from optuna_mofs.filters._discretize import bin_vector
 #: Of more rows, the filters rank on a sample.
 MAX_ROWS, N_SAMPLED = 50_000, 30_000
 #: Of more columns, the filters rank the best features only.
-MAX_COLUMNS, N_CANDIDATES = 20_000, 2_000
+MAX_COLUMNS, N_CANDIDATES = 5_000, 2_000
 #: Sparse columns are sorted as dense ones, so their number of cells is limited too.
 MAX_SPARSE_CELLS = 50_000_000
 #: Number of bins of a column, and of a target that is a number.
@@ -63,10 +63,9 @@ def check_finite(X: Any) -> None:
             encode_columns(X[start : start + MAX_ROWS])
 
 
-def needs_screening(X: Any, n_rows: int) -> bool:
+def needs_screening(n_rows: int, p: int, *, is_sparse: bool) -> bool:
     """Return whether a table has too many columns for the filters."""
-    p = X.shape[1]
-    is_large = sparse.issparse(X) and n_rows * p > MAX_SPARSE_CELLS and p > N_CANDIDATES
+    is_large = is_sparse and n_rows * p > MAX_SPARSE_CELLS and p > N_CANDIDATES
     return p > MAX_COLUMNS or bool(is_large)
 
 

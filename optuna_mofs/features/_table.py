@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,9 @@ from optuna_mofs._validation import did_you_mean
 from optuna_mofs.features._codec import pack_array, unpack_array
 from optuna_mofs.features._limits import check_limits, limit_mask, n_masks
 from optuna_mofs.features._redundancy import Similarity
+
+#: Name of the filter that scores all features equally.
+CONSTANT_FILTER = "constant"
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +119,14 @@ class FeatureTable:
     def free_costs(self) -> Array | None:
         """The costs of the free features, or None if all cost 1."""
         return None if self.costs is None else self.costs[self.free]
+
+    @cached_property
+    def with_constant_filter(self) -> FeatureTable:
+        """The same table with a last filter that ranks all features equally, if it has ranks."""
+        if self.ranks is None or CONSTANT_FILTER in self.filters:
+            return self
+        ranks = np.vstack([self.ranks, np.full(len(self), 0.5)])
+        return replace(self, filters=(*self.filters, CONSTANT_FILTER), ranks=ranks)
 
     @property
     def initial_size(self) -> float:
@@ -335,7 +346,8 @@ def _pack_ranks(ranks: Array) -> str:
 
 
 def _unpack_ranks(text: str, shape: tuple[int, int]) -> Array:
-    return unpack_array(text, "<u4").reshape(shape) / (2 * max(1, shape[1] - 1))
+    packed = unpack_array(text, "<u4", shape[0] * shape[1])
+    return packed.reshape(shape) / (2 * max(1, shape[1] - 1))
 
 
 def feature_layout(

@@ -23,6 +23,7 @@ from optuna_mofs.filters._ensemble import FilterEnsemble, rank_scores
 from optuna_mofs.filters._information import chi2, cmim, information_gain, jmi, mrmr
 from optuna_mofs.filters._registry import (
     DEFAULT_FILTERS,
+    PAPER_FILTERS,
     RULE_FILTERS,
     filter_names,
     get_filter,
@@ -33,6 +34,7 @@ from optuna_mofs.filters._relief import relieff
 from optuna_mofs.filters._univariate import (
     anova_f,
     auc,
+    constant,
     mutual_information,
     pearson,
     random_forest,
@@ -43,6 +45,7 @@ from optuna_mofs.filters._univariate import (
 __all__ = [
     "DEFAULT_BINS",
     "DEFAULT_FILTERS",
+    "PAPER_FILTERS",
     "RULE_FILTERS",
     "FilterData",
     "FilterEnsemble",
@@ -50,6 +53,7 @@ __all__ = [
     "auc",
     "chi2",
     "cmim",
+    "constant",
     "detect_task",
     "estimator_elimination",
     "filter_names",

@@ -21,7 +21,7 @@ from optuna_mofs.filters._discretize import MAX_BINS, bin_columns, bin_vector, s
 
 DEFAULT_BINS = 5
 BLOCK_ENTRIES = 2_000_000  # dense floats in memory at a time: 16 MB
-PAIR_BUDGET = 2_000_000
+PAIR_BUDGET = 400_000
 MIN_STEPS = 100
 
 
@@ -49,9 +49,9 @@ class FilterData:
         bins: Number of equal-frequency bins of a column with more than ``2 * bins`` distinct
             values, and of a regression target. With five bins, two classes and 500 samples, a
             cell of the joint table of two features has ten samples on average.
-        n_steps: Number of exact greedy steps of JMI, CMIM and mRMR. ``None`` evaluates about two
-            million pairs of features, but at least 100 steps: the whole order for up to 1,400
-            features, the first 182 of 10,935 features.
+        n_steps: Number of exact greedy steps of JMI, CMIM and mRMR. ``None`` evaluates about
+            400,000 pairs of features, but at least 100 steps: the whole order for up to 632
+            features, the first 100 of 10,935 features.
         random_state: Seed of the filters that draw random numbers.
         n_jobs: Number of threads or processes of the filters that support several.
 

@@ -26,6 +26,7 @@ from threadpoolctl import ThreadpoolController
 
 from optuna_mofs._typing import Array, Floats, Indices
 from optuna_mofs.filters._data import FilterData, FilterOptions, prepare
+from optuna_mofs.filters._forest import forest_importances
 from optuna_mofs.filters._registry import FilterFunction, register_filter
 from optuna_mofs.filters._univariate import bin_ranks, correlations, unit_rows
 
@@ -82,7 +83,7 @@ def forest_elimination(X: Any, y: Any = None, **options: Unpack[FilterOptions]) 
             random_state=data.seed,
             n_jobs=data.n_jobs,
         )
-        return np.asarray(forest.fit(values, target).feature_importances_)
+        return forest_importances(forest, values, target)
 
     def encode(columns: Indices, samples: Indices) -> Array:
         return bin_ranks(data.ranks[np.ix_(columns, samples)], data.n_samples)
@@ -274,8 +275,10 @@ class Candidates:
         samples = _sample(data, len(columns))
         self.target: NDArray[Any] = data.y[samples]
         by_content: dict[bytes, tuple[Floats, list[int]]] = {}
-        for column, block in zip(columns.tolist(), encode(columns, samples)):
-            unit = _canonical(np.atleast_2d(block))
+        encoded = [np.atleast_2d(block) for block in encode(columns, samples)]
+        ends = np.cumsum([len(block) for block in encoded])[:-1]
+        rows = np.concatenate(encoded) if encoded else np.empty((0, len(samples)))
+        for column, unit in zip(columns.tolist(), np.split(_canonical(rows), ends)):
             by_content.setdefault(unit.tobytes(), (unit, []))[1].append(column)
         # The least relevant first, so that they are dropped first where importances tie.
         contents = sorted(by_content, key=lambda key: (self.relevance[by_content[key][1][0]], key))

@@ -14,6 +14,9 @@ F = TypeVar("F", bound=FilterFunction)
 DEFAULT_FILTERS: tuple[str, ...] = ("information_gain", "random_forest", "jmi", "cmim", "auc")
 """The five filters of Binder et al. (2020)."""
 
+PAPER_FILTERS: tuple[str, ...] = (*DEFAULT_FILTERS, "constant")
+"""The same and the constant filter of the authors' code."""
+
 RULE_FILTERS: tuple[str, ...] = (
     "random_forest",
     "jmi",
@@ -58,7 +61,7 @@ def filter_names() -> list[str]:
 
     Example:
         >>> filter_names()[:5]
-        ['anova_f', 'auc', 'chi2', 'cmim', 'forest_elimination']
+        ['anova_f', 'auc', 'chi2', 'cmim', 'constant']
     """
     return sorted(_FILTERS)
 

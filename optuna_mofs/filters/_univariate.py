@@ -11,6 +11,7 @@ from sklearn.feature_selection import mutual_info_classif, mutual_info_regressio
 
 from optuna_mofs._typing import Floats
 from optuna_mofs.filters._data import FilterData, FilterOptions, prepare
+from optuna_mofs.filters._forest import forest_importances
 from optuna_mofs.filters._registry import register_filter
 
 PERFECT = 1.0 - 1e-12  # explained share of variance that counts as 1
@@ -107,6 +108,17 @@ def variance(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
 
 
 @register_filter
+def constant(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
+    """Score all features equally: the sixth filter of the authors' code of Binder et al. (2020).
+
+    Weight on it lowers all differences of the other filters. Without it, a mutation by filters
+    always puts back the feature that all of them rank first, and never the last one.
+    """
+    data = prepare(X, y, options)
+    return data.finish(np.zeros(data.n_features))
+
+
+@register_filter
 def mutual_information(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
     """Score by mutual information from nearest neighbors (Kraskov et al., 2004; Ross, 2014).
 
@@ -174,7 +186,7 @@ def random_forest(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Fl
         random_state=data.seed,
         n_jobs=data.n_jobs,
     )
-    return data.finish(forest.fit(values, data.y).feature_importances_)
+    return data.finish(forest_importances(forest, values, data.y))
 
 
 def bin_ranks(ranks: NDArray[np.float32], n_samples: int) -> NDArray[np.float32]:

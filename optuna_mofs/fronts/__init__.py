@@ -22,6 +22,8 @@ from optuna_mofs.fronts._lexicographic import lexicographic_index, lexicographic
 from optuna_mofs.fronts._optima import Optima, optima, optimal_rows, similarities
 from optuna_mofs.fronts._picks import knee_index, one_standard_error_index
 from optuna_mofs.fronts._preference import LexicographicPreference
+from optuna_mofs.fronts._resampled import ResampledFronts
+from optuna_mofs.fronts._warm_start import WarmStart, WarmStartWarning, warm_start
 
 __all__ = [
     "Front",
@@ -30,6 +32,9 @@ __all__ = [
     "HonestFront",
     "LexicographicPreference",
     "Optima",
+    "ResampledFronts",
+    "WarmStart",
+    "WarmStartWarning",
     "attainment_surfaces",
     "entered_front_mask",
     "generalization",
@@ -48,4 +53,5 @@ __all__ = [
     "pareto_rank",
     "shared_reference",
     "similarities",
+    "warm_start",
 ]

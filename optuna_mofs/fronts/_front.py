@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
@@ -43,6 +43,7 @@ def pareto_front(
     include_infeasible: bool = False,
     duplicates: bool = True,
     by: str | None = None,
+    trials: Collection[int] | None = None,
 ) -> Front:
     """Return the non-dominated completed trials of a study.
 
@@ -56,6 +57,8 @@ def pareto_front(
         by: Name of a parameter. One front is computed per value of the parameter and their union
             is returned: ``by="learner"`` keeps the best trials of every learner, even if another
             learner dominates them.
+        trials: Numbers of the trials to choose from, such as those of the last generation of a
+            genetic algorithm. Default: all.
 
     Example:
         >>> import optuna
@@ -69,8 +72,28 @@ def pareto_front(
         >>> front.knee().number
         2
     """
-    points = read_completed_trials(study, targets=targets)
+    return front_of(
+        read_completed_trials(study, targets=targets),
+        include_infeasible=include_infeasible,
+        duplicates=duplicates,
+        by=by,
+        trials=trials,
+    )
+
+
+def front_of(
+    points: CompletedTrials,
+    *,
+    include_infeasible: bool = False,
+    duplicates: bool = True,
+    by: str | None = None,
+    trials: Collection[int] | None = None,
+) -> Front:
+    """Return the front of trials that have been read; arguments as for :func:`pareto_front`."""
     allowed = np.full(len(points.trials), True) if include_infeasible else points.feasible
+    if trials is not None:
+        numbers = [trial.number for trial in points.trials]
+        allowed = allowed & np.isin(numbers, list(trials))
     groups = [np.flatnonzero(allowed)] if by is None else _groups(points, allowed, by)
     rows = np.concatenate(
         [g[nondominated_mask(points.losses[g], duplicates=duplicates)] for g in groups]

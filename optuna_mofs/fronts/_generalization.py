@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -57,6 +57,7 @@ def generalization(
     y_test: Any,
     *,
     reference: Mapping[str, float] | Sequence[float] | None = None,
+    trials: Collection[int] | None = None,
 ) -> Generalization:
     """Evaluate the front of a study on test data.
 
@@ -64,7 +65,7 @@ def generalization(
     ensembles* (GECCO), section 5.4: the non-dominated trials of the study are refitted on all
     training data, and the hypervolume of their values on the test data is the generalization
     estimate domHV_gen. Trials are not chosen by their test values, so overtuning does not bias it.
-    The front is that of all completed trials.
+    The front is that of all completed trials, or of those given.
 
     Args:
         study: A study of ``objective``.
@@ -72,6 +73,9 @@ def generalization(
         X_test: Test data with all features.
         y_test: Target of the test data.
         reference: As for :meth:`Front.hypervolume`. The paper's is (1, 1) for error and fraction.
+        trials: Numbers of the trials to choose from. The paper's genetic algorithms report only
+            their current generation, see
+            :meth:`FilterEnsembleNSGA2Sampler.current_generation`.
 
     Raises:
         ValueError: If the front is empty, or the objective returns another number of values than
@@ -79,7 +83,7 @@ def generalization(
     """
     import pandas as pd
 
-    front = pareto_front(study)
+    front = pareto_front(study, trials=trials)
     if not len(front):
         raise ValueError(
             f"Nothing to test: the front of study {study.study_name!r} is empty. Run trials first."

@@ -77,18 +77,25 @@ class LexicographicOrder:
 
         Rows with NaN are ignored.
         """
+        return self.targets_and_best(points)[0]
+
+    def targets_and_best(self, points: Floats) -> tuple[Floats, Floats]:
+        """Return :meth:`targets`, and the best value of each column among the points that count.
+
+        These are the points that reach the targets of all columns before.
+        """
         remaining = points[has_no_nan(points)]
         if len(remaining) == 0:
             raise ValueError(f"Expected at least one point without NaN, got {len(points)} points.")
-        targets = np.empty(points.shape[1])
+        targets, lowest = np.empty(points.shape[1]), np.empty(points.shape[1])
         for column in self.columns:
             values = remaining[:, column]
-            best = float(values.min())
+            lowest[column] = best = float(values.min())
             # A share of an infinite best value would be infinite or NaN.
             share = self.relative[column] * abs(best) if math.isfinite(best) else 0.0
             targets[column] = max(best + self.absolute[column] + share, self.goals[column])
             remaining = remaining[self.reached(column, values, targets[column])]
-        return targets
+        return targets, lowest
 
     def ranking(self, points: Floats, targets: Floats | None = None) -> NDArray[np.intp]:
         """Return the rows from best to worst; ties by row, rows with NaN last.
@@ -98,7 +105,33 @@ class LexicographicOrder:
         if targets is None:
             targets = self.targets(points)
         keys = np.hstack([self.lifted(points, targets), points[:, self.columns]])
-        return np.lexsort((*keys.T[::-1], ~has_no_nan(points)))
+        valid = has_no_nan(points)
+        # Of many points, most of the time goes into keys that decide nothing: constant columns,
+        # such as violations of feasible points, and columns that their target does not change.
+        known: list[Floats] = []
+        for key in keys.T:
+            if len(key) and (key != key[0]).any() and not any((key == k).all() for k in known):
+                known.append(key)
+        return np.lexsort((*known[::-1], ~valid))
+
+    def best(self, points: Floats, targets: Floats) -> int:
+        """Return the first row of :meth:`ranking`, which takes much longer."""
+        remaining = np.flatnonzero(has_no_nan(points))
+        if len(remaining) == 0:
+            return 0
+        for is_lifted in (True, False):
+            for column in self.columns:
+                values = points[remaining, column]
+                if is_lifted:
+                    reached = self.reached(column, values, targets[column])
+                    values = np.where(reached, targets[column], values)
+                remaining = remaining[values == values.min()]
+        return int(remaining[0])
+
+    @property
+    def has_tolerances(self) -> bool:
+        """Whether a tolerance is above 0."""
+        return any(self.absolute) or any(self.relative)
 
     def lifted(self, points: Floats, targets: Floats) -> Floats:
         """Return the columns by priority, with values that reach their target set to it."""
@@ -140,6 +173,44 @@ class LexicographicOrder:
         if (self.absolute[column] or self.relative[column]) and math.isfinite(target):
             reached |= np.abs(values - target) <= _ROUNDING * abs(target)
         return reached
+
+
+class RunningTargets:
+    """The targets after each of many points, which are added one after the other.
+
+    Nearly all points change no target: they are not better than the best value of a column, or
+    miss the target of an earlier one. Only the others need all points before them.
+
+    Example:
+        >>> running = RunningTargets(LexicographicOrder.of(2, tolerances=[1.0, 0.0]))
+        >>> points = np.array([[3.0, 5.0], [5.0, 0.0], [4.0, 2.0], [1.0, 9.0]])
+        >>> [running.after(points[: i + 1]).tolist() for i in range(4)]
+        [[4.0, 5.0], [4.0, 5.0], [4.0, 2.0], [2.0, 9.0]]
+    """
+
+    def __init__(self, order: LexicographicOrder) -> None:
+        self.order = order
+        self._known: tuple[Floats, Floats] | None = None
+
+    def forget(self) -> None:
+        """Compute the next targets from all points."""
+        self._known = None
+
+    def after(self, points: Floats) -> Floats:
+        """Return the targets of points, of which all but the last one were there before."""
+        if self._known is None or self._changes(points[-1], *self._known):
+            self._known = self.order.targets_and_best(points)
+        return self._known[0]
+
+    def _changes(self, point: Floats, targets: Floats, best: Floats) -> bool:
+        if np.isnan(point).any():
+            return False
+        for column in self.order.columns:
+            if point[column] < best[column]:
+                return True
+            if not self.order.reached(column, point[column : column + 1], targets[column])[0]:
+                return False
+        return False
 
 
 def named_order(
@@ -240,7 +311,7 @@ def parse_tolerance(tolerance: float | str) -> tuple[float, float]:
             number = float(text[:-1]) if text.endswith("%") else math.nan
         else:
             number = float(tolerance)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not 0.0 <= number < math.inf:
         raise ValueError(
@@ -252,7 +323,10 @@ def parse_tolerance(tolerance: float | str) -> tuple[float, float]:
 
 def parse_goal(goal: float | None) -> float:
     """Return a goal as a number, minus infinity for None."""
-    number = -math.inf if goal is None else float(goal)
+    try:
+        number = -math.inf if goal is None else float(goal)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
     if math.isnan(number):
-        raise ValueError("A goal must not be NaN. Use None for no goal.")
+        raise ValueError(f"A goal must be a number, or None for no goal, not NaN; got {goal!r}.")
     return number

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -13,13 +14,17 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from optuna_mofs._optuna import (
+    PREFIX,
     enqueued_params,
     frozen_attr,
+    is_retry,
+    original_number,
     study_signs,
     total_violation,
     trials_of,
 )
 from optuna_mofs._typing import Array
+from optuna_mofs._validation import reading
 from optuna_mofs.features._codec import unpack
 from optuna_mofs.features._representation import MaskFeatures
 from optuna_mofs.features._table import FeatureTable
@@ -27,6 +32,7 @@ from optuna_mofs.history._duplicates import SeenConfigurations
 from optuna_mofs.history._search_space import SearchSpace, merge_distributions, to_internal
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import MASK
+from optuna_mofs.study._partial import measured_values
 from optuna_mofs.study._trial_note import NOTE, TrialNote
 
 T = TypeVar("T")
@@ -40,19 +46,24 @@ LARGEST = 1e300
 class History:
     """The completed trials of a study in order of their numbers, and the running ones.
 
+    Trials that a race stopped count with the values that they would have had by the folds that
+    were fitted: they are dominated, and a surrogate learns from them as from all others.
+
     All of it can be computed again from the storage; the object is a cache.
 
     Args:
         described: Description of the study, if it has one.
 
     Attributes:
-        numbers: Trial numbers, ascending.
+        numbers: Numbers of the trials by :meth:`position`, ascending.
         values: Trials × objectives, minimized.
         violations: Sum of constraint violations of each trial, 0 for feasible ones.
         rows: Trials × parameters, encoded by ``space``, NaN where a parameter was inactive.
         packed: Trials × bytes, the packed masks over the free features.
         sizes: Number of free features of each trial.
-        running_numbers: Numbers of the running trials.
+        seconds: What a fold of each trial costs, see :func:`trial_seconds`; NaN if unknown.
+        n_read: Number of trials of any state that were read.
+        running_numbers: Numbers of the running trials by :meth:`position`.
         codec: Encodes masks as parameters; None for a study without masks.
         table: The features, or None for a study without masks.
         rule_columns: Which parameters of ``space`` select features, as a rule does.
@@ -76,9 +87,10 @@ class History:
         self._rows = _GrowingArray(float)
         self._packed = _GrowingArray(np.uint8)
         self._sizes = _GrowingArray(np.int64)
-        self._notes: dict[type[TrialNote], dict[int, Any]] = {}
-        self._running: list[Mapping[str, Any]] = []
-        self._n_read = 0
+        self._seconds = _GrowingArray(float)
+        self._running: list[FrozenTrial] = []
+        self.n_read = 0
+        self._retries: list[int] = []
         self._unfinished: list[int] = []
         self._seen = SeenConfigurations()
         self._set_arrays()
@@ -104,18 +116,24 @@ class History:
 
     def note(self, i: int, kind: type[N]) -> N:
         """Return the note on the i-th trial, with defaults where another sampler proposed it."""
-        return kind.from_json(frozen_attr(self._trials[i], NOTE))
-
-    def notes(self, kind: type[N]) -> list[N]:
-        """Return the note on each trial."""
-        return self.per_trial(
-            self._notes.setdefault(kind, {}),
-            lambda new: [kind.from_json(frozen_attr(self._trials[i], NOTE)) for i in new],
-        )
+        return kind.of(self._trials[i])
 
     def running_notes(self, kind: type[N]) -> list[N]:
         """Return the note on each running trial."""
-        return list(map(kind.from_json, self._running))
+        return list(map(kind.of, self._running))
+
+    def running_configurations(self) -> tuple[Array, Array | None]:
+        """Return rows and masks of the running trials that have suggested their parameters."""
+        rows, masks = [], []
+        for trial in self._running:
+            row, mask = self.space.encode(trial.params), None
+            if self.codec is not None:
+                mask = self.codec.decode(trial.params, frozen_attr(trial, MASK))
+            if (mask is not None or self.codec is None) and trial.params:
+                rows.append(row)
+                masks.append(mask)
+        found = np.array(rows).reshape(len(rows), len(self.space))
+        return found, None if self.codec is None else np.array(masks, dtype=bool)
 
     def per_trial(
         self,
@@ -202,6 +220,15 @@ class History:
 
     # ---- reading ------------------------------------------------------------------------------
 
+    def position(self, trial: FrozenTrial) -> int:
+        """Return the number that a trial would have if no trial had been interrupted.
+
+        A trial that repeats an interrupted one has the number of that one, and later trials are
+        counted without it: a study that was killed continues like one that was not.
+        """
+        number = original_number(trial)
+        return number - bisect_left(self._retries, number)
+
     def update(self, study: Study, *, exclude: int | None = None) -> None:
         """Read new trials of the study.
 
@@ -213,8 +240,11 @@ class History:
         trials = trials_of(study)
         # Trials are numbered by position. Only new trials and those that were unfinished are
         # read: a trial that a dead process left running does not slow down the others.
-        pending = [*self._unfinished, *range(self._n_read, len(trials))]
-        self._n_read = len(trials)
+        pending = [*self._unfinished, *range(self.n_read, len(trials))]
+        for number in range(self.n_read, len(trials)):
+            if is_retry(trials[number]):
+                self._retries.append(number)
+        self.n_read = len(trials)
         self._seen.clear_unfinished()
         self._unfinished, self._running, self.running_numbers = [], [], []
         for number in pending:
@@ -254,38 +284,43 @@ class History:
         self.rows = self._rows.view()
         self.packed = self._packed.view()
         self.sizes = self._sizes.view().ravel()
+        self.seconds = self._seconds.view().ravel()
 
     def _add_unfinished(self, trial: FrozenTrial) -> None:
         reserved = None
         if trial.state == TrialState.RUNNING:
-            note = frozen_attr(trial, NOTE) or {}
-            self._running.append(note)
-            self.running_numbers.append(trial.number)
+            self._running.append(trial)
+            self.running_numbers.append(self.position(trial))
             # A reserved configuration counts before all of it is suggested.
-            reserved = note.get(RESERVED)
+            with reading(PREFIX + NOTE, f"trial {trial.number}"):
+                reserved = (frozen_attr(trial, NOTE) or {}).get(RESERVED)
         params = {**enqueued_params(trial), **trial.params}
         distributions = {**self.distributions, **trial.distributions}
         self._seen.add_unfinished(_internal(params, distributions), reserved)
 
     def _add_finished(self, trial: FrozenTrial) -> None:
-        complete = trial.state == TrialState.COMPLETE
-        self._seen.add_finished(_internal(trial.params, trial.distributions), complete=complete)
-        if not complete:
+        measured = measured_values(trial)
+        internal = _internal(trial.params, trial.distributions)
+        self._seen.add_finished(internal, complete=measured is not None)
+        if measured is None:
             return
         mask = None
         if self.codec is not None:
-            mask = self.codec.decode(trial.params, frozen_attr(trial, MASK))
+            with reading(PREFIX + MASK, f"trial {trial.number}"):
+                mask = self.codec.decode(trial.params, frozen_attr(trial, MASK))
             if mask is None:
                 return
         self.require(trial.distributions)
         # By number, not by arrival: an older trial can complete late.
-        i = int(np.searchsorted(self._numbers.view().ravel(), trial.number))
+        position = self.position(trial)
+        i = int(np.searchsorted(self._numbers.view().ravel(), position))
         self._trials.insert(i, trial)
-        self._numbers.insert(i, trial.number)
-        values = np.nan_to_num(np.array(trial.values), posinf=LARGEST, neginf=-LARGEST)
+        self._numbers.insert(i, position)
+        values = np.nan_to_num(np.array(measured), posinf=LARGEST, neginf=-LARGEST)
         self._values.insert(i, self._signs * values)
         self._violations.insert(i, min(total_violation(trial), LARGEST))
         self._rows.insert(i, self.space.encode(trial.params))
+        self._seconds.insert(i, trial_seconds(trial))
         if mask is not None:
             self._packed.insert(i, np.packbits(mask))
             self._sizes.insert(i, np.count_nonzero(mask))
@@ -318,6 +353,19 @@ class HistoryFollower(ABC):
     @abstractmethod
     def advance(self, history: History) -> None:
         """Process the new trials of the history."""
+
+
+def trial_seconds(trial: FrozenTrial) -> float:
+    """Return the mean ``fit_time`` of the folds if it was measured, else the time of the trial.
+
+    It is NaN for a trial without either, for one that took the values of another, and for one that
+    was stopped.
+    """
+    measured = trial.user_attrs.get("fold_scores", {}).get("fit_time")
+    if measured:
+        return float(np.mean(measured))
+    is_whole = trial.state == TrialState.COMPLETE and "duplicate_of" not in trial.user_attrs
+    return trial.duration.total_seconds() if is_whole and trial.duration else np.nan
 
 
 def _internal(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
 from optuna_mofs._estimators import requested, routing_is_enabled
 from optuna_mofs._typing import Array
@@ -53,7 +52,13 @@ class Fold:
     @cached_property
     def prediction(self) -> Array:
         """The predictions on the test fold."""
-        return np.asarray(self.estimator.predict(self.X_test))
+        return self._like_target(self.estimator.predict(self.X_test))
+
+    def _like_target(self, found: Any) -> Array:
+        """Return predictions; those of CatBoost for several classes have one column."""
+        array: Array = np.asarray(found)
+        is_column = array.ndim == 2 and array.shape[1] == 1 and self.y_test.ndim == 1
+        return array[:, 0] if is_column else array
 
     def score(self, *, train: bool = False) -> float:
         """Return the objective's score on the test fold, or on the training fold."""
@@ -69,7 +74,7 @@ class Fold:
             # Losses of rows need the predictions that the scorer passes to its metric.
             @wraps(metric)
             def record(y: Any, predicted: Any, **options: Any) -> Any:
-                self.cache["response"] = np.asarray(predicted)
+                self.cache["response"] = self._like_target(predicted)
                 return metric(y, predicted, **options)
 
             scorer = copy.copy(scorer)
@@ -96,7 +101,7 @@ class Evaluation:
         mask: Mask over all features that :meth:`FeatureSelectionObjective.refit` would use.
         fold_masks: Mask of each fold (they differ only if filters rank features per fold).
         estimator: The unfitted estimator with the trial's hyperparameters.
-        full_X: All rows with all columns.
+        rows: Function that returns all rows of some columns.
         y: The target.
     """
 
@@ -104,13 +109,13 @@ class Evaluation:
     mask: Array
     fold_masks: list[Array]
     estimator: Any
-    full_X: Any  # noqa: N815
+    rows: Callable[[Array], Any]
     y: Array
 
     @cached_property
     def X(self) -> Any:  # noqa: N802
         """All rows with the selected columns, which are copied when first needed."""
-        return _safe_indexing(self.full_X, self.table.columns_of(self.mask), axis=1)
+        return self.rows(self.table.columns_of(self.mask))
 
 
 @dataclass(frozen=True)
@@ -132,6 +137,8 @@ class Measure:
             estimate the values on new rows, corrected for the selection of the best trial.
         worst_is_constant: Whether the value of a constant model, where it is finite, takes the
             place of ``worst``.
+        average: How the values of the folds become one: ``"mean"``, or ``"median"`` for times,
+            of which one fold can be far off.
         label: What it measures, for people: ``"1 - roc_auc"``, ``"RMSE"``. Default: its name.
 
     Example:
@@ -149,6 +156,7 @@ class Measure:
     rows: Callable[[Fold], Array] | None = None
     label: str = ""
     worst_is_constant: bool = False
+    average: Literal["mean", "median"] = "mean"
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -167,6 +175,11 @@ class Measure:
                 f"rows, got fold={self.fold!r} and rows={self.rows!r}."
             )
         check_choice("direction", self.direction, ("minimize", "maximize"))
+        check_choice("average", self.average, ("mean", "median"))
+
+    def of_folds(self, values: Sequence[float]) -> float:
+        """Return the value of a configuration from those of its folds."""
+        return float(np.median(values) if self.average == "median" else np.mean(values))
 
     def worst_of(self, table: FeatureTable, constant: float = math.nan) -> float | None:
         """Return the worst value for these features, given the value of a constant model."""

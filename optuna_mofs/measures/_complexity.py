@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import time
 from dataclasses import dataclass
@@ -11,8 +12,8 @@ from typing import Any
 import numpy as np
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_int
+from optuna_mofs.features._stability import selection_instability
 from optuna_mofs.measures._base import Evaluation, Fold, Measure
 from optuna_mofs.measures._registry import register_measure
 
@@ -36,22 +37,6 @@ def _cost(evaluation: Evaluation) -> float:
 
 def _instability(evaluation: Evaluation) -> float:
     return selection_instability(np.array(evaluation.fold_masks))
-
-
-def selection_instability(masks: Array) -> float:
-    """Return how much feature sets differ between folds: 0 if equal, about 1 if random.
-
-    It is one minus the stability of Nogueira, Sechidis, Brown (2018, JMLR 18), which is corrected
-    for chance and allows sets of different sizes: the mean variance of the selection of a feature
-    divided by the variance expected of random sets of the same mean size. Sets that avoid each
-    other exceed 1, by at most 1 / (folds − 1). ``masks`` has one row per fold.
-    """
-    folds, p = masks.shape
-    share = masks.mean() if p else 0.0
-    if folds < 2 or share in (0.0, 1.0):
-        return 0.0
-    variance = masks.mean(axis=0) * (1 - masks.mean(axis=0)) * folds / (folds - 1)
-    return float(variance.mean() / (share * (1 - share)))
 
 
 register_measure(Measure("fraction", whole=_fraction, worst=1.0, label="fraction of features"))
@@ -114,14 +99,65 @@ def n_fitted_parameters(model: Any) -> int | None:
     return sum(known) if known else None
 
 
+def fit_time(fold: Fold) -> float:
+    """Return the CPU seconds that the fit took, NaN for a model that was fitted elsewhere.
+
+    It is the time of the thread that called the fit: other processes and trials that run at the
+    same time do not count, and of an estimator with several threads one counts.
+    """
+    return float(fold.cache.get("fit_seconds", math.nan))
+
+
+def flops(fold: Fold) -> float:
+    """Return the floating-point operations of one prediction of a network or linear model.
+
+    A weight is a multiplication and an addition, a bias an addition; activations are not counted.
+    The first of the two efficiencies of section 4.1.1 of Zhang et al. (2023).
+    """
+    count = n_operations(fold.estimator)
+    if count is None:
+        raise ValueError(
+            f"The number of operations of {type(fold.estimator).__name__} is unknown: expected a "
+            "network or a linear model, alone or at the end of a pipeline. Use the measure "
+            "'prediction_time', or a function of your own."
+        )
+    return float(count)
+
+
+def n_operations(model: Any) -> int | None:
+    """Return the floating-point operations of one prediction, or None if they are unknown.
+
+    Example:
+        >>> from sklearn.linear_model import LinearRegression
+        >>> n_operations(LinearRegression().fit([[0, 1], [1, 2], [2, 2]], [0, 1, 2]))
+        5
+    """
+    while hasattr(model, "steps"):
+        model = model.steps[-1][1]
+    if isinstance(model, DummyClassifier | DummyRegressor):  # for an empty feature set
+        return 0
+    if hasattr(model, "tree_") or hasattr(model, "support_vectors_"):
+        return None
+    weights = getattr(model, "coefs_", getattr(model, "coef_", None))
+    if weights is None:
+        return None
+    biases = getattr(model, "intercepts_", getattr(model, "intercept_", 0.0))
+    layers = weights if isinstance(weights, list) else [weights]
+    shifts = biases if isinstance(biases, list) else [biases]
+    return sum(2 * int(np.size(w)) for w in layers) + sum(int(np.size(b)) for b in shifts)
+
+
 def prediction_time(*, repeats: int = 3, name: str = "prediction_time") -> Measure:
     """Return a measure of the time to predict one row of the test fold, in microseconds.
 
+    It is the CPU time of the thread, so that other processes do not count.
+
     Args:
-        repeats: Number of repeats, of which the fastest counts; other processes only slow it down.
+        repeats: Number of repeats, of which the fastest counts.
         name: Name of the measure.
     """
-    return Measure(name, fold=_PredictionTime(check_int("repeats", repeats, 1)))
+    measure = _PredictionTime(check_int("repeats", repeats, 1))
+    return Measure(name, fold=measure, average="median", label="microseconds per row")
 
 
 @dataclass(frozen=True)
@@ -132,12 +168,14 @@ class _PredictionTime:
     def __call__(self, fold: Fold) -> float:
         seconds = []
         for _ in range(self.repeats):
-            start = time.perf_counter()
+            start = time.thread_time()
             fold.estimator.predict(fold.X_test)
-            seconds.append(time.perf_counter() - start)
+            seconds.append(time.thread_time() - start)
         return 1e6 * min(seconds) / max(1, len(fold.y_test))
 
 
 register_measure(Measure("model_size", fold=model_size))
 register_measure(Measure("parameter_count", fold=parameter_count))
+register_measure(Measure("fit_time", fold=fit_time, average="median", label="seconds per fit"))
+register_measure(Measure("flops", fold=flops, label="floating-point operations"))
 register_measure(prediction_time())

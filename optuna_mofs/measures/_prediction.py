@@ -47,6 +47,7 @@ _ACCURACY_METHODS = (
     "DummyClassifier.score",
     "KNeighborsClassifier.score",
     "CatBoostClassifier.score",
+    "MultiOutputClassifier.score",
 )
 _R2_METHODS = ("DummyRegressor.score", "CatBoostRegressor.score")
 
@@ -60,6 +61,10 @@ def _error(fold: Fold, *, train: bool) -> float:
     metric, _ = _metric(fold.scorer, fold.estimator)
     if metric is None or train or hasattr(fold.scorer, "_score_func"):
         score = fold.score(train=train)
+    elif metric is accuracy_score and fold.y_test.ndim == 2:
+        # scikit-learn's function accepts several columns of zeros and ones only.
+        right = (fold.prediction == fold.y_test).all(axis=1)
+        score = float(np.average(right, weights=fold.test_weight))
     else:  # the estimator's own score, with predictions that the losses of rows use too
         score = float(metric(fold.y_test, fold.prediction, sample_weight=fold.test_weight))
     return -score if _is_loss(fold.scorer) else 1.0 - score

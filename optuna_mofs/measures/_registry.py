@@ -10,7 +10,11 @@ from optuna_mofs.measures._base import Fold, Measure
 
 # Some measures depend on the objective's scorer, so each entry is a function of it.
 _MEASURES: dict[str, Callable[[Any], Measure]] = {}
-_ALIASES = {"false_negative_rate": "fnr", "false_positive_rate": "fpr"}
+_ALIASES = {
+    "false_negative_rate": "fnr",
+    "false_positive_rate": "fpr",
+    "predict_time": "prediction_time",
+}
 
 
 def register_measure(measure: Measure | Callable[[Any], Measure]) -> None:

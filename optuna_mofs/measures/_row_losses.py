@@ -81,7 +81,8 @@ def area_under_curve(score: Array, positive: Array, negative: Array, weight: Arr
 
 
 def _accuracy(y: Array, predicted: Array, weight: Array) -> Array:
-    return np.asarray(predicted == y, dtype=float)
+    is_right = np.asarray(predicted == y, dtype=float)
+    return is_right if y.ndim == 1 else is_right.min(axis=1)  # all outputs
 
 
 def _balanced_accuracy(
@@ -106,8 +107,11 @@ def _rate(
     pos_label: Any = 1,
 ) -> Array:
     """Return tp TP / (tp TP + fp FP + fn FN), such as an F score, averaged over classes."""
-    classes = [pos_label] if average == "binary" else np.union1d(y, predicted)
-    truth, said = [y == k for k in classes], [predicted == k for k in classes]
+    if y.ndim == 2:  # labels: one column of zeros and ones each
+        truth, said = list(y.T == 1), list(predicted.T == 1)
+    else:
+        classes = [pos_label] if average == "binary" else np.union1d(y, predicted)
+        truth, said = [y == k for k in classes], [predicted == k for k in classes]
     hits = [tp * (t & s) for t, s in zip(truth, said)]
     sums = [hit + fp * (s & ~t) + fn * (t & ~s) for hit, t, s in zip(hits, truth, said)]
     if average == "micro":
@@ -247,4 +251,38 @@ def row_metric(metric: Any, options: dict[str, Any]) -> RowMetric | None:
         return None
     if not options.keys() <= inspect.signature(rows).parameters.keys():
         return None
-    return partial(rows, **options) if options else rows
+    return partial(_rows_of_target, metric, rows, options)
+
+
+#: Metrics whose rows know targets of several columns.
+_OF_LABELS = (_accuracy, _rate, _f_score)
+#: Metrics of several columns that are the mean of those of the columns.
+_MEAN_OF_OUTPUTS = (
+    metrics.roc_auc_score,
+    metrics.r2_score,
+    metrics.mean_squared_error,
+    metrics.root_mean_squared_error,
+    metrics.mean_squared_log_error,
+    metrics.root_mean_squared_log_error,
+    metrics.mean_absolute_error,
+    metrics.mean_absolute_percentage_error,
+)
+
+
+def _rows_of_target(
+    metric: Any,
+    rows: RowMetric,
+    options: dict[str, Any],
+    y: Array,
+    predicted: Array,
+    weight: Array | None,
+) -> Array:
+    """Return one number per row; NaN if they are not known for a target of several columns."""
+    if y.ndim == 1 or getattr(rows, "func", rows) in _OF_LABELS:
+        return rows(y, predicted, weight, **options)
+    if metric not in _MEAN_OF_OUTPUTS or np.shape(predicted) != y.shape:
+        return np.full(len(y), np.nan)
+    if options.get("average", "macro") != "macro":
+        return np.full(len(y), np.nan)
+    parts = [rows(y[:, k], predicted[:, k], weight, **options) for k in range(y.shape[1])]
+    return np.asarray(np.mean(parts, axis=0))

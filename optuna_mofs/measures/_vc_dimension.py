@@ -153,6 +153,7 @@ def vc_dimension_measure(
     repeats: int = REPEATS,
     random_state: int = 0,
     per_octave: int | None = None,
+    balanced: bool = True,
     n_jobs: int | None = None,
     name: str = "vc_dimension",
 ) -> Measure:
@@ -168,6 +169,8 @@ def vc_dimension_measure(
         per_octave: Number of steps between successive powers of two to which positive
             hyperparameters are rounded, for the measurement only, so that nearly equal settings
             are measured once. None: no rounding.
+        balanced: See :func:`vc_dimension`. False for the labels of the paper, each 0 or 1 with
+            probability 1/2: nearer to the theory where that is known, and noisier.
         n_jobs: Number of parallel fits.
         name: Name of the measure.
 
@@ -175,7 +178,7 @@ def vc_dimension_measure(
         >>> vc_dimension_measure().worst
         320.0
     """
-    whole = _VCDimension(tuple(sizes), repeats, random_state, per_octave, n_jobs)
+    whole = _VCDimension(tuple(sizes), repeats, random_state, per_octave, balanced, n_jobs)
     return Measure(name, whole=whole, worst=2.0 * max(sizes), classification_only=True)
 
 
@@ -186,6 +189,7 @@ class _VCDimension:
     repeats: int
     random_state: int
     per_octave: int | None
+    balanced: bool
     n_jobs: int | None = field(compare=False)
 
     def __call__(self, evaluation: Evaluation) -> float:
@@ -193,14 +197,15 @@ class _VCDimension:
         if columns == 0:  # the majority class cannot memorize anything
             return _MIN_DIMENSION
         estimator = _rounded(evaluation.estimator, self.per_octave)
-        key = hash((estimator, columns, self.sizes, self.repeats, self.random_state))
+        settings = self.sizes, self.repeats, self.random_state, self.balanced
+        key = hash((estimator, columns, *settings))
         if key not in _CACHE:
             _CACHE[key] = vc_dimension(
                 estimator,
                 columns,
                 sizes=self.sizes,
                 repeats=self.repeats,
-                balanced=True,
+                balanced=self.balanced,
                 random_state=self.random_state,
                 n_jobs=self.n_jobs,
             )

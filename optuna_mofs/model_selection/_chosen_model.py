@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sklearn import get_config
@@ -16,6 +16,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from optuna_mofs._estimators import accepts_outputs
 from optuna_mofs._tables import to_pandas
 from optuna_mofs._typing import Array
 from optuna_mofs.columns import validate_table
@@ -102,8 +103,11 @@ class ChosenModel(SelectorMixin, BaseSearchCV):  # type: ignore[misc]
                 "sklearn.set_config(enable_metadata_routing=True)."
             )
         options = process_routing(self, "score", **params).scorer.score if params else {}
-        scorer = self.scorer_[self._scorer_name] if self.multimetric_ else self.scorer_
-        return float(scorer(self.best_estimator_, X, y, **options))
+        scorer = self.scorer_
+        if isinstance(scorer, Mapping):
+            scorer = scorer[self._scorer_name]
+        found = scorer(self.best_estimator_, X, y, **options)
+        return float(found[self._scorer_name] if isinstance(found, Mapping) else found)
 
     @property
     def classes_(self) -> Array:
@@ -143,7 +147,10 @@ class ChosenModel(SelectorMixin, BaseSearchCV):  # type: ignore[misc]
         tags.input_tags.categorical = inner.input_tags.categorical
         tags.input_tags.string = inner.input_tags.string
         tags.input_tags.pairwise = False  # columns are selected
-        tags.target_tags.required = inner.target_tags.required
+        tags.target_tags = inner.target_tags
+        tags.target_tags.multi_output = accepts_outputs(self.estimator)
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_label = accepts_outputs(self.estimator, labels=True)
         return tags
 
     # ---- metadata and display ------------------------------------------------------------------

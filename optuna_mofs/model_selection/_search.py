@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import optuna
@@ -15,15 +15,18 @@ from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 from optuna.study import MaxTrialsCallback, Study
 from optuna.trial import FrozenTrial, TrialState
+from sklearn.base import is_classifier
 from sklearn.exceptions import FitFailedWarning
-from sklearn.metrics import check_scoring
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from optuna_mofs._estimators import check_is_estimator
 from optuna_mofs._validation import check_int
+from optuna_mofs.callbacks import TimeoutCallback
 from optuna_mofs.columns import validate_table
 from optuna_mofs.features._representation import Representation
-from optuna_mofs.fronts import pareto_front
+from optuna_mofs.fronts import pareto_front, warm_start
+from optuna_mofs.fronts._hints import leak_hint
 from optuna_mofs.model_selection._choice import Refit, choose
 from optuna_mofs.model_selection._chosen_model import ChosenModel
 from optuna_mofs.model_selection._metadata import objective_arguments
@@ -33,12 +36,16 @@ from optuna_mofs.model_selection._results import (
     cv_results,
     reported_trials,
 )
+from optuna_mofs.model_selection._scorers import named_scorers
 from optuna_mofs.objectives import AllTrialsFailedError, FeatureSelectionObjective
 from optuna_mofs.objectives._parameter_space import Space
 from optuna_mofs.objectives._settings import Filters, Holdout, Measures, as_sequence
 from optuna_mofs.samplers import default_sampler
+from optuna_mofs.stability import ResampledFronts, resampled_fronts
 
 _FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
+#: Largest number of trials that are taken from another study.
+_MAX_WARM = 10
 #: Least verbosity of Optuna's logger by ``verbose``; errors of trials are counted at the end.
 _VERBOSITY = {0: optuna.logging.ERROR, 1: optuna.logging.WARNING}
 
@@ -57,10 +64,12 @@ class FeatureSelectionSearchCV(ChosenModel):
             list of such dicts, a function of an Optuna trial that returns parameter values, or
             None to select features only; see :class:`FeatureSelectionObjective`.
         n_trials: Number of trials of the study in total: a study that has some is continued.
-        timeout: Seconds after which no trial is started.
+        timeout: Seconds for all trials: none is started that would hardly end in time, by the
+            length of the last ones.
         trial_timeout: Seconds that the fits of one trial may take; at the limit the trial fails.
-        scoring: A scorer or its name; several of them as a list or dict are optimized together,
-            as the measures ``error_<name>``. Default: the estimator's own score.
+        scoring: A scorer or its name; several of them as a list, a dict or a function that returns
+            a dict are optimized together, as the measures ``error_<name>``. Default: the
+            estimator's own score.
         cv: Number of folds (shuffled, stratified for classes, groups kept together), a splitter or
             splits. Default: 5.
         refit: Which trial becomes the model:
@@ -80,6 +89,8 @@ class FeatureSelectionSearchCV(ChosenModel):
         feature_groups: Columns that form one feature.
         fixed_features: Names of features that are always selected.
         feature_costs: Cost of each feature.
+        racing: Stop trials between folds that can hardly join the front, see
+            :class:`FeatureSelectionObjective`.
         holdout: Rows that the search does not see, which tell what to expect on new rows: a
             fraction, a number of rows, row numbers, or False for none. None: only where
             cross-validated values cannot tell it (``"auto"`` of
@@ -90,10 +101,16 @@ class FeatureSelectionSearchCV(ChosenModel):
             as nested cross-validation needs it: other rows need another study.
         study_name: Name of the study; in a storage, one that exists is continued.
         study: Study to use instead of ``sampler``, ``storage`` and ``study_name``.
-        callbacks: Optuna callbacks, called after each trial.
+        warm_start_from: Study whose front is evaluated first, as far as its features and
+            parameters exist here; for example ``search.study_`` of other rows or another
+            learner. See :func:`optuna_mofs.warm_start`.
+        callbacks: Optuna callbacks, called after each trial, such as
+            :class:`StagnationCallback`.
         error_score: Score of trials whose estimator raises an error. NaN leaves them out of
             ``cv_results_``; ``"raise"`` stops with the error.
         return_train_score: Whether ``cv_results_`` has training scores.
+        stability: Number of resamples of the rows on which the search is repeated, for
+            ``stability_``; each takes as long as the search, about. See :meth:`resample`.
         n_jobs: Number of folds fitted in parallel.
         random_state: Seed of folds, filters, sampler and of every ``random_state`` of the
             estimator that is None. None draws one, except for a study that is stored or given,
@@ -125,6 +142,9 @@ class FeatureSelectionSearchCV(ChosenModel):
         multimetric_: Whether there are several.
         n_splits_: Number of folds.
         refit_time_: Seconds that fitting the model took.
+        stability_: Fronts of the same search on resamples of the rows, a
+            :class:`ResampledFronts`: how often each feature is selected, and the stability of the
+            chosen sets. Only with ``stability``, or after :meth:`resample`.
 
     Example:
         >>> from scipy.stats import loguniform
@@ -166,14 +186,17 @@ class FeatureSelectionSearchCV(ChosenModel):
         feature_groups: Mapping[str, Sequence[str]] | None = None,
         fixed_features: Sequence[str] = (),
         feature_costs: Sequence[float] | Mapping[str, float] | None = None,
+        racing: bool | float | Literal["pruner"] = False,
         holdout: Holdout | bool = None,
         sampler: BaseSampler | None = None,
         storage: str | BaseStorage | None = None,
         study_name: str | None = None,
         study: Study | None = None,
+        warm_start_from: Study | None = None,
         callbacks: Sequence[Callable[[Study, FrozenTrial], None]] | None = None,
         error_score: Any = np.nan,
         return_train_score: bool = False,
+        stability: int = 0,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -194,14 +217,17 @@ class FeatureSelectionSearchCV(ChosenModel):
         self.feature_groups = feature_groups
         self.fixed_features = fixed_features
         self.feature_costs = feature_costs
+        self.racing = racing
         self.holdout = holdout
         self.sampler = sampler
         self.storage = storage
         self.study_name = study_name
         self.study = study
+        self.warm_start_from = warm_start_from
         self.callbacks = callbacks
         self.error_score = error_score
         self.return_train_score = return_train_score
+        self.stability = stability
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -213,30 +239,35 @@ class FeatureSelectionSearchCV(ChosenModel):
 
         Args:
             X: Array, sparse matrix or table of any library.
-            y: Target: classes for a classifier, numbers for a regressor.
+            y: Target: classes for a classifier, numbers for a regressor; several columns if the
+                estimator accepts them.
             groups: Group of each row, never split over training and test fold.
             **params: ``sample_weight``, also under the name of a pipeline's last step, or with
                 metadata routing what the estimator, the scorer and the splitter request.
         """
         self._check()
-        scorers = check_scoring(self.estimator, self.scoring)
-        # scikit-learn's object for several scorers keeps them by name.
-        several: dict[str, Any] | None = getattr(scorers, "_scorers", None)
-        self._scored = ScoredMeasures(several or {"score": scorers}, train=self.return_train_score)
         table = self._check_table(X)
+        scorer, several = named_scorers(
+            self.estimator, self.scoring, table, y, classification=is_classifier(self.estimator)
+        )
+        self._scored = ScoredMeasures(several or {"score": scorer}, train=self.return_train_score)
         seed = self._seed()
         with self._logging():
             metadata = objective_arguments(self, table, y, groups, params, self._scored.scorers)
             self.objective_ = self._objective(table, y, seed, metadata)
             self.study_ = self._open_study(seed)
+            self._start_warm()
             self._optimize()
-        self.scorer_ = scorers if several is None else several
+        self.scorer_ = scorer
         self.multimetric_ = several is not None
         self.n_splits_ = len(self.objective_.evaluator.splits)
         self.trials_ = self.study_.get_trials(deepcopy=False)
         self._check_trials()
         self.front_ = pareto_front(self.study_, duplicates=False)
         self.pareto_front_ = self.front_.to_frame()
+        leak = leak_hint(self.front_)
+        if leak is not None:
+            warnings.warn(f"{leak[1]}: X.drop(columns={leak[0]!r}).", UserWarning, stacklevel=2)
         self.cv_results_ = cv_results(
             self.objective_,
             reported_trials(self.trials_, self.error_score),
@@ -245,7 +276,37 @@ class FeatureSelectionSearchCV(ChosenModel):
             error_score=self.error_score if not isinstance(self.error_score, str) else np.nan,
             train=self.return_train_score,
         )
-        return self.select(self.refit)
+        self.__dict__.pop("stability_", None)
+        self.select(self.refit)
+        if self.stability:
+            self.resample(self.stability)
+        return self
+
+    def resample(self, n_resamples: int = 20, **options: Any) -> ResampledFronts:
+        """Repeat the search on resamples of the rows, and store the result as ``stability_``.
+
+        It is also stored in the study, for figures and reports. With a storage, a call that was
+        stopped is continued.
+
+        Args:
+            n_resamples: Number of resamples.
+            options: Passed to :func:`optuna_mofs.resampled_fronts`: ``n_trials`` (default: as many
+                as of the study), ``method``, ``fraction``, ``n_jobs``, ``random_state``, ...
+        """
+        check_is_fitted(self, "study_")
+        defaults = {
+            "sampler": self.sampler if self.study is None else self.study.sampler,
+            "n_trials": len([trial for trial in self.trials_ if trial.state.is_finished()]),
+            "storage": self.storage,
+            "study_name": None if self.storage is None else self.study_name,
+            "show_progress_bar": self.verbose > 0,
+        }
+        with self._logging():
+            self.stability_ = resampled_fronts(
+                self.objective_, n_resamples=n_resamples, **{**defaults, **options}
+            )
+        self.stability_.write(self.study_)
+        return self.stability_
 
     def select(self, refit: Refit = True) -> Self:
         """Choose another trial and fit its model, without searching again.
@@ -276,6 +337,7 @@ class FeatureSelectionSearchCV(ChosenModel):
         return self
 
     def _check(self) -> None:
+        check_is_estimator(self.estimator)
         if self.n_trials is not None:
             check_int("n_trials", self.n_trials, 1)
         elif self.timeout is None:
@@ -286,6 +348,7 @@ class FeatureSelectionSearchCV(ChosenModel):
             raise ValueError(
                 f"study has its own {doubled[0]}. Pass either study or {' and '.join(doubled)}."
             )
+        check_int("stability", self.stability, 0)
         if self.study_name is None and self.storage is not None:
             raise ValueError(
                 "storage needs a study_name, by which the study is found again. "
@@ -350,6 +413,7 @@ class FeatureSelectionSearchCV(ChosenModel):
             min_features=self.min_features,
             max_features=self.max_features,
             trial_timeout=self.trial_timeout,
+            racing=self.racing,
             holdout=holdout,
             catch=() if isinstance(self.error_score, str) else (Exception,),
             random_state=seed,
@@ -368,13 +432,26 @@ class FeatureSelectionSearchCV(ChosenModel):
             load_if_exists=self.storage is not None,
         )
 
+    def _start_warm(self) -> None:
+        left = self._n_left()
+        if self.warm_start_from is not None and left != 0:
+            count = _MAX_WARM if left is None else min(left, _MAX_WARM)
+            warm_start(self.study_, self.warm_start_from, n_trials=count)
+
+    def _n_left(self) -> int | None:
+        """Return how many trials are left to run, None if there is no limit."""
+        if self.n_trials is None:
+            return None
+        done = self.study_.get_trials(deepcopy=False, states=_FINISHED)
+        return max(0, self.n_trials - len(done))
+
     def _optimize(self) -> None:
-        callbacks, left = list(self.callbacks or ()), None
+        callbacks, left = list(self.callbacks or ()), self._n_left()
         if self.n_trials is not None:
-            done = self.study_.get_trials(deepcopy=False, states=_FINISHED)
-            left = self.n_trials - len(done)
             # Other processes can work on the same study.
             callbacks.append(MaxTrialsCallback(self.n_trials, states=_FINISHED))
+        if self.timeout is not None:
+            callbacks.append(TimeoutCallback(self.timeout))
         if left is None or left > 0:
             self.study_.optimize(
                 self.objective_,

@@ -18,11 +18,12 @@ from sklearn.utils.validation import check_is_fitted
 from optuna_mofs._estimators import unfitted_copy
 from optuna_mofs._tables import to_pandas
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import check_choice, check_n_jobs
+from optuna_mofs._validation import check_choice, check_float, check_n_jobs
 from optuna_mofs.columns import ColumnSelector, validate_table
 from optuna_mofs.fronts import pareto_front
 from optuna_mofs.measures._prediction import class_probabilities
 from optuna_mofs.models._weighting import (
+    MIN_DISTANCE,
     diverse_subset,
     focused_weights,
     ideal_distances,
@@ -46,17 +47,23 @@ class _FrontModel(BaseEstimator):  # type: ignore[misc]
         losses: Any = None,
         strategy: Strategy = "weighted",
         n_jobs: int | None = None,
+        min_distance: float = MIN_DISTANCE,
     ) -> None:
         self.estimators = estimators
         self.losses = losses
         self.strategy = strategy
         self.n_jobs = n_jobs
+        self.min_distance = min_distance
 
     def _fit_members(self, X: Any, y: Array, sample_weight: Any) -> None:
         members, losses = self._members()
         distances = ideal_distances(losses)
-        weigh = focused_weights if self.strategy == "focused" else inverse_distance_weights
-        self.weights_ = weigh(losses)
+        check_float("min_distance", self.min_distance, 0)
+        self.weights_ = (
+            focused_weights(losses)
+            if self.strategy == "focused"
+            else inverse_distance_weights(losses, self.min_distance)
+        )
         chosen = list(range(len(members)))
         if self.strategy == "knee":
             chosen = [int(np.argmin(distances))]
@@ -125,6 +132,8 @@ class FrontClassifier(ClassifierMixin, _FrontModel):  # type: ignore[misc]
         voting: ``"soft"`` averages probabilities, ``"hard"`` predicted classes (equation 16). For
             a member without ``predict_proba``, probabilities come from its decision function.
         n_jobs: Number of members fitted in parallel.
+        min_distance: Distances from the ideal point below this count as this; 0 is the paper's
+            equation 17, in which a member close to the ideal point takes nearly all the weight.
 
     Attributes:
         estimators_: Fitted members.
@@ -148,8 +157,9 @@ class FrontClassifier(ClassifierMixin, _FrontModel):  # type: ignore[misc]
         strategy: Strategy = "weighted",
         voting: Literal["soft", "hard"] = "soft",
         n_jobs: int | None = None,
+        min_distance: float = MIN_DISTANCE,
     ) -> None:
-        super().__init__(estimators, losses, strategy, n_jobs)
+        super().__init__(estimators, losses, strategy, n_jobs, min_distance)
         self.voting = voting
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FrontClassifier:
@@ -176,7 +186,7 @@ class FrontClassifier(ClassifierMixin, _FrontModel):  # type: ignore[misc]
             if self.voting == "soft":
                 total += weight * class_probabilities(model, X, self.classes_)
             else:
-                total += weight * (np.asarray(model.predict(X))[:, None] == self.classes_)
+                total += weight * (np.ravel(model.predict(X))[:, None] == self.classes_)
         return total
 
     def predict(self, X: Any) -> Array:
@@ -201,6 +211,7 @@ class FrontRegressor(RegressorMixin, _FrontModel):  # type: ignore[misc]
         losses: One row of minimized values per estimator; by default all have equal weight.
         strategy: ``"knee"``, ``"weighted"``, ``"diverse"`` or ``"focused"``.
         n_jobs: Number of members fitted in parallel.
+        min_distance: As for :class:`FrontClassifier`.
     """
 
     _tree = DecisionTreeRegressor
@@ -257,10 +268,12 @@ def front_model(
     by: str | None = None,
     fit: bool = True,
     n_jobs: int | None = None,
+    min_distance: float = MIN_DISTANCE,
 ) -> FrontClassifier | FrontRegressor:
     """Return one model that combines the front of a study.
 
-    Every member is the pipeline of a trial: its features, then its estimator.
+    Every member is the pipeline of a trial: its features, then its estimator. The paper's S2 is
+    ``voting="hard", min_distance=0``.
 
     Args:
         source: A study, of which the front is used, or a front, or any trials.
@@ -273,6 +286,7 @@ def front_model(
             values, as in :func:`pareto_front`. Only for a study.
         fit: Whether to fit it on the objective's data.
         n_jobs: Number of members fitted in parallel.
+        min_distance: See :class:`FrontClassifier`.
 
     Example:
         >>> import optuna
@@ -303,8 +317,8 @@ def front_model(
     members = [(f"trial {trial.number}", objective.estimator_for(trial)) for trial in trials]
     data = objective.all_data
     model = (
-        FrontClassifier(members, losses, strategy, voting, n_jobs)
+        FrontClassifier(members, losses, strategy, voting, n_jobs, min_distance)
         if data.classification
-        else FrontRegressor(members, losses, strategy, n_jobs)
+        else FrontRegressor(members, losses, strategy, n_jobs, min_distance)
     )
     return model.fit(data.X, data.y, sample_weight=data.sample_weight) if fit else model

@@ -10,9 +10,9 @@ import numpy as np
 from optuna_mofs._typing import Array
 from optuna_mofs.fronts._picks import normalize
 
-#: Smallest distance that counts (the diagonal is about 1): a member at the ideal point must not
-#: take all the weight.
-_MIN_DISTANCE = 0.05
+#: Default of the smallest distance that counts (the diagonal is about 1): a member at the ideal
+#: point must not take all the weight.
+MIN_DISTANCE = 0.05
 #: Power of the loss in focused weights.
 _FOCUS_POWER = 8
 #: Smallest loss that counts, relative to the largest.
@@ -32,15 +32,19 @@ def ideal_distances(losses: Array) -> Array:
     return distances
 
 
-def inverse_distance_weights(losses: Array) -> Array:
+def inverse_distance_weights(losses: Array, min_distance: float = MIN_DISTANCE) -> Array:
     """Return weights inversely proportional to the distance from the ideal point (equation 17).
+
+    Distances below ``min_distance`` count as that; with 0, members at the ideal point share all
+    the weight.
 
     Example:
         >>> points = np.array([[0.0, 1.0], [0.3, 0.4], [1.0, 0.0]])
         >>> inverse_distance_weights(points).round(2).tolist()
         [0.25, 0.5, 0.25]
     """
-    inverse = 1 / np.maximum(ideal_distances(losses), _MIN_DISTANCE)
+    distances = np.maximum(ideal_distances(losses), min_distance)
+    inverse = 1 / distances if distances.all() else (distances == 0).astype(float)
     weights: Array = inverse / inverse.sum()
     return weights
 

@@ -14,7 +14,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, IntD
 from optuna.trial import FrozenTrial
 from sklearn.base import is_classifier, is_clusterer, is_outlier_detector
 
-from optuna_mofs._estimators import unfitted_copy
+from optuna_mofs._estimators import check_is_estimator, unfitted_copy
 from optuna_mofs._optuna import FunctionTrial
 from optuna_mofs._validation import did_you_mean
 from optuna_mofs.features._representation import Representation
@@ -382,11 +382,7 @@ def default_value(name: str, value: Any, distribution: BaseDistribution) -> Any:
 
 def with_seed(estimator: Any, seed: int) -> Any:
     """Return a clone in which every ``random_state`` that is None is set to the seed."""
-    if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
-        raise ValueError(
-            "estimator must have the methods fit and get_params of scikit-learn, "
-            f"got {estimator!r}."
-        )
+    check_is_estimator(estimator)
     unfitted = unfitted_copy(estimator)
     if is_clusterer(unfitted) or is_outlier_detector(unfitted):
         raise ValueError(f"estimator must be a classifier or a regressor, got {estimator!r}.")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import math
+import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 from sklearn.compose import TransformedTargetRegressor
@@ -41,6 +43,18 @@ class CrossValidation:
     values: list[float]
     by_fold: dict[str, list[float]]
     losses: Array | None = None
+
+
+class FoldResult(NamedTuple):
+    """The result of one fold.
+
+    Attributes:
+        values: One value per measure that has one per fold, the recorded ones last.
+        losses: Losses of the test rows, or None.
+    """
+
+    values: list[float]
+    losses: Array | None
 
 
 class Evaluator:
@@ -93,31 +107,63 @@ class Evaluator:
             fold_masks: The mask of each fold.
             splits: Folds to use instead of the fixed ones.
         """
-        by_fold: dict[str, list[float]] = {}
-        losses = None
         folds = list(splits or self.splits)
-        measures = [m for m in (*self.measures, *self.recorded) if m.fold is not None]
-        if measures:
-            jobs = (
-                delayed(_measure_fold)(
-                    estimator, data, split, self.scorer, measures, self.loss_measure
-                )
-                for split, data in zip(folds, self._narrowed(fold_masks), strict=True)
+        found = self.fit_folds(estimator, fold_masks, folds)
+        whole = self.whole_values(estimator, mask, fold_masks)
+        return self.combined(whole, found, folds)
+
+    @property
+    def n_workers(self) -> int:
+        """Number of folds fitted in parallel."""
+        return 1 if self.n_jobs is None else effective_n_jobs(self.n_jobs)
+
+    def fit_folds(
+        self, estimator: Any, fold_masks: Sequence[Array], splits: Sequence[Split]
+    ) -> list[FoldResult]:
+        """Return the results of some folds; none if no measure needs a fit."""
+        measures = self._fold_measures
+        if not measures:
+            return []
+        jobs = (
+            delayed(_measure_fold)(
+                estimator, data, split, self.scorer, measures, self.loss_measure
             )
-            if self.n_jobs in (None, 1):
-                found = [function(*args) for function, args, _ in jobs]
-            else:
-                found = Parallel(n_jobs=self.n_jobs)(jobs)
-            by_fold = {m.name: [values[i] for values, _ in found] for i, m in enumerate(measures)}
-            if self.loss_measure is not None:
-                parts = [part for _, part in found]
-                losses = _losses_by_row(self.data.shape[0], [test for _, test in folds], parts)
-        whole = Evaluation(self.table, mask, list(fold_masks), estimator, self.data.X, self.data.y)
+            for split, data in zip(splits, self._narrowed(fold_masks), strict=True)
+        )
+        if self.n_jobs in (None, 1):
+            return [function(*args) for function, args, _ in jobs]
+        found: list[FoldResult] = Parallel(n_jobs=self.n_jobs)(jobs)
+        return found
+
+    def whole_values(
+        self, estimator: Any, mask: Array, fold_masks: Sequence[Array]
+    ) -> list[float]:
+        """Return the values of the measures that need no fold, NaN for the others."""
+        rows, y = self.data.columns, self.data.y
+        whole = Evaluation(self.table, mask, list(fold_masks), estimator, rows, y)
+        return [math.nan if m.whole is None else float(m.whole(whole)) for m in self.measures]
+
+    def by_fold(self, found: Sequence[FoldResult]) -> dict[str, list[float]]:
+        """Return the values of some folds by the name of the measure."""
+        return {m.name: [f.values[i] for f in found] for i, m in enumerate(self._fold_measures)}
+
+    def combined(
+        self, whole: Sequence[float], found: Sequence[FoldResult], splits: Sequence[Split]
+    ) -> CrossValidation:
+        """Return the result of a configuration from those of all its folds."""
+        by_fold, losses = self.by_fold(found), None
+        if found and self.loss_measure is not None:
+            parts = [result.losses for result in found]
+            losses = _losses_by_row(self.data.shape[0], [test for _, test in splits], parts)
         values = [
-            float(np.mean(by_fold[m.name]) if m.whole is None else m.whole(whole))
-            for m in self.measures
+            value if m.fold is None else m.of_folds(by_fold[m.name])
+            for m, value in zip(self.measures, whole)
         ]
         return CrossValidation(values, by_fold, losses)
+
+    @property
+    def _fold_measures(self) -> list[Measure]:
+        return [m for m in (*self.measures, *self.recorded) if m.fold is not None]
 
     def with_measures(self, measures: Sequence[Measure]) -> Evaluator:
         """Return the same evaluator with other measures and without losses of rows."""
@@ -131,8 +177,8 @@ class Evaluator:
         """Return the losses of some rows of a model that is fitted on other rows."""
         data = all_data.narrowed(self.table.columns_of(mask))
         measure = self.loss_measure
-        losses: Array = _measure_fold(estimator, data, (train, test), self.scorer, (), measure)[1]
-        return losses
+        found = _measure_fold(estimator, data, (train, test), self.scorer, (), measure)
+        return np.asarray(found.losses)
 
     def _narrowed(self, fold_masks: Sequence[Array]) -> Iterator[Dataset]:
         # Workers get only the columns they need, copied once if all folds use the same.
@@ -229,7 +275,9 @@ def fit_fold(estimator: Any, data: Dataset, split: Split, scorer: Callable[..., 
         test_groups=None if data.groups is None else data.groups[test],
     )
     options = fit_options(fold.estimator, fold.train_weight, fold.train_groups)
+    start = time.thread_time()
     fold.estimator.fit(fold.X_train, fold.y_train, **options)
+    fold.cache["fit_seconds"] = time.thread_time() - start
     return fold
 
 
@@ -240,22 +288,22 @@ def _measure_fold(
     scorer: Callable[..., float],
     measures: Sequence[Measure],
     loss_measure: Measure | None = None,
-) -> tuple[list[float], Any]:
+) -> FoldResult:
     """Return the value of each measure, and the losses of the test rows or None."""
     fold, test = fit_fold(estimator, data, split, scorer), split[1]
     values = [float(m.fold(fold)) for m in measures if m.fold is not None]
     if loss_measure is None or loss_measure.rows is None:
-        return values, None
+        return FoldResult(values, None)
     losses = np.asarray(loss_measure.rows(fold), dtype=float)
     if losses.shape != (len(test),):
         raise ValueError(
             f"rows of measure {loss_measure.name!r} must return one loss for each of the "
             f"{len(test)} rows of the test fold, got shape {losses.shape}."
         )
-    return values, losses
+    return FoldResult(values, losses)
 
 
-def _losses_by_row(n_rows: int, tests: Sequence[Array], parts: Sequence[Array]) -> Array:
+def _losses_by_row(n_rows: int, tests: Sequence[Array], parts: Sequence[Any]) -> Array:
     """Return the mean loss of each row over the test folds that hold it, NaN if none does."""
     rows, losses = np.concatenate(tests), np.concatenate(parts)
     times = np.bincount(rows, minlength=n_rows)
@@ -287,22 +335,44 @@ class CompletedReader:
 
 
 class FrontIndex(CompletedReader):
-    """The non-dominated losses among the completed, feasible trials of one study."""
+    """The completed, feasible trials of one study, and the non-dominated ones among them."""
 
     def __init__(self) -> None:
         super().__init__()
+        #: All feasible trials in the order in which they were read.
+        self.completed: list[FrozenTrial] = []
+        self._members: list[FrozenTrial] = []
         self._front: Array | None = None
 
     def dominates(self, study: Study, values: Sequence[float]) -> bool:
         """Return whether a completed trial dominates these values."""
+        self._read_new(study)
+        return self._is_dominated(np.array(values) * study_signs(study))
+
+    def members_up_to(
+        self, study: Study, columns: Sequence[int], limits: Array
+    ) -> list[FrozenTrial]:
+        """Return the members with losses at most ``limits`` in some columns."""
+        self._read_new(study)
+        if self._front is None:
+            return []
+        within = np.all(self._front[:, list(columns)] <= limits, axis=1).tolist()
+        return [trial for trial, fits in zip(self._members, within) if fits]
+
+    def _read_new(self, study: Study) -> None:
         signs = study_signs(study)
         for trial in self.new_trials(study):
             losses = np.array(trial.values) * signs
-            if total_violation(trial) == 0 and not self._is_dominated(losses):
-                kept = np.zeros((0, len(losses))) if self._front is None else self._front
-                worse = (kept >= losses).all(axis=1)
-                self._front = np.vstack([kept[~worse], losses])
-        return self._is_dominated(np.array(values) * signs)
+            if total_violation(trial) > 0:
+                continue
+            self.completed.append(trial)
+            if self._is_dominated(losses):
+                continue
+            kept = np.zeros((0, len(losses))) if self._front is None else self._front
+            stays = ~np.all(kept >= losses, axis=1)
+            self._members = [t for t, stay in zip(self._members, stays.tolist()) if stay]
+            self._members.append(trial)
+            self._front = np.vstack([kept[stays], losses])
 
     def _is_dominated(self, losses: Array) -> bool:
         if self._front is None:

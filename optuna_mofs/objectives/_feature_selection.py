@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from optuna_mofs.features._representation import Representation
 from optuna_mofs.objectives._estimator_space import estimator_space
@@ -18,7 +18,8 @@ class FeatureSelectionObjective(StudyObjective):
     Args:
         estimator: Any scikit-learn compatible estimator or pipeline.
         X: Array, DataFrame (categories and NaN are kept for the estimator) or sparse matrix.
-        y: Target: classes for a classifier, numbers for a regressor.
+        y: Target: classes for a classifier, numbers for a regressor; several columns
+            if the estimator accepts them.
         space: By parameter name (``"svc__C"`` in a pipeline) an Optuna distribution, a frozen
             SciPy distribution, of which the range is searched, or a list of values; or a list of
             such dicts, of which a trial chooses one; or a function of the trial that returns
@@ -57,6 +58,10 @@ class FeatureSelectionObjective(StudyObjective):
             in a process of their own, which is ended at the limit: the trial fails and the study
             goes on.
         redraw_folds: Draw new folds for each trial (integer ``cv`` only), as the paper's code did.
+        racing: Whether trials are stopped between folds if they can hardly join the front: True,
+            or the error rate of the test after the first fold, up to 0.5 (True is 0.3); see
+            :doc:`/how_to/racing`. ``"pruner"`` asks the pruner of the
+            study, which Optuna supports for one value only.
         holdout: Rows that the search does not see, which tell what to expect of its models on new
             rows: a fraction or a number of rows (drawn with the shares of the classes; whole
             groups), row numbers, or None. ``"auto"``: a fifth if all rows of the search choose the
@@ -129,6 +134,7 @@ class FeatureSelectionObjective(StudyObjective):
         max_features: int | None = None,
         trial_timeout: float | None = None,
         redraw_folds: bool = False,
+        racing: bool | float | Literal["pruner"] = False,
         holdout: Holdout = "auto",
         store_losses: bool = True,
         recorded_measures: Measures = (),

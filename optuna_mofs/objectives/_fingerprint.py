@@ -62,8 +62,11 @@ def comparable_conditions(
     }
 
 
-def _digest(*parts: bytes) -> str:
-    return hashlib.blake2b(b"".join(parts), digest_size=4).hexdigest()
+def _digest(*parts: bytes | memoryview) -> str:
+    found = hashlib.blake2b(digest_size=4)
+    for part in parts:
+        found.update(part)
+    return found.hexdigest()
 
 
 def _table_digest(X: Any) -> str:
@@ -80,9 +83,13 @@ def _table_digest(X: Any) -> str:
     return _digest(_bytes(X))
 
 
-def _bytes(array: Any) -> bytes:
+def _bytes(array: Any) -> bytes | memoryview:
     # An array of objects holds addresses, which differ from process to process.
-    return repr(array.tolist()).encode() if array.dtype.kind == "O" else array.tobytes()
+    if array.dtype.kind == "O":
+        return repr(array.tolist()).encode()
+    if array.flags.c_contiguous and array.size:
+        return memoryview(array.reshape(-1).view(np.uint8))  # without a copy
+    return bytes(array.tobytes())
 
 
 def _class_name(estimator: Any) -> str:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import tempfile
 import threading
+import time
+import weakref
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from joblib.externals.loky import ProcessPoolExecutor
+from joblib.externals.loky.backend import reduction
 
 from optuna_mofs._typing import Array
 from optuna_mofs.data._dataset import Dataset, Split
-from optuna_mofs.objectives._evaluator import CrossValidation, Evaluator
+from optuna_mofs.objectives._evaluator import CrossValidation, Evaluator, FoldResult
 
 
 class TrialTimeoutError(RuntimeError):
@@ -46,18 +53,25 @@ class Fits:
         found: CrossValidation = self._run("evaluate", estimator, mask, fold_masks, splits)
         return found
 
+    def start(self) -> SharedLimit:
+        """Return the calls of one trial, which share the time limit."""
+        if self.timeout is None:
+            return SharedLimit(self, None)
+        self._idle.append(self._take())  # so that its start does not count
+        return SharedLimit(self, time.monotonic() + self.timeout)
+
     def losses(self, estimator: Any, mask: Array, train: Array, test: Array) -> Array:
         """Return the losses of some of all rows of a model that is fitted on others."""
         found: Array = self._run("losses", estimator, mask, train, test)
         return found
 
-    def _run(self, name: str, *args: Any) -> Any:
+    def _run(self, name: str, *args: Any, seconds: float | None = None) -> Any:
         if self.timeout is None:
             return _call(self.evaluator, self.all_data, name, args)
         process = self._take()
         future = process.submit(_call_in_process, name, args)
         try:
-            result = future.result(self.timeout)
+            result = future.result(self.timeout if seconds is None else seconds)
         except TimeoutError as error:
             if future.done():  # the estimator's own
                 self._idle.append(process)
@@ -79,11 +93,13 @@ class Fits:
         with self._lock:
             if self._idle:
                 return self._idle.pop()
-        process = ProcessPoolExecutor(
-            max_workers=1,
-            initializer=_keep,
-            initargs=(self.evaluator, self.all_data),
-        )
+        # In a file, not as arguments: if a process dies while it starts, writing more than a pipe
+        # holds would wait for it forever.
+        with tempfile.NamedTemporaryFile(prefix="optuna_mofs", delete=False) as file:
+            reduction.dump((self.evaluator, self.all_data), file)
+        process = ProcessPoolExecutor(max_workers=1, initializer=_keep, initargs=(file.name,))
+        # The executor replaces a process that has leaked memory, which then reads the file again.
+        weakref.finalize(process, os.remove, file.name)
         process.submit(_is_ready).result()
         return process
 
@@ -96,9 +112,42 @@ class Fits:
         self._lock = threading.Lock()
 
 
+class SharedLimit:
+    """Calls of one trial that end at the same time.
+
+    Args:
+        fits: Runs them.
+        end: When they must end, on the monotonic clock, or None for no limit.
+    """
+
+    def __init__(self, fits: Fits, end: float | None) -> None:
+        self._fits = fits
+        self._end = end
+
+    def folds(
+        self, estimator: Any, fold_masks: Sequence[Array], splits: Sequence[Split]
+    ) -> list[FoldResult]:
+        """Return the results of some folds."""
+        found: list[FoldResult] = self._run("fit_folds", estimator, fold_masks, splits)
+        return found
+
+    def whole_values(
+        self, estimator: Any, mask: Array, fold_masks: Sequence[Array]
+    ) -> list[float]:
+        """Return the values of the measures that need no fold, NaN for the others."""
+        found: list[float] = self._run("whole_values", estimator, mask, fold_masks)
+        return found
+
+    def _run(self, name: str, *args: Any) -> Any:
+        seconds = None if self._end is None else max(0.0, self._end - time.monotonic())
+        return self._fits._run(name, *args, seconds=seconds)
+
+
 def _call(evaluator: Evaluator, all_data: Dataset, name: str, args: Sequence[Any]) -> Any:
     if name == "evaluate":
         return evaluator(*args)
+    if name in ("fit_folds", "whole_values"):
+        return getattr(evaluator, name)(*args)
     estimator, mask, train, test = args
     return evaluator.losses_on(estimator, mask, all_data, train, test)
 
@@ -107,8 +156,8 @@ def _call(evaluator: Evaluator, all_data: Dataset, name: str, args: Sequence[Any
 _KEPT: list[Any] = []
 
 
-def _keep(*kept: Any) -> None:
-    _KEPT[:] = kept
+def _keep(file: str) -> None:
+    _KEPT[:] = pickle.loads(Path(file).read_bytes())
 
 
 def _is_ready() -> bool:

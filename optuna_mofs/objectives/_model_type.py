@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from optuna.trial import FrozenTrial
@@ -58,6 +58,7 @@ class ModelTypeObjective(StudyObjective):
         max_features: Largest number of features of a set; None for no limit.
         trial_timeout: Seconds that the fits of one trial may take, as in
             :class:`FeatureSelectionObjective`.
+        racing: Whether trials are stopped between folds if they can hardly join the front.
         holdout: Rows that the search does not see, as in :class:`FeatureSelectionObjective`.
         store_losses: Whether trials keep the loss of each row.
         recorded_measures: Further measures that are stored with each trial, but not optimized.
@@ -104,6 +105,7 @@ class ModelTypeObjective(StudyObjective):
         min_features: int = 0,
         max_features: int | None = None,
         trial_timeout: float | None = None,
+        racing: bool | float | Literal["pruner"] = False,
         holdout: Holdout = "auto",
         store_losses: bool = True,
         recorded_measures: Measures = (),

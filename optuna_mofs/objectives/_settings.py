@@ -7,12 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, Self
 
-from sklearn.metrics import check_scoring
+from sklearn.base import ClassifierMixin, is_classifier
+from sklearn.metrics import accuracy_score, check_scoring, get_scorer_names
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils.multiclass import type_of_target
 
-from optuna_mofs._estimators import check_requests, routing_is_enabled
+from optuna_mofs._estimators import accepts_outputs, check_requests, routing_is_enabled
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import check_choice, check_float, check_int, check_n_jobs
-from optuna_mofs.data._dataset import is_fold_count
+from optuna_mofs._validation import (
+    check_choice,
+    check_float,
+    check_int,
+    check_n_jobs,
+    did_you_mean,
+)
+from optuna_mofs.data._dataset import Dataset, is_fold_count
 from optuna_mofs.features._representation import (
     FilterEnsembleFeatures,
     MaskFeatures,
@@ -22,11 +31,14 @@ from optuna_mofs.features._representation import (
 from optuna_mofs.filters import DEFAULT_FILTERS, RULE_FILTERS
 from optuna_mofs.measures import Fold, Measure, get_measure
 from optuna_mofs.objectives._evaluator import last_step
+from optuna_mofs.objectives._racing import check_racing
 
 #: One or more measures, as users specify them.
 Measures = Sequence[str | Measure | Callable[[Fold], float]]
 #: Filters by name or as functions, or the default of the representation.
 Filters = Sequence[Any] | Literal["default"]
+#: Methods ``score`` that return scikit-learn's accuracy.
+_ACCURACIES = (ClassifierMixin.score, KNeighborsClassifier.score)
 #: Up to so many features, a search among masks sees most of the sets that rules could miss.
 _MAX_MASKED = 10
 #: Fraction, number or row numbers of the held-out rows, None for none, or the default.
@@ -59,6 +71,7 @@ class ObjectiveSettings:
     max_features: int | None = None
     trial_timeout: float | None = None
     redraw_folds: bool = False
+    racing: bool | float | Literal["pruner"] = False
     holdout: Holdout = "auto"
     store_losses: bool = True
     recorded_measures: Measures = ()
@@ -78,6 +91,11 @@ class ObjectiveSettings:
             raise ValueError(f"scoring must be one scorer or its name, got {self.scoring!r}.")
         if self.redraw_folds and not is_fold_count(self.cv):
             raise ValueError(f"redraw_folds needs cv to be a number of folds, got {self.cv!r}.")
+        if check_racing(self.racing) is not None and self.redraw_folds:
+            raise ValueError(
+                "racing compares trials on the same folds, but redraw_folds=True draws others for "
+                "each trial. Pass racing=False or redraw_folds=False."
+            )
 
     @classmethod
     def collect(cls, arguments: Mapping[str, Any]) -> Self:
@@ -106,6 +124,12 @@ class ObjectiveSettings:
 
     def get_scorer(self, estimators: Sequence[Any]) -> Callable[..., float]:
         """Return the scorer, or raise if it or an estimator does not accept sample weights."""
+        if isinstance(self.scoring, str) and self.scoring not in get_scorer_names():
+            hint = did_you_mean(self.scoring, get_scorer_names())
+            raise ValueError(
+                f"scoring must be a scorer or its name, got {self.scoring!r}.{hint} All names: "
+                "sklearn.metrics.get_scorer_names()."
+            )
         scorer: Callable[..., float] = check_scoring(estimators[0], self.scoring)
         if self.sample_weight is not None:
             for estimator in estimators:
@@ -113,9 +137,10 @@ class ObjectiveSettings:
         return scorer
 
     def get_measures(
-        self, scorer: Callable[..., float], estimator: Any, classification: bool
+        self, scorer: Callable[..., float], estimators: Sequence[Any], data: Dataset
     ) -> tuple[Measure, ...]:
-        """Return the measures, or raise if they are ambiguous or one needs a classifier."""
+        """Return the measures, or raise if they are ambiguous or do not suit the target."""
+        estimator, classification = estimators[0], data.classification
         given = self.measures
         if given is None:
             given = ("error", "fraction" if self.feature_costs is None else "cost")
@@ -133,6 +158,8 @@ class ObjectiveSettings:
             raise ValueError(
                 f"The measures {wrong} need a classifier, got {type(estimator).__name__}."
             )
+        if data.y.ndim == 2:
+            check_outputs(estimators, measures, scorer, data.y)
         return measures
 
 
@@ -140,6 +167,39 @@ def as_sequence(measures: Measures | str | Measure | Callable[[Fold], float]) ->
     """Return measures as a sequence; a single one can be given alone."""
     is_single = isinstance(measures, str | Measure) or callable(measures)
     return (measures,) if is_single else measures  # type: ignore[return-value]
+
+
+def check_outputs(
+    estimators: Sequence[Any], measures: Sequence[Measure], scorer: Any, y: Array
+) -> None:
+    """Raise if a target of several columns does not suit an estimator, a scorer or a measure."""
+    kind = type_of_target(y)
+    for estimator in estimators:
+        if not accepts_outputs(estimator, labels=kind == "multilabel-indicator"):
+            name = type(last_step(estimator)[0]).__name__
+            wrapper = "Classifier" if is_classifier(estimator) else "Regressor"
+            raise ValueError(
+                f"y has {y.shape[1]} columns, but {name} accepts one target. Use one target at a "
+                f"time, or MultiOutput{wrapper}({name}(...))."
+            )
+    metric = getattr(scorer, "_score_func", None)
+    own_score = getattr(type(last_step(estimators[0])[0]), "score", None)
+    if hasattr(scorer, "_estimator") and own_score in _ACCURACIES:
+        metric = accuracy_score
+    if metric is not None and kind == "multiclass-multioutput":
+        try:
+            metric(y, y)
+        except ValueError as error:
+            raise ValueError(
+                f"{metric.__name__} does not accept y with several columns of classes ({error}). "
+                "Pass scoring=function(estimator, X, y), or columns of zeros and ones."
+            ) from None
+    wrong = [m.name for m in measures if m.classification_only]
+    if wrong:
+        raise ValueError(
+            f"The measures {wrong} need one target, but y has {y.shape[1]} columns. Use 'error' "
+            "with a scoring for several targets, or a measure of your own."
+        )
 
 
 def check_weights(estimator: Any, scorer: Any) -> None:

@@ -22,7 +22,6 @@ from threadpoolctl import ThreadpoolController
 
 from optuna_mofs._optuna import (
     enqueued_params,
-    original_number,
     read_study_attr,
     storage_of,
     study_key,
@@ -147,9 +146,17 @@ class HistorySampler(BaseSampler):
         if chosen is not None and chosen < len(choices):
             return choices[chosen]
         name = zlib.crc32(param_name.encode())
-        rng = np.random.default_rng([self._study_seed(study), original_number(trial), name])
+        rng = np.random.default_rng([self._study_seed(study), self.position(study, trial), name])
         space = SearchSpace({param_name: param_distribution})
         return space.decode(space.sample(rng)[0])[param_name]
+
+    def position(self, study: Study, trial: FrozenTrial) -> int:
+        """Return the number of a trial in the study without interruptions."""
+        with self._cache.lock:
+            history = self._cache.of(study).history
+            if trial.number >= history.n_read:
+                history = self._history(study, trial, read_for=None)
+            return history.position(trial)
 
     def after_trial(
         self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
@@ -209,7 +216,7 @@ class HistorySampler(BaseSampler):
         at least the one that reserves later sees the other, so no two continue with the same.
         """
         decided = {**enqueued_params(trial), **trial.params}
-        number, seed = original_number(trial), self._study_seed(study)
+        number, seed = history.position(trial), self._study_seed(study)
         metrics, study_cache = partial(read_metrics, study), self._cache.of(study).study_cache
         for n_conflicts in range(_MAX_CONFLICTS):
             caches: tuple[dict[str, Any], dict[str, Any]] = (study_cache, {})

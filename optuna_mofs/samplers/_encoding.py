@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from optuna_mofs._typing import Array
+from optuna_mofs.features._mask_sampling import cost_adjusted
 from optuna_mofs.features._redundancy import BatchSelection, selection_order, top_masks
 from optuna_mofs.features._representation import FRACTION, FilterFeatures
 from optuna_mofs.features._table import FeatureTable
@@ -166,7 +167,7 @@ class FeatureSetEmbedding:
 
     The squared distance of ``A`` and ``B`` is ``2 - 2 |A & B| / sqrt(|A| |B|)``, independent of
     the number of features. The empty set is the center. Of more than 500 features, those that
-    some filter ranks highest are embedded.
+    some filter ranks highest are embedded, half of them with regard to their costs.
 
     Example:
         >>> embedding = FeatureSetEmbedding(FeatureTable(("a", "b", "c", "d")))
@@ -180,8 +181,9 @@ class FeatureSetEmbedding:
         self.features = np.arange(min(p, _MAX_EMBEDDED))
         if p > _MAX_EMBEDDED and table.free_ranks is not None:
             best_rank = table.free_ranks.max(axis=0)
-            order = np.argsort(-best_rank, kind="stable")
-            self.features = np.sort(order[:_MAX_EMBEDDED])
+            tilted = cost_adjusted(np.clip(best_rank, 1e-9, 1 - 1e-9), table.free_costs)
+            place = np.minimum(_places(-best_rank), _places(-tilted))
+            self.features = np.sort(np.argsort(place, kind="stable")[:_MAX_EMBEDDED])
 
     def __call__(self, masks: Array) -> Array:
         """Return the log size and the embedding of masks over the free features."""
@@ -195,6 +197,13 @@ class FeatureSetEmbedding:
         size = masks.sum(axis=1, keepdims=True)
         points: Array = masks / np.sqrt(np.maximum(size, 1), dtype=np.float32)
         return points
+
+
+def _places(values: Array) -> Array:
+    """Return the place of each value, the lowest 0, ties by position."""
+    places = np.empty(len(values), dtype=np.int64)
+    places[np.argsort(values, kind="stable")] = np.arange(len(values))
+    return places
 
 
 class FilterSets:
@@ -211,6 +220,8 @@ class FilterSets:
         self._representation = representation
         self.embedding = FeatureSetEmbedding(table)
         self._ranks = table.free_ranks[:, self.embedding.features]
+        costs = table.free_costs
+        self._costs = None if costs is None else costs[self.embedding.features]
         self._space = space
         self._distributions = representation.distributions
         self._columns = {n: j for j, n in enumerate(space.names) if n in self._distributions}
@@ -253,7 +264,7 @@ class FilterSets:
             sizes: Size of each set, before exceptions.
         """
         params = self._params(rows)
-        scores = np.round(self._representation.scores(params, self._ranks), 12)
+        scores = self._representation.tilted_scores(params, self._ranks, self._costs)
         penalties = self._representation.penalties(params)
         places = selection_order(self._non_redundant, scores, penalties, int(sizes.max(initial=0)))
         found: Array = places[index] < sizes[:, None]
@@ -273,7 +284,8 @@ class FilterSets:
         """Return :meth:`sizes` before exceptions, as :meth:`prefixes` takes them."""
         sizes = np.zeros(len(rows), dtype=np.int64)
         complete = self.complete(rows)
-        sizes[complete] = self._representation.sizes(self._params(rows[complete]))
+        fraction = self._params(rows[complete], only=FRACTION)
+        sizes[complete] = self._representation.sizes(fraction)
         return sizes
 
     def complete(self, rows: Array) -> Array:
@@ -281,21 +293,23 @@ class FilterSets:
         missing: Array = np.isnan(rows[:, list(self._columns.values())])
         return np.logical_not(missing.any(axis=1))
 
-    def _params(self, rows: Array) -> dict[str, Array]:
-        """Return the parameters of the representation by name, one value per row."""
+    def _params(self, rows: Array, only: str | None = None) -> dict[str, Array]:
+        """Return the parameters of the representation by name, or one, one value per row."""
         params = {}
         for name, distribution in self._distributions.items():
+            if only is not None and name != only:
+                continue
             if name in self._columns:
                 params[name] = self._space.values(name, rows)
             else:  # a single value: one filter, or one feature
-                only: Any = distribution
-                value = only.choices[0] if hasattr(only, "choices") else only.low
+                single: Any = distribution
+                value = single.choices[0] if hasattr(single, "choices") else single.low
                 params[name] = np.full(len(rows), value)
         return params
 
     def _select(self, rows: Array) -> Array:
         params = self._params(rows)
-        scores = np.round(self._representation.scores(params, self._ranks), 12)
+        scores = self._representation.tilted_scores(params, self._ranks, self._costs)
         counts = self._representation.sizes(params)
         if self._non_redundant is None:
             found = top_masks(scores, counts)
@@ -337,16 +351,34 @@ class TriedFeatureSets:
         counts.filters = filters
         counts.follow(history)
         self._counts: Counter[bytes] = counts.counts
+        self._running: frozenset[bytes] = frozenset()
+        rows, masks = history.running_configurations()
+        if filters is not None and len(rows):
+            masks = filters(rows[filters.complete(rows)])
+        if masks is not None and len(masks):
+            running = Counter(map(bytes, np.packbits(masks, axis=1)))
+            self._counts, self._running = self._counts + running, frozenset(running)
 
-    def exhausted(self, rows: Array, masks: Array | None = None) -> Array:
-        """Return which of the configurations have a feature set that has had enough trials."""
+    def exhausted(
+        self, rows: Array, masks: Array | None = None, *, may_return: bool = False
+    ) -> Array:
+        """Return which of the configurations have a feature set that has had enough trials.
+
+        If it ``may_return``, these are only the sets of running trials.
+        """
         is_set = np.ones(len(rows), dtype=bool)
+        if may_return and not self._running:
+            return np.zeros(len(rows), dtype=bool)
         if self._filters is not None:
             is_set = self._filters.complete(rows)
             masks = self._filters(rows) if masks is None else masks
         if masks is None:
             return np.zeros(len(rows), dtype=bool)
-        packed = map(bytes, np.packbits(masks, axis=1))
+        packed = list(map(bytes, np.packbits(masks, axis=1)))
+        if may_return:
+            is_running = np.array([key in self._running for key in packed], dtype=bool)
+            found: Array = is_set & is_running
+            return found
         n_trials = np.array(list(map(self._counts.__getitem__, packed)))
         enough: Array = n_trials >= np.sqrt(np.maximum(1, masks.sum(axis=1)))
         return enough & is_set

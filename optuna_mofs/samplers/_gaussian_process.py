@@ -219,6 +219,14 @@ class SplitInputs:
         )
 
     @classmethod
+    def joined_rows(cls, first: SplitInputs, second: SplitInputs) -> SplitInputs:
+        """Return the rows of both, each of which has its own set."""
+        own = np.concatenate([first.own, second.own])
+        if first.sets is None or second.sets is None:
+            return cls(own)
+        return cls(own, np.concatenate([first.sets, second.sets]))
+
+    @classmethod
     def of(cls, X: Array | SplitInputs, n_shared_columns: int) -> SplitInputs:
         """Return the inputs of plain columns, the last ones of which embed a feature set."""
         if isinstance(X, SplitInputs):

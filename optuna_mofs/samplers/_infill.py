@@ -19,7 +19,7 @@ from optuna_mofs.samplers._candidates import (
     best_new_candidate,
 )
 from optuna_mofs.samplers._context import Proposal, ProposalContext
-from optuna_mofs.samplers._gaussian_process import OrdinaryKriging
+from optuna_mofs.samplers._gaussian_process import OrdinaryKriging, SplitInputs
 from optuna_mofs.samplers._hypervolume_gain import expected_hypervolume_gain
 from optuna_mofs.samplers._surrogates import Surrogate, get_surrogate
 from optuna_mofs.samplers._training_data import EncodedBatch, TrainingData
@@ -27,6 +27,8 @@ from optuna_mofs.study._trial_note import TrialNote
 
 #: Stream of the generators of surrogates.
 SURROGATE_STREAM = 2**20
+#: Shorter times are not told apart, and fewer of them not modeled.
+_MIN_SECONDS, _MIN_TIMED = 1e-4, 8
 #: Maximum number of candidates per number of features.
 _MAX_PER_SIZE = 100
 
@@ -97,9 +99,10 @@ class ObjectiveSurrogates:
         # Predictions at the trials give the front, the ideal point and the start of the search.
         self._of_trials: dict[int, tuple[Array, Array]] = {}
         for j in data.modeled:
-            scales = data.length_scales(j) if data.uses_gaussian_process else None
+            estimated = data.uses_gaussian_process and not data.is_plain
+            scales = data.length_scales(j) if estimated else None
             self._models[j] = fit(data.values[:, j], scales)
-            self._of_trials[j] = self._models[j].predict(surrogate_inputs(data, data.trials))
+            self._of_trials[j] = self._models[j].predict(model_inputs(data, data.trials.inputs))
 
     def predict(self, batch: EncodedBatch) -> tuple[Array, Array]:
         """Return mean and standard deviation of each objective; 0 where it is known."""
@@ -110,7 +113,7 @@ class ObjectiveSurrogates:
             means[:, j], sds[:, j] = (
                 self._of_trials[j]
                 if is_trials
-                else model.predict(surrogate_inputs(self._data, batch))
+                else model.predict(model_inputs(self._data, batch.inputs))
             )
         return means, sds
 
@@ -136,6 +139,10 @@ def fit_surrogate(
 ) -> Surrogate:
     """Return a surrogate fitted to one number per trial.
 
+    Running trials count with the values that it predicts for them (the kriging believer of
+    Ginsbourger et al. 2010): it is less uncertain near them, so that no two workers evaluate
+    nearly the same point.
+
     Args:
         data: The training data.
         surrogate: The sampler's argument, see :func:`get_surrogate`.
@@ -143,19 +150,24 @@ def fit_surrogate(
         targets: One number per trial.
         scales: Length scales of a Gaussian process, if known.
     """
-    model: Surrogate
-    if data.uses_gaussian_process:
-        model = OrdinaryKriging(scales=scales)
-    else:
-        model = get_surrogate(surrogate)(rng)
-    return model.fit(
-        surrogate_inputs(data, data.trials)[data.best_first], targets[data.best_first]
-    )
+
+    def make() -> Surrogate:
+        if data.uses_gaussian_process:
+            return OrdinaryKriging(scales=scales)
+        return get_surrogate(surrogate)(rng)
+
+    inputs, targets = data.trials.inputs[data.best_first], targets[data.best_first]
+    model = make().fit(model_inputs(data, inputs), targets)
+    if data.running is None:
+        return model
+    believed = model.predict(model_inputs(data, data.running.inputs))[0]
+    inputs = SplitInputs.joined_rows(data.running.inputs, inputs)
+    return make().fit(model_inputs(data, inputs), np.concatenate([believed, targets]))
 
 
-def surrogate_inputs(data: TrainingData, batch: EncodedBatch) -> Any:
+def model_inputs(data: TrainingData, inputs: SplitInputs) -> Any:
     """Return what the surrogates of a study get: only Gaussian processes take split inputs."""
-    return batch.inputs if data.uses_gaussian_process else batch.inputs.joined()
+    return inputs if data.uses_gaussian_process else inputs.joined()
 
 
 def objective_surrogates(
@@ -200,6 +212,39 @@ class ExpectedHypervolumeGain:
         return self._surrogates.predict_linear(batch)[0]
 
 
+class GainPerSecond:
+    """A gain divided by the seconds that a surrogate expects of a trial.
+
+    Snoek, Larochelle, Adams (2012), *Practical Bayesian optimization of machine learning
+    algorithms*, section 3.2: the surrogate predicts the logarithm of the seconds.
+
+    Args:
+        data: The training data.
+        gain: Acquisition function whose values are minus gains.
+        surrogate: The sampler's argument, see :func:`get_surrogate`.
+        rng: Generator.
+    """
+
+    def __init__(
+        self, data: TrainingData, gain: Values, surrogate: Any, rng: np.random.Generator
+    ) -> None:
+        self._data = data
+        self._gain = gain
+        self._model: Surrogate | None = None
+        seconds = np.log(np.maximum(data.history.seconds[data.positions], _MIN_SECONDS))
+        known = ~np.isnan(seconds)
+        if known.sum() >= _MIN_TIMED:
+            filled = np.where(known, seconds, np.median(seconds[known]))
+            self._model = fit_surrogate(data, surrogate, rng, filled)
+
+    def __call__(self, batch: EncodedBatch) -> Array:
+        """Return acquisition values, the lower the better."""
+        gains = self._gain(batch)
+        if self._model is None:
+            return gains
+        return gains / np.exp(self._model.predict(model_inputs(self._data, batch.inputs))[0])
+
+
 #: Function of (context, data, acquisition function, the trials in order of their acquisition
 #: values) that returns candidates and their acquisition values.
 Search = Callable[
@@ -215,7 +260,12 @@ def starts_of(data: TrainingData, chosen: Array) -> Candidates:
 
 
 def best_candidate(
-    ctx: ProposalContext, data: TrainingData, acquisition: Acquisition, search: Search
+    ctx: ProposalContext,
+    data: TrainingData,
+    acquisition: Acquisition,
+    search: Search,
+    *,
+    may_return: bool = False,
 ) -> tuple[Proposal, EncodedBatch] | None:
     """Return the best new candidate and its encoding, or None if no candidate is new.
 
@@ -226,19 +276,25 @@ def best_candidate(
         data: The training data.
         acquisition: The acquisition function.
         search: The search for candidates.
+        may_return: Whether only the feature sets of running trials are exhausted.
     """
     order = np.argsort(acquisition.values(data.trials), kind="stable")
     found, values = search(
         ctx, data, lambda candidates: acquisition.values(data.encode(candidates)), order
     )
     sizes = data.sizes(found)
-    if sizes is not None:
+    if sizes is not None and not data.is_plain:
         values[_rank_in_group(sizes, values) >= _MAX_PER_SIZE] = np.inf
+
+    def is_exhausted(chosen: Array) -> Array:
+        masks = found.masks_of(chosen)
+        return data.tried_sets.exhausted(found.rows[chosen], masks, may_return=may_return)
+
     k = best_new_candidate(
         ctx.history,
         found,
         values,
-        is_last_resort=lambda k: data.tried_sets.exhausted(found.rows[k], found.masks_of(k)),
+        is_last_resort=None if data.is_plain else is_exhausted,
     )
     if k is None:
         return None

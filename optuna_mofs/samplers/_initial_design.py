@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial.distance import pdist
 
 from optuna_mofs._typing import Array
 from optuna_mofs.features._mask_sampling import (
@@ -16,7 +17,12 @@ from optuna_mofs.features._mask_sampling import (
     weights_from_raw,
 )
 from optuna_mofs.features._redundancy import BatchSelection, selection_order
-from optuna_mofs.features._representation import FRACTION, FilterFeatures
+from optuna_mofs.features._representation import (
+    FRACTION,
+    FilterEnsembleFeatures,
+    FilterFeatures,
+    weight_parameter,
+)
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers._context import Proposal, ProposalContext
@@ -34,17 +40,22 @@ class RandomDesign:
 
     Two of three trials are near the estimator's own hyperparameters. The numbers of features of
     consecutive trials cover the logarithmic scale evenly. Masks are the best features by random
-    filter weights, with a penalty for similar ones.
+    filter weights, with a penalty for similar ones. Every second rule follows one filter alone,
+    each of them in turn: often one is far better than a mixture of all.
 
     Args:
         mask_samplers: Other masks: names (``"ensemble"``, ``"prefix"``, ``"geometric"``,
             ``"wide"``, ``"uniform"``, ``"bernoulli"``) or functions of (generator, feature table,
             filter weights). Trial ``n`` takes the one at position ``n`` modulo their number.
+        single_filters: Whether every second rule follows one filter.
         plain: Whether all hyperparameters are random, and the numbers of features of rules too.
+        constant_filter: Whether a filter that ranks all features equally takes part.
     """
 
     mask_samplers: Sequence[str | MaskSampler] | None = None
     plain: bool = False
+    single_filters: bool = True
+    constant_filter: bool = False
 
     def __post_init__(self) -> None:
         for sampler in self.mask_samplers or ():
@@ -52,20 +63,23 @@ class RandomDesign:
 
     def __call__(self, rng: np.random.Generator, history: History, number: int) -> Proposal:
         """Return the configuration of a trial."""
-        row = history.space.sample(rng)[0]
-        if history.table is None:
+        row, table = history.space.sample(rng)[0], history.table
+        if table is None:
             if not self.plain:
                 row = spread_size(row, history, number)
+                if self.single_filters:
+                    row = single_filter(row, history, number)
                 row = near_defaults(rng, history, row, rule_size(history, row), number)
             return Proposal(row)
-        raw, operator = rng.random(len(history.table.filters)), initial_operator("spread")
+        table = table.with_constant_filter if self.constant_filter else table
+        raw, operator = rng.random(len(table.filters)), initial_operator("spread")
         if self.mask_samplers:
             chosen = self.mask_samplers[number % len(self.mask_samplers)]
-            mask = get_mask_sampler(chosen)(rng, history.table, weights_from_raw(raw))
+            mask = get_mask_sampler(chosen)(rng, table, weights_from_raw(raw))
             operator = initial_operator(chosen)
         else:
             raw **= 3  # often one or two filters have nearly all of the weight
-            mask = spread_mask(rng, history.table, weights_from_raw(raw), number)
+            mask = spread_mask(rng, table, weights_from_raw(raw), number)
         if not self.plain:
             row = near_defaults(rng, history, row, int(np.count_nonzero(mask)), number)
         return Proposal(row, mask, TrialNote(operator, (), tuple(raw.tolist())))
@@ -90,6 +104,20 @@ def spread_size(row: Array, history: History, number: int) -> Array:
     names = chosen.exception_parameters if isinstance(chosen, FilterFeatures) else ()
     spread = np.where(np.isin(space.names, names), space.encode(dict.fromkeys(names, 0)), spread)
     return np.where(np.isnan(spread), row, spread)
+
+
+def single_filter(row: Array, history: History, number: int) -> Array:
+    """Return the row of trial ``number`` of a design: every second rule follows one filter."""
+    described, space = history.described, history.space
+    chosen = None if described is None else described.representation
+    if not isinstance(chosen, FilterEnsembleFeatures) or number % 2:
+        return row
+    names = [weight_parameter(name) for name in chosen.table.filters]
+    if not set(names) <= set(space.names):
+        return row
+    one = names[number // 2 % len(names)]
+    weights = space.encode({name: float(name == one) for name in names})
+    return np.where(np.isnan(weights), row, weights)
 
 
 def rule_size(history: History, row: Array) -> int:
@@ -217,6 +245,21 @@ def latin_hypercube(rng: np.random.Generator, count: int, d: int) -> Array:
     return cube
 
 
+def maximin_hypercube(rng: np.random.Generator, count: int, d: int, n_draws: int = 100) -> Array:
+    """Return the Latin hypercube, of several random ones, whose closest points are furthest apart.
+
+    Example:
+        >>> first = latin_hypercube(np.random.default_rng(0), 6, 2)
+        >>> best = maximin_hypercube(np.random.default_rng(0), 6, 2)
+        >>> bool(pdist(best).min() > pdist(first).min())
+        True
+    """
+    cubes = [latin_hypercube(rng, count, d) for _ in range(n_draws)]
+    if count < 2:
+        return cubes[0]
+    return max(cubes, key=lambda cube: float(pdist(cube).min()))
+
+
 def gower_distances(rows: Array, categorical: Array) -> Array:
     """Return Gower's distances of all pairs of rows (Gower 1971).
 
@@ -270,8 +313,8 @@ def thinned_design(
     count: int,
 ) -> Array:
     """Return ``count`` rows of a random design of ten times as many, thinned, in random order."""
-    # At most 600 points, because all their distances are computed.
-    rows = sample(rng, max(count, min(10 * count, 600)))
+    # At most 1,500 points, because all their distances are computed.
+    rows = sample(rng, max(count, min(10 * count, 1500)))
     remaining = thin(rng, gower_distances(rows, categorical), count)
     design: Array = rows[rng.permutation(remaining)]
     return design

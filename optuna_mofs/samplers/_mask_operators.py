@@ -15,7 +15,7 @@ from optuna_mofs.features._table import FeatureTable
 MaskMutation = Callable[[np.random.Generator, Array, FeatureTable, Array], Array]
 #: Highest mutation rate. At a rate of 1 nothing is random: a mask of half the features would
 #: always become the other half, which is soon tried.
-_MAX_RATE = 0.9
+MAX_RATE = 0.9
 
 
 def uniform_mask_crossover(
@@ -160,8 +160,10 @@ def size_keeping_mutation(rng: np.random.Generator, mask: Array, rate: float) ->
     return mutated
 
 
-def declining_rate(iteration: float, last: int, shape: float, final: float) -> float:
-    """Return the mutation rate of an iteration, counted from 1.
+def declining_rate(
+    iteration: float, last: int, shape: float, final: float, limit: float = MAX_RATE
+) -> float:
+    """Return the mutation rate of an iteration, counted from 1, at most ``limit``.
 
     It declines with exponent ``shape`` (θ) from nearly 1 to ``final`` (φ) at iteration ``last``
     (λ), and is constant afterwards.
@@ -173,7 +175,7 @@ def declining_rate(iteration: float, last: int, shape: float, final: float) -> f
     if iteration >= last:
         return final
     decline = (last**shape - iteration**shape) / (last**shape - 1)
-    return float(min(_MAX_RATE, max(decline + final, final)))
+    return float(min(limit, max(decline + final, final)))
 
 
 def differential_mask(

@@ -126,6 +126,33 @@ def adaptive_mutation(
     return row, note
 
 
+def mutated_strategy(
+    rng: np.random.Generator, space: SearchSpace, note: N, n_weights: int = 0
+) -> N:
+    """Return a note whose strategy parameters were mutated as by Li et al. (2013).
+
+    The step size is log-normal without bounds. The switching probability is logistic within
+    [1 / (3 n), 0.5], where n is the number of categorical parameters.
+
+    Args:
+        rng: Generator.
+        space: The parameters.
+        note: The note.
+        n_weights: Number of filter weights, which are numbers too.
+    """
+    n_categories = max(1, int(space.categorical.sum()))
+    n_numbers = max(1, len(space) - int(space.categorical.sum()) + n_weights)
+    step_size = note.step_size * np.exp(rng.standard_normal() / np.sqrt(2 * n_numbers))
+    odds = (1 - note.switch_prob) / note.switch_prob
+    odds *= np.exp(-rng.standard_normal() / np.sqrt(2 * n_categories))
+    return replace(
+        note,
+        # Only what floating point needs.
+        step_size=float(np.clip(step_size, 1e-9, 1e9)),
+        switch_prob=float(np.clip(1 / (1 + odds), 1 / (3 * n_categories), 0.5)),
+    )
+
+
 def vary_row(
     rng: np.random.Generator,
     space: SearchSpace,
@@ -191,15 +218,17 @@ def differential_rows(
     *,
     scale: float = 0.5,
     crossover_prob: float = 0.7,
+    force_one: bool = True,
     round_categories: bool = False,
 ) -> Array:
     """Return a row, or rows, moved along the difference of two others (equation 8).
 
     To ``base``, ``scale`` (F) times ``first - second`` is added. A parameter takes part with
-    probability ``crossover_prob`` (CR); one always does. Where the two disagree in a category, it
-    becomes that of ``first`` with probability ``scale``; or positions of categories are numbers
-    that are rounded, as in the paper. A parameter that a row lacks, because it is on another
-    branch of a conditional space, comes from one that has it; it stays NaN if none has.
+    probability ``crossover_prob`` (CR); one always does if ``force_one``. Where the
+    two disagree in a category, it becomes that of ``first`` with probability ``scale``; or
+    positions of categories are numbers that are rounded, as in the paper. A parameter that a row
+    lacks, because it is on another branch of a conditional space, comes from one that has it; it
+    stays NaN if none has.
 
     Example:
         >>> from optuna.distributions import FloatDistribution
@@ -210,7 +239,7 @@ def differential_rows(
     """
     shape = np.shape(base)
     takes_part = rng.random(shape) < crossover_prob
-    if shape[-1]:
+    if force_one and shape[-1]:
         one = rng.integers(shape[-1], size=(*shape[:-1], 1))
         np.put_along_axis(takes_part, one, True, axis=-1)
     a, b = _complete(first, second), _complete(second, first)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import check_int
+from optuna_mofs._validation import check_int, check_probability
 from optuna_mofs.features._mask_sampling import (
     cost_adjusted,
     ensemble_probability,
@@ -74,6 +74,8 @@ class FeatureSetSearch:
         n_sizes: Number of sizes per ranking.
         n_rows: Number of rows of hyperparameters per set.
         n_rounds: Number of rounds.
+        fresh_share: Share of the sets of the first round of which one of several rows of
+            hyperparameters is random, as the best ones can be far from those of all good trials.
     """
 
     n_parents: int = 12
@@ -81,8 +83,10 @@ class FeatureSetSearch:
     n_sizes: int = 6
     n_rows: int = 3
     n_rounds: int = 3
+    fresh_share: float = 0.5
 
     def __post_init__(self) -> None:
+        check_probability("fresh_share", self.fresh_share)
         for name in ("n_parents", "n_sets", "n_sizes", "n_rows", "n_rounds"):
             check_int(name, getattr(self, name), 1)
 
@@ -115,7 +119,8 @@ class FeatureSetSearch:
                 shares = {"prefix": 1.0} if prefixes_only and turn == 0 else _SHARES
                 makers = _MaskMakers(rng, data.history.table, starts, self.n_sizes, step)
                 sets = makers(count, shares)
-            parts.append(self._with_rows(rng, data, starts, sets, step))
+            fresh_share = self.fresh_share if turn == 0 else 0.0
+            parts.append(self._with_rows(rng, data, starts, sets, step, fresh_share))
             values.append(acquisition(parts[-1]))
             best = np.argsort(values[-1], kind="stable")[: self.n_parents]
             starts = parts[-1][best]
@@ -128,12 +133,16 @@ class FeatureSetSearch:
         starts: Candidates,
         sets: _Sets,
         step: float,
+        fresh_share: float,
     ) -> Candidates:
-        """Return candidates: each set with hyperparameters near those of its parent."""
+        """Return candidates: each set with hyperparameters near those of its parent, or random."""
         rows = starts.rows[sets.origin]
         same = neighbors(rng, data.space, data.conditional, rows, 1, _TINY_STEP)
         near = neighbors(rng, data.space, data.conditional, rows, self.n_rows - 1, step)
         tried = np.concatenate([same, near], axis=1)
+        if self.n_rows > 1 and fresh_share:
+            fresh = data.conditional.apply(data.space.sample(rng, len(rows)))
+            tried[:, -1] = np.where(rng.random((len(rows), 1)) < fresh_share, fresh, tried[:, -1])
         tried = np.where(data.history.rule_columns, sets.rows[:, None], tried)
         index = np.repeat(np.arange(len(sets.masks)), self.n_rows)
         flat = tried.reshape(len(index), -1)

@@ -11,7 +11,7 @@ import sklearn
 from sklearn.base import clone
 from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestRegressor
 from sklearn.pipeline import Pipeline
-from sklearn.tree import ExtraTreeRegressor
+from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import did_you_mean
@@ -47,6 +47,8 @@ class Forest:
         n_trees: Number of trees.
         min_samples_leaf: Minimum number of rows in a leaf.
         max_features: Fraction of the columns that a split may choose from.
+        min_samples_split: Minimum number of rows of a node that is split.
+        random_forest: Whether trees have the best cut points and are fitted to bootstrap samples.
 
     Example:
         >>> X = np.linspace(0, 1, 50)[:, None]
@@ -62,10 +64,17 @@ class Forest:
         n_trees: int = 40,
         min_samples_leaf: int = 2,
         max_features: float = 0.7,
+        min_samples_split: int = 2,
+        random_forest: bool = False,
     ) -> None:
         self._rng = rng
         self._n_trees = n_trees
-        self._options = {"min_samples_leaf": min_samples_leaf, "max_features": max_features}
+        self._random_forest = random_forest
+        self._options = {
+            "min_samples_leaf": min_samples_leaf,
+            "max_features": max_features,
+            "min_samples_split": min_samples_split,
+        }
 
     def fit(self, X: Array, y: Array) -> Forest:
         """Fit the trees."""
@@ -73,14 +82,17 @@ class Forest:
         y64 = np.ascontiguousarray(y, dtype=np.float64)
         seeds = self._rng.integers(2**31, size=self._n_trees)
         with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
-            trees = [
-                ExtraTreeRegressor(**self._options, random_state=int(seed)).fit(
-                    X32, y64, check_input=False
-                )
-                for seed in seeds
-            ]
+            trees = [self._fitted_tree(X32, y64, int(seed)) for seed in seeds]
         self._trees = [tree.tree_ for tree in trees]
         return self
+
+    def _fitted_tree(self, X: Array, y: Array, seed: int) -> Any:
+        if not self._random_forest:
+            tree = ExtraTreeRegressor(**self._options, random_state=seed)
+            return tree.fit(X, y, check_input=False)
+        drawn = self._rng.integers(len(X), size=len(X))
+        tree = DecisionTreeRegressor(**self._options, random_state=seed)
+        return tree.fit(X[drawn], y[drawn], check_input=False)
 
     def predict(self, X: Array) -> tuple[Array, Array]:
         """Return mean and standard deviation over the trees."""
@@ -89,6 +101,22 @@ class Forest:
         for i, tree in enumerate(self._trees):
             predictions[i] = tree.predict(X32).ravel()
         return predictions.mean(axis=0), predictions.std(axis=0)
+
+
+def paper_forest(rng: np.random.Generator) -> Forest:
+    """Return the forest of Horn and Bischl (2016) and of the code of Binder et al. (2020).
+
+    It has 500 trees, each of which considers a third of the columns and splits nodes of more than
+    five rows, the defaults of R's package for regression.
+    """
+    return Forest(
+        rng,
+        n_trees=500,
+        min_samples_leaf=1,
+        max_features=1 / 3,
+        min_samples_split=6,
+        random_forest=True,
+    )
 
 
 class OutOfRangeImputer:
@@ -163,6 +191,8 @@ def get_surrogate(surrogate: Any) -> SurrogateFactory:
     """
     if surrogate == "gaussian_process":
         return lambda rng: OrdinaryKriging()
+    if surrogate == "paper_forest":
+        return lambda rng: OutOfRangeImputer(paper_forest(rng))
     if surrogate in ("auto", "forest"):
         return lambda rng: OutOfRangeImputer(Forest(rng))
     if hasattr(surrogate, "get_params") and hasattr(surrogate, "fit"):
@@ -178,7 +208,7 @@ def get_surrogate(surrogate: Any) -> SurrogateFactory:
         return lambda rng: OutOfRangeImputer(SklearnSurrogate(surrogate, rng))
     if callable(surrogate):
         return lambda rng: OutOfRangeImputer(surrogate())
-    names = ["auto", "forest", "gaussian_process"]
+    names = ["auto", "forest", "gaussian_process", "paper_forest"]
     raise ValueError(
         f"surrogate must be one of {names}, a scikit-learn regressor or a function that returns "
         f"a model, got {surrogate!r}.{did_you_mean(surrogate, names)}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -66,18 +67,30 @@ class TrainingData:
     Args:
         ctx: History and study cache.
         surrogate: The sampler's argument, see :func:`get_surrogate`.
+        plain: Whether it is as in the papers: all trials, values as they are, a model
+            of every objective, and no limit of trials per feature set. None for no, else the
+            number of the first trial that does not count.
     """
 
-    def __init__(self, ctx: ProposalContext, surrogate: Any = "auto") -> None:
+    def __init__(
+        self, ctx: ProposalContext, surrogate: Any = "auto", plain: int | None = None
+    ) -> None:
         history = self.history = ctx.history
+        #: Whether it is as in the papers.
+        self.is_plain = plain is not None
+        counted = np.arange(len(history))
+        if plain is not None:
+            counted = np.flatnonzero(history.numbers < plain)
+            counted = counted if len(counted) else np.arange(len(history))
         self._study_cache = ctx.study_cache
         self.space = history.space
         self.conditional = ConditionalParameters(self.space, history.rows, history.active_if)
-        self.scale = ObjectiveScale.fit(history.values, history.violations)
+        fit_scale = ObjectiveScale.identity if self.is_plain else ObjectiveScale.fit
+        self.scale = fit_scale(history.values[counted], history.violations[counted])
         self.filters = filter_sets(history)
         self.tried_sets = TriedFeatureSets(history, self.filters, ctx.study_cache)
         encoder = partial(SurrogateEncoder, history, self.filters, ctx.study_cache)
-        self._encoder = encoder(by_distance=True)
+        self._encoder = encoder(by_distance=not self.is_plain)
         #: Whether ``surrogate`` means a Gaussian process on this number of columns.
         self.uses_gaussian_process = isinstance(surrogate, str) and (
             surrogate == "gaussian_process"
@@ -88,8 +101,8 @@ class TrainingData:
         #: Whether surrogates get feature sets by distance.
         self.has_sets = self._encoder.n_shared_columns > 0
         scaled = self.scale(history.values, history.violations)
-        best_first = np.argsort(ranks(scaled), kind="stable")
-        if self.uses_gaussian_process:
+        best_first = counted[np.argsort(ranks(scaled[counted]), kind="stable")]
+        if self.uses_gaussian_process and not self.is_plain:
             best_first = representative_subset(best_first, _MAX_TRIALS, _MAX_TRIALS // 2)
         #: Positions in the history of the trials to learn from, ascending.
         self.positions = np.sort(best_first)
@@ -101,17 +114,25 @@ class TrainingData:
         self.values = scaled[self.positions]
         #: Lower limit of all bounds: an objective that was never negative gets none below 0.
         self.floor = np.where(
-            history.values.min(axis=0) >= 0, self.scale.linear(np.zeros(1)), -np.inf
+            (history.values.min(axis=0) >= 0) & (not self.is_plain),
+            self.scale.linear(np.zeros(1)),
+            -np.inf,
         )
         sizes = None if self.filters is None else self.filters.sizes(self.rows)
         if history.table is not None:
             sizes = history.sizes[self.positions]
+        #: Costs of the features that sets are made of, if they differ.
+        self._feature_costs = None if self.is_plain else self._costs_of_features()
+        costs = self._costs_of_trials()
         values = history.values[self.positions]
-        self._known = KnownObjectives(values, np.zeros(len(values)) if sizes is None else sizes)
+        totals = [np.zeros(len(values)) if sizes is None or self.is_plain else sizes]
+        self._known = KnownObjectives(values, totals + ([] if costs is None else [costs]))
         #: Positions of the objectives that need a model.
         self.modeled = self._known.unknown
         #: The trials as inputs of surrogates.
-        self.trials = self._batch(self._encoder.of_trials(self.positions), sizes)
+        self.trials = self._batch(self._encoder.of_trials(self.positions), sizes, costs)
+        #: The running trials that have suggested their parameters, likewise.
+        self.running = self._running()
         described = history.described
         features = None if described is None else described.features
         #: Number of features to select from.
@@ -120,22 +141,70 @@ class TrainingData:
         #: Whether the space has at most as many configurations as there are trials.
         self.is_exhausted = p <= 30 and self.space.size() * 2.0**p <= len(history)
 
-    def _batch(self, inputs: SplitInputs, sizes: Array | None) -> EncodedBatch:
-        values = self._known(np.zeros(len(inputs.own)) if sizes is None else sizes)
+    def _batch(
+        self, inputs: SplitInputs, sizes: Array | None, costs: Array | None
+    ) -> EncodedBatch:
+        totals = [np.zeros(len(inputs.own)) if sizes is None else sizes]
+        values = self._known(totals + ([] if costs is None else [costs]))
         return EncodedBatch(inputs, self.scale.linear(values), sizes)
+
+    def _running(self) -> EncodedBatch | None:
+        rows, masks = self.history.running_configurations()
+        # A rule without all of its parameters selects nothing yet.
+        known = np.ones(len(rows), bool) if self.filters is None else self.filters.complete(rows)
+        rows, masks = rows[known], None if masks is None else masks[known]
+        if not len(rows) or self.is_plain:
+            return None
+        parents, operators = np.full((len(rows), 1), -1), np.full(len(rows), "")
+        return self.encode(Candidates(rows, parents, operators, masks))
+
+    def _costs_of_features(self) -> Array | None:
+        described = self.history.described
+        table = None if described is None else described.features
+        costs = None if table is None else table.free_costs
+        if costs is None or np.ptp(costs) == 0:
+            return None
+        return costs if self.filters is None else costs[self.filters.embedding.features]
+
+    def _costs_of_trials(self) -> Array | None:
+        history = self.history
+        if self._feature_costs is None or (self.filters is None and history.table is None):
+            return None
+        if self.filters is None:
+            masks = history.masks(self.positions)
+        else:
+            packed = self.filters.packed(history, self._study_cache, self.positions)
+            masks = np.unpackbits(packed, axis=1, count=len(self._feature_costs))
+        total: Array = masks @ self._feature_costs
+        return total
+
+    def costs(self, candidates: Candidates) -> Array | None:
+        """Return the costs of the free features of each candidate, if they differ and matter."""
+        if self._feature_costs is None or candidates.masks is None or not self._known.uses_costs:
+            return None
+        total: Array = candidates.masks @ self._feature_costs
+        return total if candidates.mask_index is None else total[candidates.mask_index]
 
     def rescaled(self, norm: Array) -> Array:
         """Return one number per trial, scaled over the better half of the trials.
 
         With weights that favor one end of the front, the differences that matter are far smaller
-        than those that do not.
+        than those that do not. The papers leave the norm as it is.
         """
+        if self.is_plain:
+            return norm
         scale = ObjectiveScale.fit(norm[:, None], self.violations)
         scaled: Array = scale(norm[:, None], np.zeros(len(norm)))[:, 0]
         return scaled
 
     def reference(self) -> Array:
-        """Return the scaled reference point of hypervolumes, not far from the better half."""
+        """Return the scaled reference point of hypervolumes, not far from the better half.
+
+        In the papers it is the worst value of each objective plus one.
+        """
+        if self.is_plain:
+            worst: Array = self.values.max(axis=0)
+            return worst + 1
         return np.clip(self.scale.linear(self.history.reference()), *_REFERENCE_BOUNDS)
 
     def described_reference(self) -> Array:
@@ -158,7 +227,11 @@ class TrainingData:
 
     def encode(self, candidates: Candidates) -> EncodedBatch:
         """Return candidates as inputs of surrogates."""
-        return self._batch(self._encoder(candidates), self.sizes(candidates))
+        if self.filters is not None and candidates.masks is None and not self.is_plain:
+            candidates = replace(candidates, masks=self.filters(candidates.rows))
+        return self._batch(
+            self._encoder(candidates), self.sizes(candidates), self.costs(candidates)
+        )
 
     def length_scales(self, objective: int) -> Array:
         """Return the length scales of an objective.
@@ -185,33 +258,45 @@ class TrainingData:
 
 
 class KnownObjectives:
-    """Objectives that were ``a + b k`` in all trials, where ``k`` is the number of features.
+    """Objectives that were ``a + b k`` in all trials, where ``k`` is a total of the features.
 
-    Number and fraction of features are such objectives. They are recognized by their values: a
-    model of them would only add errors.
+    Number, fraction and cost of features are such objectives: totals of ones or of costs. They
+    are recognized by their values: a model of them would only add errors.
+
+    Args:
+        values: Trials × objectives.
+        totals: The totals of each trial, one array per kind: numbers of features, costs.
 
     Example:
         >>> values = np.array([[0.3, 0.1], [0.2, 0.2], [0.4, 0.4]])
-        >>> known = KnownObjectives(values, np.array([1, 2, 4]))
-        >>> known(np.array([10])).round(9).tolist()
+        >>> known = KnownObjectives(values, [np.array([1, 2, 4])])
+        >>> known([np.array([10])]).round(9).tolist()
         [[nan, 1.0]]
     """
 
-    def __init__(self, values: Array, sizes: Array) -> None:
+    def __init__(self, values: Array, totals: Sequence[Array]) -> None:
         self._lines = np.full((values.shape[1], 2), np.nan)
-        if len(np.unique(sizes)) >= _MIN_SIZES:
-            low, high = int(sizes.argmin()), int(sizes.argmax())
-            slope = (values[high] - values[low]) / (sizes[high] - sizes[low])
-            intercept = values[low] - slope * sizes[low]
-            error = np.abs(values - (intercept + slope * sizes[:, None])).max(axis=0)
+        self._kinds = np.zeros(values.shape[1], dtype=np.int64)
+        for kind, total in enumerate(totals):
+            if len(np.unique(total)) < _MIN_SIZES:
+                continue
+            low, high = int(total.argmin()), int(total.argmax())
+            slope = (values[high] - values[low]) / (total[high] - total[low])
+            intercept = values[low] - slope * total[low]
+            error = np.abs(values - (intercept + slope * total[:, None])).max(axis=0)
             found = (slope != 0) & (error <= 1e-9 * np.abs(values[high] - values[low]))
+            found &= np.isnan(self._lines[:, 0])
             self._lines[found] = np.column_stack([intercept, slope])[found]
+            self._kinds[found] = kind
         #: Positions of the objectives that need a model.
         self.unknown: list[int] = np.flatnonzero(np.isnan(self._lines[:, 0])).tolist()
+        #: Whether another total than the first is needed.
+        self.uses_costs = bool(self._kinds.any())
 
-    def __call__(self, sizes: Array) -> Array:
-        """Return values at these numbers of features, NaN where a model is needed."""
-        values: Array = self._lines[:, 0] + self._lines[:, 1] * np.asarray(sizes)[:, None]
+    def __call__(self, totals: Sequence[Array]) -> Array:
+        """Return values at these totals, NaN where a model is needed."""
+        chosen = [np.asarray(totals[kind], dtype=float) for kind in self._kinds]
+        values: Array = self._lines[:, 0] + self._lines[:, 1] * np.column_stack(chosen)
         return values
 
 
@@ -225,10 +310,20 @@ class ObjectiveScale:
     Args:
         low: Best value of each objective.
         span: Distance from there to the worst value of the better half.
+        limit: Largest value of each objective, instead of saturation.
     """
 
     low: Array
     span: Array
+    limit: Array | None = None
+
+    @classmethod
+    def identity(cls, values: Array, violations: Array) -> ObjectiveScale:
+        """Return the scale that leaves values as they are, except infinite ones."""
+        finite = values[np.abs(values).max(axis=1) < 1e200]
+        finite = finite if len(finite) else np.zeros((1, values.shape[1]))
+        m, worst = values.shape[1], finite.max(axis=0)
+        return cls(np.zeros(m), np.ones(m), limit=worst + np.ptp(finite, axis=0) + 1)
 
     @classmethod
     def fit(cls, values: Array, violations: Array) -> ObjectiveScale:
@@ -267,7 +362,7 @@ class ObjectiveScale:
         """Return predictions of saturated values on the linear scale.
 
         The probability of a value below 1 stays the same. The slope at the mean would be far too
-        large: the worse the mean, the more a point would seem to promise.
+        large: the worse the mean, the better a point would seem.
         """
         beyond = np.maximum(means - 1, 1e-9)
         linear = 1 - np.log(1 - np.minimum(beyond, _MAX_SATURATED - 1))
@@ -278,7 +373,8 @@ class ObjectiveScale:
 
     def __call__(self, values: Array, violations: Array) -> Array:
         """Return scaled values; those of infeasible trials are worse than all others."""
-        scaled = self.saturated(self.linear(values))
+        linear = self.linear(values)
+        scaled = self.saturated(linear) if self.limit is None else np.minimum(linear, self.limit)
         penalty = np.where(violations > 0, 1 + violations / (1 + violations), 0.0)
         bounded: Array = scaled + penalty[:, None]
         return bounded

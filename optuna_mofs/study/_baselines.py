@@ -8,7 +8,8 @@ from typing import Any
 
 from optuna.study import Study
 
-from optuna_mofs._optuna import read_study_attr, write_study_attr
+from optuna_mofs._optuna import PREFIX, read_study_attr, write_study_attr
+from optuna_mofs._validation import reading
 
 #: Each part has its own attribute, so that two processes can write different parts at once.
 _KEY = "baselines."
@@ -42,7 +43,8 @@ class NoiseFloor:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> NoiseFloor:
         """Return the noise floor of JSON values."""
-        return cls(data["n_trials"], tuple(data["sizes"]), tuple(data["values"]))
+        sizes, values = tuple(map(int, data["sizes"])), tuple(map(float, data["values"]))
+        return cls(int(data["n_trials"]), sizes, values)
 
 
 @dataclass(frozen=True)
@@ -73,12 +75,18 @@ class Baselines:
     @classmethod
     def read(cls, study: Study) -> Baselines:
         """Return the baselines in a study; all are None if it has none."""
-        constant, every, floor = (read_study_attr(study, _KEY + f.name) for f in fields(cls))
-        return cls(
-            constant=None if constant is None else tuple(constant),
-            all_features=None if every is None else tuple(every),
-            noise_floor=None if floor is None else NoiseFloor.from_json(floor),
-        )
+        found: dict[str, Any] = {}
+        for name in (f.name for f in fields(cls)):
+            with reading(f"{PREFIX}{_KEY}{name}", f"study {study.study_name!r}"):
+                data = read_study_attr(study, _KEY + name)
+                if data is not None:
+                    read = NoiseFloor.from_json if name == "noise_floor" else _floats
+                    found[name] = read(data)
+        return cls(**found)
+
+
+def _floats(data: Any) -> tuple[float, ...]:
+    return tuple(map(float, data))
 
 
 def write_baselines(study: Study, **parts: Any) -> None:

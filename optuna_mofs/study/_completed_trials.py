@@ -51,6 +51,15 @@ class CompletedTrials:
     #: Returns losses as values in the study's directions: a change of sign is its own inverse.
     to_values = to_losses
 
+    def take(self, rows: NDArray[np.intp]) -> CompletedTrials:
+        """Return some of the trials."""
+        return replace(
+            self,
+            trials=tuple(self.trials[row] for row in rows),
+            losses=self.losses[rows],
+            feasible=self.feasible[rows],
+        )
+
     def column(self, metric: str | int) -> int:
         """Return the column of a metric, given by name or position."""
         return metric_column(metric, self.metric_names)
@@ -159,8 +168,9 @@ def is_feasible(trial: FrozenTrial) -> bool:
 def feature_count(study: Study, trial: FrozenTrial) -> int | None:
     """Return the number of features of a trial, or None if it is unknown."""
     stored = trial.user_attrs.get("n_features")
-    if stored is not None:
-        return int(stored)
+    # An attribute of this name in a study of something else can have any value.
+    if isinstance(stored, int) and not isinstance(stored, bool) and stored >= 0:
+        return stored
     mask = selected_mask(study, trial)
     return None if mask is None else int(np.count_nonzero(mask))
 
@@ -168,8 +178,10 @@ def feature_count(study: Study, trial: FrozenTrial) -> int | None:
 def feature_text(study: Study, trial: FrozenTrial) -> str | None:
     """Return the names of a trial's features as one string, or None if they are unknown."""
     stored = trial.user_attrs.get("features")
-    if stored is not None:
-        return stored if isinstance(stored, str) else ", ".join(str(name) for name in stored)
+    if isinstance(stored, str):
+        return stored
+    if isinstance(stored, list):
+        return ", ".join(map(str, stored))
     names = selected_features(study, trial)
     return None if names is None else ", ".join(names)
 

@@ -5,6 +5,7 @@ Objectives and samplers never import each other: this is their only interface.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,14 +15,39 @@ import numpy as np
 from optuna.distributions import BaseDistribution, distribution_to_json, json_to_distribution
 from optuna.study import Study
 
-from optuna_mofs._optuna import read_study_attr, write_study_attr
+from optuna_mofs._optuna import PREFIX, read_study_attr, write_study_attr
+from optuna_mofs._validation import DamagedAttributeError, expect_type, reading
 from optuna_mofs.features._representation import Representation, get_representation
 from optuna_mofs.features._table import FeatureTable
 
 _KEY = "description"
+#: Number of the format. A change that earlier versions cannot read needs a new one, a migration in
+#: :func:`_migrated`, and stored studies of the new version (``python -m tools.store_studies``).
+SCHEMA = 1
 #: The default of a parameter that is one divided by the number of selected features.
 PER_FEATURE = "1 / size"
 _CACHE: WeakKeyDictionary[Study, StudyDescription] = WeakKeyDictionary()
+
+
+class LaterVersionError(DamagedAttributeError):
+    """Raised for a study that a later version of this package has written."""
+
+
+def _version() -> str:
+    return str(sys.modules["optuna_mofs"].__version__)  # it imports this module
+
+
+def _migrated(data: dict[str, Any]) -> dict[str, Any]:
+    """Return a description of any earlier schema in the present one."""
+    schema = expect_type("schema", data.get("schema", 0), int)
+    if schema > SCHEMA:
+        raise LaterVersionError(
+            f"was written by optuna-mofs {data.get('written_by', 'of a later version')} with "
+            f"schema {schema}, but version {_version()} reads schemas up to {SCHEMA}. Update it: "
+            "pip install --upgrade optuna-mofs."
+        )
+    # Schema 0 had no number, and at first no defaults.
+    return {"defaults": {}, **data} if schema == 0 else data
 
 
 @dataclass(frozen=True)
@@ -95,11 +121,14 @@ class StudyDescription:
             "active_if": {k: [parent, list(c)] for k, (parent, c) in self.active_if.items()},
             "conditions": dict(self.conditions),
             "defaults": dict(self.defaults),
+            "schema": SCHEMA,
+            "written_by": _version(),
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> StudyDescription:
         """Return the description of JSON values: the inverse of :meth:`to_json`."""
+        data = _migrated(expect_type("it", data, dict))
         table = None if data["features"] is None else FeatureTable.from_json(data["features"])
         bound = None
         if data["representation"] is not None and table is not None:
@@ -110,8 +139,8 @@ class StudyDescription:
             space={k: json_to_distribution(d) for k, d in data["space"].items()},
             measures=tuple(MeasureDescription(*m) for m in data["measures"]),
             active_if={k: (parent, c) for k, (parent, c) in data["active_if"].items()},
-            conditions=data["conditions"],
-            defaults=data.get("defaults", {}),
+            conditions=expect_type("conditions", data["conditions"], dict),
+            defaults=expect_type("defaults", data["defaults"], dict),
         )
 
     @classmethod
@@ -121,7 +150,11 @@ class StudyDescription:
             data = read_study_attr(study, _KEY)
             if data is None:
                 return None
-            _CACHE[study] = cls.from_json(data)
+            with reading(PREFIX + _KEY, f"study {study.study_name!r}"):
+                try:
+                    _CACHE[study] = cls.from_json(data)
+                except LaterVersionError as error:
+                    raise LaterVersionError(f"Study {study.study_name!r} {error}") from None
         return _CACHE[study]
 
     @classmethod

@@ -17,6 +17,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial
 
 from optuna_mofs._optuna import (
+    PREFIX,
     distribution_contains,
     enqueued_params,
     frozen,
@@ -27,7 +28,7 @@ from optuna_mofs._optuna import (
     write_trial_attrs,
 )
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import check_int
+from optuna_mofs._validation import check_int, reading
 from optuna_mofs.features._codec import UnknownMaskError, unpack_attribute
 from optuna_mofs.features._representation import FRACTION, MaskFeatures, Representation
 from optuna_mofs.features._table import FeatureTable
@@ -36,7 +37,7 @@ from optuna_mofs.study._description import StudyDescription
 #: Key of the trial attribute that holds the packed mask.
 MASK = "mask"
 #: Longest string of the ``features`` user attribute, which fits a cell of the dashboard.
-_MAX_CHARACTERS = 400
+_MAX_CHARACTERS = 150
 #: More features than this are taken for a mistake.
 _MAX_FEATURES = 10_000_000
 
@@ -244,13 +245,15 @@ def trial_mask(
     attr = frozen_attr(trial, MASK)
     if attr is not None and not representation.mask_parameters:
         # The set that was evaluated: the filter ranks may have changed since.
-        return unpack_attribute(attr, len(representation.table.free))
+        with reading(PREFIX + MASK, f"trial {trial.number}"):
+            return unpack_attribute(attr, len(representation.table.free))
     if not all(name in trial.params for name in representation.distributions):
         return None
-    try:
-        return representation.choose(trial.params, attr=attr, others=others)
-    except UnknownMaskError:
-        return None
+    with reading(PREFIX + MASK, f"trial {trial.number}"):
+        try:
+            return representation.choose(trial.params, attr=attr, others=others)
+        except UnknownMaskError:
+            return None
 
 
 def selected_features(study: Study, trial: FrozenTrial) -> list[str] | None:

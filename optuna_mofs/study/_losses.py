@@ -18,8 +18,9 @@ import numpy as np
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from optuna_mofs._optuna import frozen_attr, read_study_attr, write_study_attr
+from optuna_mofs._optuna import PREFIX, frozen_attr, read_study_attr, write_study_attr
 from optuna_mofs._typing import Array
+from optuna_mofs._validation import expect_type, reading
 
 #: Where the rows come from: test folds, or rows that the search never sees.
 Source = Literal["cross_validation", "holdout"]
@@ -108,7 +109,9 @@ def encode_losses(losses: Array) -> list[Any]:
 
 def decode_losses(data: list[Any]) -> RowLosses:
     """Return the losses that :func:`encode_losses` encoded."""
-    n, n_bits, key, text = data[:4]
+    n, n_bits, key, text = expect_type("losses", data, list)[:4]
+    if n_bits not in (1, 2, 8) or not 0 <= expect_type("count", n, int) * n_bits <= MAX_ROWS:
+        raise ValueError(f"expected up to {MAX_ROWS} bits, got {n!r} losses of {n_bits!r} bits")
     packed = np.frombuffer(base64.b64decode(text), dtype=np.uint8)
     bits = np.unpackbits(packed, count=n * n_bits).reshape(n, n_bits)
     codes = bits @ (1 << np.arange(n_bits)[::-1])
@@ -168,8 +171,9 @@ def read_losses(trial: FrozenTrial, source: Source = "cross_validation") -> RowL
     Trials of one study keep the same rows of the search, or of the held-out rows; if two numbers
     of them differ, the smaller ones are the beginning of the others.
     """
-    found = (frozen_attr(trial, _KEY) or {}).get(source)
-    return None if found is None else decode_losses(found)
+    with reading(PREFIX + _KEY, f"trial {trial.number}"):
+        found = (frozen_attr(trial, _KEY) or {}).get(source)
+        return None if found is None else decode_losses(found)
 
 
 # ---- the study ----------------------------------------------------------------------------------
@@ -203,17 +207,20 @@ def write_loss_rows(
 
 def read_loss_measure(study: Study) -> str | None:
     """Return the name of the measure whose losses the trials of a study keep, or None."""
-    found = read_study_attr(study, _KEY)
-    return None if found is None else str(found["measure"])
+    with reading(PREFIX + _KEY, f"study {study.study_name!r}"):
+        found = read_study_attr(study, _KEY)
+        return None if found is None else str(found["measure"])
 
 
 def read_row_groups(study: Study, source: Source = "cross_validation") -> Array | None:
     """Return the group code of each kept row, or None if the rows have no groups."""
-    found = (read_study_attr(study, _KEY) or {}).get("groups", {}).get(source)
-    return None if found is None else np.array(found, dtype=np.intp)
+    with reading(PREFIX + _KEY, f"study {study.study_name!r}"):
+        found = (read_study_attr(study, _KEY) or {}).get("groups", {}).get(source)
+        return None if found is None else np.array(found, dtype=np.intp)
 
 
 def read_row_weights(study: Study, source: Source = "cross_validation") -> Array | None:
     """Return the sample weight of each kept row, or None if all rows weigh the same."""
-    found = (read_study_attr(study, _KEY) or {}).get("weights", {}).get(source)
-    return None if found is None else np.array(found, dtype=np.float32)
+    with reading(PREFIX + _KEY, f"study {study.study_name!r}"):
+        found = (read_study_attr(study, _KEY) or {}).get("weights", {}).get(source)
+        return None if found is None else np.array(found, dtype=np.float32)

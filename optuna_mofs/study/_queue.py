@@ -9,9 +9,15 @@ from typing import Any
 
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.study import Study
-from optuna.trial import TrialState, create_trial
+from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from optuna_mofs._optuna import PREFIX, enqueued_attrs, retry_attrs, trials_of
+from optuna_mofs._optuna import (
+    PREFIX,
+    enqueued_attrs,
+    retried_numbers,
+    retry_attrs,
+    trials_of,
+)
 from optuna_mofs.features._representation import MaskFeatures
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import MASK, check_enqueued
@@ -65,12 +71,28 @@ def enqueue_features(
             f"params names {unknown[0]!r}, which is no parameter of study {study.study_name!r}: "
             f"it has {sorted(described.space or {})}."
         )
-    mask = described.features.mask_of(features)
-    check_enqueued(described.features, mask)
-    chosen, attr = described.representation.codec.encode(mask)
-    system_attrs = enqueued_attrs({**chosen, **(params or {})})
-    if attr is not None:
-        system_attrs[PREFIX + MASK] = attr
+    check_enqueued(described.features, described.features.mask_of(features))
+    enqueue(study, params or {}, features=features, user_attrs=user_attrs)
+
+
+def enqueue(
+    study: Study,
+    params: Mapping[str, Any],
+    *,
+    features: Iterable[str] | None = None,
+    user_attrs: Mapping[str, Any] | None = None,
+) -> None:
+    """Enqueue a trial with some parameters, and with the mask of features given by names."""
+    described = StudyDescription.require(study)
+    system_attrs = enqueued_attrs(params)
+    if features is not None:
+        assert described.features is not None
+        assert isinstance(described.representation, MaskFeatures)
+        mask = described.features.mask_of(features)
+        chosen, attr = described.representation.codec.encode(mask)
+        system_attrs = enqueued_attrs({**chosen, **params})
+        if attr is not None:
+            system_attrs[PREFIX + MASK] = attr
     waiting = create_trial(
         state=TrialState.WAITING, system_attrs=system_attrs, user_attrs=dict(user_attrs or {})
     )
@@ -114,7 +136,12 @@ def retry_interrupted(
         if (numbers is None or trial.number in numbers)
         and (now - (trial.datetime_start or now.min)).total_seconds() >= older_than
     ]
+    is_repeated = {number for other in trials_of(study) for number in retried_numbers(other)}
     for trial in interrupted:
+        if trial.number in is_repeated:
+            # This function was interrupted itself, between the two steps below.
+            _end(study, trial)
+            continue
         waiting = create_trial(
             state=TrialState.WAITING,
             params=trial.params,
@@ -124,7 +151,12 @@ def retry_interrupted(
         )
         # Enqueue first: if killed in between, the configuration runs twice rather than never.
         study.add_trial(waiting)
-        # A worker that was only slow may have completed it in the meantime.
-        with suppress(UpdateFinishedTrialError):
-            study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
+        _end(study, trial)
     return [trial.number for trial in interrupted]
+
+
+def _end(study: Study, trial: FrozenTrial) -> None:
+    """Mark an interrupted trial as failed."""
+    # A worker that was only slow may have completed it in the meantime.
+    with suppress(UpdateFinishedTrialError):
+        study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)

@@ -19,6 +19,7 @@ from optuna_mofs.visualization._hypervolume import plot_hypervolume
 from optuna_mofs.visualization._lexicographic_targets import plot_lexicographic_targets
 from optuna_mofs.visualization._operators import plot_operators
 from optuna_mofs.visualization._registry import figure_functions, plot_all, register_figure
+from optuna_mofs.visualization._stability import plot_stability
 from optuna_mofs.visualization._utils import NothingToPlotError
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "plot_hypervolume",
     "plot_lexicographic_targets",
     "plot_operators",
+    "plot_stability",
     "register_figure",
 ]
 

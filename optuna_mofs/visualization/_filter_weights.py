@@ -14,6 +14,7 @@ from optuna_mofs._optuna import trials_of
 from optuna_mofs._validation import check_int
 from optuna_mofs.features._mask_sampling import weights_from_raw
 from optuna_mofs.features._representation import weight_parameter
+from optuna_mofs.features._table import CONSTANT_FILTER
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._trial_note import trial_note
 from optuna_mofs.visualization._registry import register_figure
@@ -87,7 +88,15 @@ def filter_weights(
             row = weights_from_raw(np.array([trial.params[name] for name in names]))
         elif trial.params.get("filter") in filters:
             row = np.array([float(trial.params["filter"] == name) for name in filters])
-        elif filters and note is not None and len(note.filter_weights) == len(filters):
+        elif (
+            filters
+            and note is not None
+            and len(note.filter_weights)
+            in (
+                len(filters),
+                len(filters) + 1,  # the constant filter of the paper's sampler
+            )
+        ):
             row = weights_from_raw(np.array(note.filter_weights, dtype=float))
         else:
             continue
@@ -99,7 +108,13 @@ def filter_weights(
             "created with a filter ensemble (representation='filter_ensemble' or 'single_filter') "
             "or by FilterEnsembleNSGA2Sampler on features with filters."
         )
-    return filters, np.array(numbers), np.array(rows)
+    most = max(map(len, rows))
+    filters += (CONSTANT_FILTER,) * (most - len(filters))
+    return (
+        filters,
+        np.array(numbers),
+        np.array([np.pad(row, (0, most - len(row))) for row in rows]),
+    )
 
 
 def moving_mean(rows: NDArray[np.float64], window: int) -> NDArray[np.float64]:

@@ -75,6 +75,11 @@ def plot_front(
         ['other trials', 'front', 'default pick']
     """
     check_int("max_dominated", max_dominated, 0)
+    if not isinstance(study, Study):
+        raise ValueError(
+            f"plot_front shows one study, got {type(study).__name__}. Compare several by "
+            "plot_hypervolume or plot_attainment, which take lists of studies by name."
+        )
     front = nonempty_front(study, targets=targets)
     if len(front.metric_names) not in (2, 3):
         raise NothingToPlotError(

@@ -12,6 +12,7 @@ from optuna_mofs.cli import main
 from optuna_mofs.cli._compare import group_studies, parse_pattern, run_name
 from optuna_mofs.cli._errors import CommandError
 from optuna_mofs.statistics import compare_ranks
+from tests.cli.tables import QUICK, write_people
 
 URL = "sqlite:///optuna_mofs.db"
 RUNS = 6
@@ -162,3 +163,24 @@ def test_groups_have_the_same_runs_in_natural_order() -> None:
 def test_bad_patterns(written: list[str], message: str) -> None:
     with pytest.raises(CommandError, match=message.replace("?", r"\?")):
         group_studies(written, STUDIES)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--cv", "4"], "'first' and 'second' differ in folds"),
+        (["--measures", "error", "n_features"], "have different measures"),
+    ],
+)
+def test_studies_that_cannot_be_compared_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
+) -> None:
+    url = f"sqlite:///{tmp_path}/a.db"
+    run = ["run", "--data", str(write_people(tmp_path)), "--target", "risk", "--drop", "name"]
+    run += [*QUICK, "--trials", "1", "--noise-floor", "0", "--quiet", "--storage", url]
+    assert main([*run, "--study", "first"]) == 0
+    assert main([*run, "--study", "second", *options]) == 0
+    assert main(["compare", "first", "second", "--storage", url]) == 1
+    assert message in capsys.readouterr().err
+    assert main([*run, "--study", "third", "--learner", "knn"]) == 0
+    assert main(["compare", "first", "third", "--storage", url]) == 0

@@ -16,6 +16,7 @@ from optuna_mofs import FeatureSelectionObjective, pareto_front
 from optuna_mofs.cli._diagnostics import (
     Predictions,
     honest_predictions,
+    importance,
     load_objective,
     stability,
 )
@@ -46,7 +47,7 @@ def _titles(found: Predictions) -> list[str]:
 def test_every_row_of_the_search_is_predicted_once() -> None:
     objective, study = searched(LogisticRegression(), *BINARY, "filter_ensemble")
     trial = pareto_front(study).pick()
-    found = honest_predictions(objective, trial)
+    found = honest_predictions(objective, objective.tested_folds(trial))
     assert found.source == "100 rows of the test folds"
     assert (found.truth != found.predicted).mean() == pytest.approx(trial.values[0])
     assert found.scores is not None
@@ -60,7 +61,7 @@ def test_every_row_of_the_search_is_predicted_once() -> None:
 def test_held_out_rows_are_predicted_by_a_model_of_the_others() -> None:
     objective, study = searched(GaussianNB(), *BINARY, "mask")
     front = pareto_front(study)
-    found = honest_predictions(objective, front.pick())
+    found = honest_predictions(objective, objective.tested_folds(front.pick()))
     assert found.source == "20 held-out rows"
     error = float((found.truth != found.predicted).mean())
     assert error == pytest.approx(front.honest().picks["pick"].value)
@@ -76,7 +77,8 @@ def test_held_out_rows_are_predicted_by_a_model_of_the_others() -> None:
 )
 def test_figures_by_task(estimator: Any, data: Any, titles: list[str]) -> None:
     objective, study = searched(estimator, *data, "filter_ensemble")
-    found = honest_predictions(objective, pareto_front(study).pick())
+    pick = pareto_front(study).pick()
+    found = honest_predictions(objective, objective.tested_folds(pick))
     assert _titles(found) == titles
 
 
@@ -140,3 +142,31 @@ def test_data_that_is_gone_or_has_changed(
     assert load_objective(front, settings) is None, "other rows"
     change(path)
     assert load_objective(front, settings) is None
+
+
+@pytest.mark.parametrize("holdout", [None, 0.25])
+def test_permuting_what_decides_makes_the_model_worse(holdout: float | None) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 4))
+    objective, study = searched(
+        LogisticRegression(), X, (X[:, 2] > 0).astype(int), "filter_ensemble", holdout=holdout
+    )
+    trial = next(t for t in study.trials if t.user_attrs.get("n_features") == 4)
+    found = importance(objective, trial, objective.tested_folds(trial))
+    assert found is not None
+    assert next(iter(found.drops)) == "x2"
+    assert found.drops["x2"] > 0.3
+    assert max(abs(value) for name, value in found.drops.items() if name != "x2") < 0.1
+    figure = found.figure()
+    assert figure.data[0].x[0] == found.drops["x2"]
+    source = "test folds" if holdout is None else "held-out rows"
+    assert source in figure.layout.title.text
+
+
+def test_the_importance_of_very_many_features_is_not_computed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    objective, study = searched(LogisticRegression(), *BINARY, "filter_ensemble")
+    trial = max(study.trials, key=lambda trial: trial.user_attrs["n_features"])
+    monkeypatch.setattr("optuna_mofs.cli._diagnostics._MAX_PERMUTED", 1)
+    assert importance(objective, trial, objective.tested_folds(trial)) is None

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import json
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import joblib
@@ -49,7 +52,7 @@ def test_the_default_model_takes_any_table(capsys: pytest.CaptureFixture[str]) -
     assert set(predicted) <= {"high", "low"}
     assert np.mean(predicted == table["risk"]) > 0.7
     # Only the selected columns are needed, in any order.
-    chosen = model.named_steps["columns"].columns
+    chosen = list(model.named_steps["columns"].get_feature_names_out())
     np.testing.assert_array_equal(model.predict(table[chosen[::-1]]), predicted)
     # Unseen texts and missing values are allowed.
     strange = table.assign(city="Atlantis", dose=np.nan)
@@ -59,10 +62,11 @@ def test_the_default_model_takes_any_table(capsys: pytest.CaptureFixture[str]) -
 def test_other_trials(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", "--output", "m.joblib", "--max-features", "1", "--quiet"]) == 0
     assert capsys.readouterr().out == ""
-    assert len(joblib.load("m.joblib").named_steps["columns"].columns) <= 1
+    assert len(joblib.load("m.joblib").named_steps["columns"].get_feature_names_out()) <= 1
     assert main(["export", "--output", "m.joblib", "--trial", "3"]) == 0
     features = _study().trials[3].user_attrs["features"]
-    assert ", ".join(joblib.load("m.joblib").named_steps["columns"].columns) == features
+    names = joblib.load("m.joblib").named_steps["columns"].get_feature_names_out()
+    assert ", ".join(names) == features
 
 
 def test_other_rows_are_noted_and_other_columns_are_an_error(
@@ -107,7 +111,7 @@ def test_arrays_of_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     best = ["--pick", "best", "--storage", "sqlite:///b.db"]
     assert main(["export", *best, "--output", "m.joblib"]) == 0
     model = joblib.load("m.joblib")
-    assert "x2" in model.named_steps["columns"].columns
+    assert "2" in "".join(map(str, model.named_steps["columns"].transformers_[0][2]))
     assert np.corrcoef(model.predict(X), X[:, 2])[0, 1] > 0.9
 
 
@@ -141,3 +145,103 @@ def test_a_constant_model_is_refused_unless_chosen_by_number(
     assert "warning: The model of trial" in captured.err
     assert "Not clearly better than chance" in captured.err
     assert Path("rare.joblib").exists()
+
+
+# ---- files --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def flowers() -> pd.DataFrame:
+    """Search a table of numbers, and return it."""
+    from sklearn.datasets import load_iris
+
+    frame = load_iris(as_frame=True).frame
+    frame.to_csv("iris.csv", index=False)
+    argv = ["run", "--data", "iris.csv", "--target", "target", *QUICK, "--noise-floor", "0"]
+    argv[argv.index("ridge")] = "logistic_regression"
+    assert main([*argv, "--trials", "8", "--quiet", "--storage", "sqlite:///iris.db"]) == 0
+    return frame
+
+
+IRIS = ["export", "--storage", "sqlite:///iris.db"]
+
+
+def test_a_model_of_numbers_loads_without_this_package(
+    flowers: pd.DataFrame, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*IRIS, "--output", "iris.joblib"]) == 0
+    assert "must be installed" not in capsys.readouterr().out
+    code = (
+        "import sys; sys.modules['optuna_mofs'] = sys.modules['optuna'] = None\n"
+        "import joblib, pandas\n"
+        "model = joblib.load('iris.joblib')\n"
+        "table = pandas.read_csv('iris.csv')\n"
+        "assert list(model.feature_names_in_) == list(table.columns[:-1])\n"
+        "more = table[table.columns[::-1]].assign(id=0)\n"
+        "print((model.predict(more) == table['target']).mean() > 0.8)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+def test_a_model_of_texts_says_that_it_needs_this_package(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["export", "--output", "m.joblib", "--pick", "best"]) == 0
+    out = capsys.readouterr().out
+    card = json.loads(Path("m.card.json").read_text(encoding="utf-8"))
+    uses_text = "city" in card["features"]
+    assert card["needs_optuna_mofs"] == uses_text == ("must be installed" in out)
+
+
+def test_the_model_card(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", "--output", "m.joblib"]) == 0
+    assert "model card: m.card.md, m.card.json" in capsys.readouterr().out
+    card = json.loads(Path("m.card.json").read_text(encoding="utf-8"))
+    trial = _study().trials[card["trial"]]
+    assert ", ".join(card["features"]) == trial.user_attrs["features"]
+    assert list(card["cross_validated"].values()) == trial.values
+    assert card["data"] == {"file": "people.csv", "target": "risk", "rows": 60, "columns": 5}
+    assert card["classes"] == ["high", "low"]
+    assert card["on_new_rows"]["low"] <= card["on_new_rows"]["value"]
+    assert card["versions"]["optuna"] == optuna.__version__
+    text = Path("m.card.md").read_text(encoding="utf-8")
+    for part in ("# m.joblib", "Predicts *risk*", "- on new rows: error", "## Features"):
+        assert part in text
+    Path("m.card.md").unlink()
+    assert main(["export", "--output", "m.joblib", "--no-card", "--quiet"]) == 0
+    assert not Path("m.card.md").exists()
+
+
+def test_onnx(flowers: pd.DataFrame) -> None:
+    pytest.importorskip("skl2onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    assert main([*IRIS, "--output", "iris.onnx", "--quiet"]) == 0
+    assert main([*IRIS, "--output", "iris.joblib", "--quiet"]) == 0
+    session = runtime.InferenceSession("iris.onnx")
+    names = json.loads(session.get_modelmeta().custom_metadata_map["features"])
+    assert names == json.loads(Path("iris.card.json").read_text(encoding="utf-8"))["features"]
+    predicted = session.run(None, {"X": flowers[names].to_numpy(dtype=np.float32)})[0]
+    assert np.mean(predicted == joblib.load("iris.joblib").predict(flowers)) > 0.98
+
+
+def test_onnx_of_texts_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    trials = _study().trials
+    number = next(t.number for t in trials if "city" in t.user_attrs.get("features", ""))
+    assert main(["export", "--output", "m.onnx", "--trial", str(number)]) == 1
+    assert "ONNX needs columns of numbers, got 'city'" in capsys.readouterr().err
+    assert not Path("m.onnx").exists()
+
+
+def test_skops_runs_no_code_on_loading(
+    flowers: pd.DataFrame, capsys: pytest.CaptureFixture[str]
+) -> None:
+    skops = pytest.importorskip("skops.io")
+    assert main([*IRIS, "--output", "iris.skops"]) == 0
+    assert "runs no code" in Path("iris.card.md").read_text(encoding="utf-8")
+    types = skops.get_untrusted_types(file="iris.skops")
+    assert set(types) <= {"numpy.dtype"}
+    model = skops.load("iris.skops", trusted=types)
+    assert main([*IRIS, "--output", "iris.model", "--format", "joblib", "--quiet"]) == 0
+    expected = joblib.load("iris.model").predict(flowers)
+    np.testing.assert_array_equal(model.predict(flowers), expected)

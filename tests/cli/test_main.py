@@ -114,3 +114,28 @@ def test_runs_as_a_module() -> None:
     )
     assert done.returncode == 0
     assert done.stdout == f"optuna-mofs {optuna_mofs.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "hint"),
+    [
+        (["run", "--trails", "5"], "Did you mean '--trials'?"),
+        (["raport"], "Did you mean 'report'?"),
+        (["run", "--learner", "svn"], "Did you mean 'svm'?"),
+    ],
+)
+def test_near_misses_get_a_hint(
+    argv: list[str], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(argv)
+    assert stopped.value.code == 2
+    assert hint in capsys.readouterr().err
+
+
+def test_an_error_can_suggest_the_whole_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _with_run(monkeypatch, _raise(CommandError("Two columns.", add=["--drop", "a b", "c"])))
+    assert main(["quickstart", "--trials", "3"]) == 1
+    assert "Try: optuna-mofs quickstart --trials 3 --drop 'a b' c\n" in capsys.readouterr().err

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+import io
 import os
 import sys
 from argparse import Namespace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
 from optuna_mofs.cli import _output as out
 from optuna_mofs.cli._output import (
+    csv_text,
     format_list,
     format_table,
     output_format,
@@ -154,3 +157,13 @@ def test_texts_are_escaped() -> None:
     assert "<i>&" not in text
     assert text.count("&lt;i&gt;&amp;") == 11
     assert "<script" not in text
+
+
+def test_a_spreadsheet_does_not_run_cells() -> None:
+    begins = ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "age", ""]
+    frame = pd.DataFrame({"name": begins, "x": range(-4, 4), "=column": [None, 1.5, *begins[2:]]})
+    read = pd.read_csv(io.StringIO(csv_text(frame, index=False)), keep_default_na=False)
+    assert read.columns.tolist() == ["name", "x", "'=column"]
+    assert read["name"].tolist() == [f"'{t}" for t in begins[:5]] + ["' =1", "age", ""]
+    assert read["x"].tolist() == list(range(-4, 4))
+    assert not read["'=column"].astype(str).str.match(r"[=+\-@\t\r]").any()

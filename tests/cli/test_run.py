@@ -12,7 +12,7 @@ import optuna
 import pytest
 from optuna.trial import TrialState
 
-from optuna_mofs import FeatureSelectionObjective, pareto_front
+from optuna_mofs import FeatureSelectionObjective, pareto_front, selected_features
 from optuna_mofs._optuna import storage_of, study_key
 from optuna_mofs.cli import main
 from optuna_mofs.objectives._evaluator import Evaluator
@@ -45,7 +45,7 @@ def test_a_continued_study_equals_an_uninterrupted_one(
     assert main([*NEW, "--trials", "5"]) == 0
     first = capsys.readouterr()
     assert "New study 'people': ridge" in first.err
-    assert "60 rows, 5 features (1 text column), classification of 'risk'" in first.err
+    assert "60 rows, 5 features (1 text column: city), classification of 'risk'" in first.err
     assert "12 rows not used by the search" in first.err
     assert "5/5 trials, hypervolume 0." in first.err
     assert "Searching on permuted labels" in first.err
@@ -66,6 +66,14 @@ def test_a_continued_study_equals_an_uninterrupted_one(
     assert main(["run", "--trials", "3", "--study", "whole"]) == 0
     assert _params(_study()) == _params(_study("whole"))
     assert len(_study().trials) == 8
+
+
+def test_races_are_a_setting_of_the_study() -> None:
+    assert main([*NEW, "--trials", "12", "--racing", "--quiet"]) == 0
+    assert main(["run", "--trials", "14", "--quiet"]) == 0
+    trials = _study().get_trials(states=(TrialState.PRUNED,))
+    assert trials
+    assert all(trial.user_attrs["n_folds"] < 5 for trial in trials)
 
 
 def test_the_noise_floor_is_a_baseline_of_the_study() -> None:
@@ -341,3 +349,87 @@ def test_the_dashboard_that_is_not_installed(
     assert main([*NEW, "--trials", "1", "--dashboard", "--quiet"]) == 1
     assert "optuna-mofs[dashboard]" in capsys.readouterr().err
     assert not Path("optuna_mofs.db").exists(), "checked before the search"
+
+
+def test_a_study_of_failures_does_not_block_its_name(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    argv = ["run", "--data", "people.csv", "--target", "risk", "--drop", "name", *QUICK]
+    with monkeypatch.context() as patch:
+        patch.setattr("sklearn.linear_model.RidgeClassifier.fit", lambda *_, **__: 1 / 0)
+        assert main([*argv, "--trials", "12", "--storage", "sqlite:///dead.db"]) == 1
+    storage = "sqlite:///dead.db"
+    capsys.readouterr()
+    other = [*argv, "--scoring", "roc_auc", "--trials", "3", "--storage", storage]
+    assert main(other) == 0
+    assert "'people' holds no model: it is replaced" in capsys.readouterr().err
+
+
+def test_a_positive_class_makes_scores_of_it_possible(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ["run", "--data", "people.csv", "--target", "risk", "--drop", "name", *QUICK]
+    argv += ["--scoring", "f1", "--trials", "4", "--noise-floor", "0"]
+    storage = ["--storage", "sqlite:///positive.db"]
+    assert main([*argv, *storage, "--positive-class", "hihg"]) == 1
+    assert "has no class 'hihg'. Did you mean 'high'?" in capsys.readouterr().err
+    assert main([*argv, *storage, "--positive-class", "high", "--quiet"]) == 0
+    options = ["export", *storage, "--pick", "best", "--output", "m.joblib", "--quiet"]
+    assert main(options) == 0
+    assert set(joblib.load("m.joblib").predict(people())) <= {0, 1}
+
+
+def test_a_search_that_stagnates_stops(capsys: pytest.CaptureFixture[str]) -> None:
+    stop = ("--stop", "hypervolume", "--stop-horizon", "1", "--stop-risk", "0.4")
+    assert main([*NEW, "--trials", "40", *stop, "--noise-floor", "0"]) == 0
+    n_trials = len(_study().trials)
+    assert 2 <= n_trials < 20
+    printed = capsys.readouterr().err
+    assert f"Stopped after {n_trials} trials: the chance that 1 more bring a gain is" in printed
+    # Nothing has changed since, so that no trial is run; without --stop it continues.
+    assert main(["run", "--trials", "40", *stop, "--quiet"]) == 0
+    assert len(_study().trials) == n_trials
+    assert main(["run", "--trials", "1", "--workers", "2", *stop, "--quiet"]) == 0
+    assert len(_study().trials) == n_trials
+    assert main(["run", "--trials", "1", "--quiet"]) == 0
+    assert len(_study().trials) == n_trials + 1
+
+
+def test_no_trial_is_started_that_would_end_too_late(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main([*NEW, "--trials", "2", "--quiet", "--noise-floor", "0"]) == 0
+    monkeypatch.setattr("optuna_mofs.cli._worker.trial_seconds", lambda study: 3600.0)
+    assert main(["run", "--trials", "2", "--timeout", "30m", "--quiet"]) == 0
+    assert len(_study().trials) == 2
+    assert main(["run", "--trials", "1", "--timeout", "2h", "--quiet"]) == 0
+    assert len(_study().trials) == 3
+
+
+@pytest.mark.parametrize("value", ["2", "-0.1", "x"])
+def test_a_bad_risk_is_refused(value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([*NEW, "--stop", "pick", "--stop-risk", value])
+    assert "--stop-risk" in capsys.readouterr().err
+
+
+def test_a_study_starts_from_another_one(capsys: pytest.CaptureFixture[str]) -> None:
+    mask = ("--features", "mask", "--noise-floor", "0")
+    assert main([*NEW, *mask, "--trials", "6", "--quiet"]) == 0
+    frame = people()
+    frame["more"] = np.arange(len(frame)) % 7
+    frame.drop(columns="noise 0").to_csv("next.csv", index=False)
+    later = ("run", "--data", "next.csv", *DATA[2:], *QUICK, *mask)
+    assert main([*later, "--trials", "3", "--warm-start", "people"]) == 0
+    printed = capsys.readouterr().err
+    assert re.search(r"\d trials? of study 'people' first", printed)
+    before, after = _study(), _study("next")
+    first = after.trials[0]
+    number = int(first.user_attrs["warm_start"].removeprefix("people #"))
+    assert number == pareto_front(before, duplicates=False).pick().number
+    names = set(selected_features(before, before.trials[number]) or []) - {"noise 0"}
+    assert set(selected_features(after, first) or []) == names
+    assert main([*later, "--trials", "1", "--warm-start", "nobody", "--study", "x"]) == 1
+    assert "no study 'nobody'" in capsys.readouterr().err
+    assert main([*later, "--trials", "1", "--warm-start-storage", "sqlite:///a.db"]) == 1
+    assert "--warm-start-storage needs --warm-start" in capsys.readouterr().err

@@ -1,14 +1,25 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import optuna
 import pytest
 
 import optuna_mofs
 from optuna_mofs._optuna import write_study_attr
 from optuna_mofs.cli._errors import CommandError
-from optuna_mofs.cli._settings import Settings, make_preference, make_sampler, sampler_names
+from optuna_mofs.cli._settings import (
+    Settings,
+    make_objective,
+    make_preference,
+    make_sampler,
+    resolve_learner,
+    sampler_names,
+)
+from optuna_mofs.cli._table import Table
 
 
 def test_settings_are_read_as_written() -> None:
@@ -74,3 +85,44 @@ def test_optunas_samplers_differ_by_worker_and_start(name: str) -> None:
 def test_a_bad_preference_is_an_error() -> None:
     with pytest.raises(CommandError, match="tolerance"):
         make_preference(Settings(tolerances={"error": -1.0}))
+
+
+@pytest.mark.parametrize(
+    ("shape", "classes", "learner"),
+    [
+        ((50, 3), True, "svm"),
+        ((2001, 3), True, "hist_gradient_boosting"),
+        ((2001, 1001), True, "logistic_regression"),
+        ((2001, 1001), False, "ridge"),
+    ],
+)
+def test_the_default_learner_depends_on_the_size(
+    shape: tuple[int, int], classes: bool, learner: str
+) -> None:
+    y = np.arange(shape[0]) % 2 if classes else np.linspace(0, 1, shape[0])
+    table = Table(np.zeros(shape), y, tuple(f"x{j}" for j in range(shape[1])))
+    assert resolve_learner(Settings(), table).learner == learner
+    assert resolve_learner(Settings(learner="knn"), table).learner == "knn"
+
+
+def _table(groups: Any = None) -> Table:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    return Table(X, (X[:, 0] > 0).astype(int), ("a", "b", "c"), groups=groups)
+
+
+def test_cross_validation_in_time_tests_later_rows() -> None:
+    settings = Settings(cv="time", learner="ridge", filters=["anova_f"], holdout=0.2)
+    objective = make_objective(settings, _table())
+    assert objective.holdout_rows is not None
+    assert objective.holdout_rows.tolist() == list(range(48, 60))
+    assert make_objective(replace(settings, holdout="auto"), _table()).holdout_rows is None
+    with pytest.raises(CommandError, match="mutually exclusive"):
+        make_objective(settings, _table(np.arange(60) // 6))
+
+
+def test_cross_validation_by_group_needs_groups() -> None:
+    settings = Settings(cv="group", learner="ridge", filters=["anova_f"], holdout=0)
+    make_objective(settings, _table(np.arange(60) // 6))
+    with pytest.raises(CommandError, match="--cv group needs --group-column"):
+        make_objective(settings, _table())

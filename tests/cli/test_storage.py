@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import optuna
@@ -8,8 +10,11 @@ import pytest
 from optuna.exceptions import StorageInternalError
 from optuna.samplers import RandomSampler
 from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
 
+from optuna_mofs.cli import main
 from optuna_mofs.cli._errors import CommandError
+from optuna_mofs.cli._main import _without_password
 from optuna_mofs.cli._storage import display_url, open_storage, open_study, storage_errors
 
 
@@ -99,3 +104,66 @@ def test_failure_in_the_middle_names_the_storage() -> None:
 def test_other_errors_pass() -> None:
     with pytest.raises(KeyError), storage_errors("sqlite:///a.db"):
         raise KeyError
+
+
+def test_a_read_only_file_can_be_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"sqlite:///{tmp_path}/a b.db"
+    opened = open_storage(url)
+    optuna.create_study(storage=opened, study_name="a").add_trial(
+        optuna.trial.create_trial(value=1.0)
+    )
+    opened.engine.dispose()
+    access = os.access
+    # The user of the tests may be allowed to write every file.
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK and access(path, mode))
+    read = open_storage(url, create=False)
+    assert optuna.load_study(study_name="a", storage=read).best_value == 1.0
+    with pytest.raises(StorageInternalError):
+        optuna.create_study(storage=read, study_name="b")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:secret@nowhere.invalid:port/db",
+        "postgresql://me:pass@secret:word@host/db",
+        "secret://me:secret",
+        "nodialect://me:secret@host/db",
+        "postgresql://me:secret@/db?host=/nowhere",
+        "postgresql://me@/db?host=/nowhere&password=secret",
+        "me:secret@host/db",
+    ],
+)
+@pytest.mark.parametrize("command", [["studies"], ["front"], ["run", "--data", "a.csv"]])
+def test_a_password_is_never_printed(
+    url: str, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with suppress(SystemExit):  # wrong usage
+        assert main([*command, "--storage", url]) == 1
+    shown = capsys.readouterr()
+    lines = (shown.out + shown.err).replace("secret://", "")
+    assert "secret" not in lines
+    assert "Traceback" not in lines
+
+
+def test_the_suggested_command_has_no_password() -> None:
+    for given in ("postgresql://me:secret@host/db", "--storage=postgresql://me:secret@host/db"):
+        assert "secret" not in _without_password(given)
+    assert _without_password("--target") == "--target"
+
+
+def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
+    cause = OperationalError("INSERT", {}, Exception("database or disk is full"))
+
+    def full() -> None:
+        try:
+            raise StorageInternalError("An exception is raised during the commit.") from cause
+        finally:
+            raise AssertionError("Should not reach.")  # as Optuna does
+
+    with pytest.raises(CommandError) as raised, storage_errors(f"sqlite:///{tmp_path}/a.db"):
+        full()
+    assert str(raised.value).endswith(
+        "failed: database or disk is full. Free disk space, then run again; completed trials are "
+        "kept."
+    )

@@ -160,7 +160,8 @@ def test_columns_that_cannot_be_used(
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.xls", "x", "must be .csv"),
+        ("a.doc", "x", "must be .csv"),
+        ("a.xlsx", "x", r"is a spreadsheet.*read_excel\('a\.xlsx'\)\.to_csv"),
         ("a.csv", "x,y\n", "a header but no rows"),
         ("a.csv", "", "cannot be read: No columns"),
         ("a.csv", "y\n1\n", "no columns besides the target"),
@@ -193,8 +194,37 @@ def test_columns_without_a_name_are_no_duplicates(tmp_path: Path) -> None:
     assert read_table(str(tmp_path / "a.csv"), "y").names == ("Unnamed: 0", "Unnamed: 1")
 
 
-def test_dates_are_an_error(tmp_path: Path) -> None:
+def test_dates_are_days(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
-    people().assign(when=pd.Timestamp("2026-01-01")).to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(CommandError, match=r"'when' contains dates.*--drop 'when'"):
-        read_table(str(tmp_path / "a.parquet"), "risk", drop=["name"])
+    dates = pd.Series(pd.date_range("1970-01-02", periods=60))
+    frame = people().assign(when=dates, zone=dates.dt.tz_localize("UTC"), took=dates - dates[0])
+    frame.to_parquet(tmp_path / "a.parquet")
+    table = read_table(str(tmp_path / "a.parquet"), "risk", drop=["name"])
+    assert table.date_columns == ("when", "zone", "took")
+    assert table.X["when"].tolist() == table.X["zone"].tolist() == list(range(1, 61))
+    assert table.X["took"].tolist() == list(range(60))
+
+
+def test_dates_of_a_text_file_are_days_also_without_texts(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("when,y\n1970-01-02,1\n,0\n1970-01-03 12:00,1\n")
+    table = read_table(str(tmp_path / "a.csv"), "y")
+    np.testing.assert_array_equal(table.X, [[1.0], [np.nan], [2.5]])
+    assert table.date_columns == ("when",)
+    assert table.text_columns == ()
+
+
+def test_all_problems_are_in_one_message(tmp_path: Path) -> None:
+    frame = people().assign(price=["1,5"] * 60, note=[f"text {i}" for i in range(60)])
+    frame.loc[2, "dose"] = np.inf
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(CommandError) as raised:
+        read_table(str(tmp_path / "a.csv"), "risk")
+    for name in ("price", "note", "name", "dose"):
+        assert f"Column {name!r}" in str(raised.value)
+    assert raised.value.add == ("--decimal", ",", "--drop", "name", "note")
+
+
+def test_decimal_commas_are_read_with_the_option(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x;y\n0,5;1\n-1,25;0\n")
+    table = read_table(str(tmp_path / "a.csv"), "y", separator=";", decimal=",")
+    np.testing.assert_array_equal(table.X, [[0.5], [-1.25]])

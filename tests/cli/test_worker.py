@@ -134,7 +134,7 @@ def test_a_bar_in_a_terminal(study: optuna.Study) -> None:
     assert progress.n_failed == 1
 
 
-@pytest.mark.parametrize(("total", "lines"), [(200, 10), (3, 3)])
+@pytest.mark.parametrize(("total", "lines"), [(200, 11), (3, 3)])
 def test_a_few_lines_in_a_log(study: optuna.Study, total: int, lines: int) -> None:
     stream = io.StringIO()
     progress = Progress(study, total, stream=stream)

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, TimeSeriesSplit
 
+from optuna_mofs.data import _dataset
 from optuna_mofs.data._dataset import (
     Dataset,
     draw_holdout,
@@ -46,6 +49,18 @@ def test_later_changes_of_the_input_have_no_effect():
         np.testing.assert_array_equal(found, X)
         np.testing.assert_array_equal(each.y, Y)
         np.testing.assert_array_equal(each.sample_weight, np.ones(4))
+
+
+def test_large_arrays_are_used_in_place(monkeypatch):
+    array = X.copy()
+    monkeypatch.setattr(_dataset, "MAX_COPIED_BYTES", array.nbytes - 1)
+    kept = data(array)
+    assert np.shares_memory(kept.X, array)
+    assert array.flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        kept.X[0, 0] = 1.0
+    monkeypatch.setattr(_dataset, "MAX_COPIED_BYTES", array.nbytes)
+    assert not np.shares_memory(data(array).X, array)
 
 
 def test_column_names():
@@ -104,7 +119,7 @@ def test_targets_of_test_data_can_hold_one_class():
         ({"X": None}, "X must be a table .* got None"),
         ({"X": "wine.csv"}, "X must be a table .* got 'wine.csv'"),
         ({"y": Y[:3]}, "X has 4 rows but y has 3"),
-        ({"y": np.stack([Y, Y], axis=1)}, r"one value per row, got shape \(4, 2\)"),
+        ({"y": np.zeros((4, 2, 2))}, r"one value per row, got shape \(4, 2, 2\)"),
         ({"y": [0, 1, np.nan, 1]}, "1 missing values, the first in row 2"),
         ({"y": ["a", None, "b", None]}, "2 missing values, the first in row 1"),
         ({"y": [1, 1, 1, 1]}, "only one class: .*1"),
@@ -327,3 +342,26 @@ def test_splits_of_some_rows():
         assert set(rows[some_test]) == set(test) & set(rows)
     with pytest.raises(ValueError, match="Fold 0 has no test rows"):
         restrict_splits(splits, splits[0][0], 100)
+
+
+def test_a_part_of_a_large_array_is_copied_when_it_is_needed(monkeypatch):
+    monkeypatch.setattr("optuna_mofs.data._dataset.MAX_COPIED_BYTES", 1_000)
+    X = np.arange(400.0).reshape(100, 4)
+    whole = Dataset(X, np.arange(100) % 2, classification=True)
+    part = whole.take(np.arange(10, 60)).take(np.arange(5, 25))
+    assert part._X is None
+    assert part.shape == (20, 4)
+    assert part.n_entries == 80
+    for positions in ([0, 3], [], [2]):
+        columns = np.array(positions, dtype=int)
+        np.testing.assert_array_equal(part.columns(columns), X[15:35][:, columns])
+        narrow = part.narrowed(columns)
+        np.testing.assert_array_equal(narrow.X, X[15:35][:, columns])
+        assert narrow.shape == (20, len(positions))
+    np.testing.assert_array_equal(part.rows(np.array([1, 0])), X[[16, 15]])
+    assert len(draw_splits(part, 3, 0)) == 3
+    assert pickle.loads(pickle.dumps(part)).shape == (20, 4)
+    assert part._X is None
+    np.testing.assert_array_equal(part.X, X[15:35])
+    np.testing.assert_array_equal(part.rows(np.array([1])), X[[16]])
+    np.testing.assert_array_equal(part.columns(np.array([1])), X[15:35, [1]])

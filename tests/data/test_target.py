@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from optuna_mofs.data._target import check_target, detect_task
+from optuna_mofs.data._target import check_target, detect_task, strata, varying_outputs
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,27 @@ def test_target_containers():
 )
 def test_detect_task(y, task):
     assert detect_task(y) == task
+
+
+def test_several_outputs():
+    assert check_target([[0, 1], [1, 0]], 2, several=True).tolist() == [[0, 1], [1, 0]]
+    assert check_target([["a", "b"], ["b", "a"]], several=True).dtype.kind == "U"
+    with pytest.raises(ValueError, match="first in row 1"):
+        check_target([[0, 1.0], [1, np.nan]], several=True)
+    with pytest.raises(ValueError, match="row 1"):
+        check_target([[0, 1.0], [np.inf, 0]], several=True)
+    with pytest.raises(ValueError, match="shape"):
+        check_target(np.zeros((2, 2, 2)), several=True)
+
+
+def test_outputs_that_vary():
+    y = np.array([["a", "b"], ["a", "c"]])
+    assert [output.tolist() for output in varying_outputs(y)] == [["b", "c"]]
+    assert varying_outputs(np.zeros(3)) == []
+
+
+def test_rare_combinations_of_labels_are_one_stratum():
+    y = np.array([[0, 0]] * 5 + [[0, 1]] * 4 + [[1, 0]] + [[1, 1]])
+    assert np.bincount(strata(y, 4)).tolist() == [7, 4]
+    assert np.bincount(strata(y, 2)).tolist() == [5, 4, 2]
+    assert strata(np.array([3, 1, 3])).tolist() == [3, 1, 3]

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
+import zlib
 
 import numpy as np
 import pytest
@@ -166,8 +168,33 @@ def test_an_unknown_form_raises():
 def test_arrays_survive_json(dtype, data):
     values = data.draw(hnp.arrays(dtype, hnp.array_shapes(min_dims=1, max_dims=2, min_side=0)))
     text = json.loads(json.dumps(pack_array(values)))
-    np.testing.assert_array_equal(unpack_array(text, dtype).reshape(values.shape), values)
+    np.testing.assert_array_equal(
+        unpack_array(text, dtype, values.size).reshape(values.shape), values
+    )
 
 
 def test_repetitive_arrays_are_short():
     assert len(pack_array(np.zeros(10_000, dtype="<u4"))) < 100
+
+
+@pytest.mark.parametrize("count", [2, 4, 10**12])
+def test_an_array_of_another_size_is_refused_before_it_is_unpacked(count):
+    text = pack_array(np.arange(3, dtype="<u4"))
+    with pytest.raises(ValueError, match="packed"):
+        unpack_array(text, "<u4", count)
+
+
+def test_a_few_bytes_do_not_unpack_to_gigabytes():
+    bomb = pack_array(np.zeros(100_000_000, dtype="u1"))
+    assert len(bomb) < 200_000
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="expected 8 packed bytes, got more"):
+        unpack_attribute([7, bomb], 60)
+    assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("attr", [None, [], [1], [1, 2], [1, "?"], [1, "QUJD"], {"a": 1}, "text"])
+def test_an_altered_mask_is_refused(attr):
+    with pytest.raises((ValueError, zlib.error)):
+        unpack_attribute(attr, 12)

@@ -420,3 +420,30 @@ def test_few_random_numbers_are_exceptions():
     assert "exceptions" not in FilterEnsembleFeatures().bind(table(10)).to_json()
     with pytest.raises(ValueError, match="exceptions"):
         FilterEnsembleFeatures(exceptions=-1)
+
+
+def test_a_cost_tilt_moves_cheap_features_ahead() -> None:
+    table = FeatureTable(
+        ("a", "b", "c", "d"),
+        filters=("f",),
+        ranks=np.array([[1.0, 2 / 3, 1 / 3, 0.0]]),
+        costs=np.array([50.0, 1.0, 1.0, 1.0]),
+    )
+    rule = FilterEnsembleFeatures(redundancy_penalty=False).bind(table)
+    params = {"fraction": 0.25, "weight_f": 0.5}
+    assert rule.choose({**params, "cost_tilt": 0.0}).tolist() == [True, False, False, False]
+    assert rule.choose({**params, "cost_tilt": 1.0}).tolist() == [True, False, False, False]
+    table = replace(table, ranks=np.array([[2 / 3, 0.6, 1 / 3, 0.0]]))
+    rule = FilterEnsembleFeatures(redundancy_penalty=False).bind(table)
+    assert rule.choose({**params, "cost_tilt": 0.0}).tolist() == [True, False, False, False]
+    assert rule.choose({**params, "cost_tilt": 1.0}).tolist() == [False, True, False, False]
+    assert get_representation(rule.to_json()).bind(table).distributions == rule.distributions
+
+
+@pytest.mark.parametrize("costs", [None, np.full(4, 3.0)])
+def test_equal_costs_have_no_tilt(costs: np.ndarray | None) -> None:
+    table = FeatureTable(("a", "b", "c", "d"), filters=("f",), costs=costs)
+    rule = FilterEnsembleFeatures().bind(table)
+    assert "cost_tilt" not in rule.distributions
+    assert "cost_tilt" not in rule.to_json()
+    assert not FilterEnsembleFeatures.from_paper().cost_tilt

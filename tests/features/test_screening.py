@@ -121,10 +121,10 @@ def test_a_group_is_as_relevant_as_its_best_column(monkeypatch):
 
 
 def test_only_very_wide_tables_are_screened():
-    assert not needs_screening(np.empty((10, 20_000)), 10)
-    assert needs_screening(np.empty((1, 20_001)), 1)
-    assert not needs_screening(sparse.csr_array((9_000, 5_000)), 9_000)
-    assert needs_screening(sparse.csr_array((11_000, 5_000)), 11_000)
+    assert not needs_screening(10, 5_000, is_sparse=False)
+    assert needs_screening(1, 5_001, is_sparse=False)
+    assert not needs_screening(9_000, 5_000, is_sparse=True)
+    assert needs_screening(11_000, 5_000, is_sparse=True)
 
 
 # ---- rankings ---------------------------------------------------------------------------------
@@ -179,11 +179,11 @@ def test_groups_of_very_many_columns(monkeypatch):
 
 def test_many_rows_are_ranked_on_a_sample(monkeypatch):
     taken = []
-    take_rows = _ranking.take_rows
+    rows_of = Dataset.rows
     monkeypatch.setattr(_ranking, "MAX_ROWS", 200)
     monkeypatch.setattr(_ranking, "N_SAMPLED", 120)
     monkeypatch.setattr(
-        _ranking, "take_rows", lambda X, rows: (taken.append(len(rows)), take_rows(X, rows))[1]
+        Dataset, "rows", lambda data, rows: (taken.append(len(rows)), rows_of(data, rows))[1]
     )
     made = ranking(X, Y)
     table = made.table

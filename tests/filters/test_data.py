@@ -35,7 +35,7 @@ def no_warnings():
         yield
 
 
-@EVERY
+@pytest.mark.parametrize("name", [name for name in filter_names() if name != "constant"])
 @pytest.mark.parametrize("task", ["binary", "multiclass", "regression"])
 def test_signal_ranks_first_in_every_task(name, task):
     X, y = make(task)
@@ -84,7 +84,7 @@ def test_frame_with_words(name):
     scores = get_filter(name)(frame, pd.Series(y, index=range(100, 180)), random_state=0)
     assert scores.shape == (5,)
     assert np.isfinite(scores[:3]).all()
-    if name != "variance":
+    if name not in ("variance", "constant"):
         assert scores[3:].max() > scores[:3].max()
 
 
@@ -132,7 +132,7 @@ def test_prepared_data_stands_for_features_and_target():
 def test_greedy_steps_follow_the_budget():
     y = [0, 1]
     assert FilterData(np.zeros((2, 500)), y).greedy_steps == 500
-    assert FilterData(np.zeros((2, 10_935)), y).greedy_steps == 182
+    assert FilterData(np.zeros((2, 10_935)), y).greedy_steps == 100
     assert FilterData(np.zeros((2, 50_000)), y).greedy_steps == 100
     assert FilterData(np.zeros((2, 500)), y, n_steps=7).greedy_steps == 7
 

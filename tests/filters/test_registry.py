@@ -23,7 +23,7 @@ def own(X, y):
 
 def test_names_lead_to_functions():
     assert set(DEFAULT_FILTERS) <= set(filter_names())
-    assert len(filter_names()) == 16
+    assert len(filter_names()) == 17
     assert get_filter("jmi") is jmi
     assert all(get_filter(name).__name__ == name for name in filter_names())
 

@@ -45,6 +45,15 @@ def test_hypervolume_of_the_fronts_test_values():
     assert len(outcome.front) == 2
 
 
+def test_only_the_trials_given_are_tested():
+    # Without trial 1, trial 2 would be dominated by it no more.
+    objective = Shifted({0: [0.4, 0.8], 2: [0.3, 0.9]})
+    study = make_study([(0.3, 0.8), (0.1, 0.1), (0.2, 0.9)], names=["error", "fraction"])
+    outcome = generalization(study, objective, "X", "y", reference=[1, 1], trials=[0, 2])
+    assert sorted(objective.refitted) == [0, 2]
+    assert outcome.hypervolume == pytest.approx(hypervolume([[0.4, 0.8], [0.3, 0.9]], 1.0))
+
+
 def test_default_reference_is_that_of_the_front():
     outcome = generalization(study_of_three(), Shifted({0: [0.1, 0.8], 1: [0.3, 0.2]}), "X", "y")
     assert outcome.reference == {"error": 0.5, "fraction": 0.9}

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optuna_mofs.fronts import lexicographic_index, lexicographic_targets, nondominated_mask
+from optuna_mofs.fronts._lexicographic import LexicographicOrder, RunningTargets
 
 from .helpers import point_arrays, quick, special
 
@@ -144,3 +145,27 @@ def test_inputs_are_not_changed():
     np.testing.assert_array_equal(points, EXAMPLE)
     assert tolerances == [0.05, "5%", 0]
     assert goals == [None, 500, None]
+
+
+@quick
+@given(preferences())
+def test_running_targets_and_the_best_row_are_those_of_all_points(given_):
+    points, options = given_
+    order = LexicographicOrder.of(points.shape[1], **options)
+    running, first = RunningTargets(order), int(np.isfinite(points).all(axis=1).argmax())
+    for count in range(first + 1, len(points) + 1):
+        targets = order.targets(points[:count])
+        np.testing.assert_array_equal(running.after(points[:count]), targets)
+        assert order.best(points[:count], targets) == order.ranking(points[:count])[0]
+    running.forget()
+    np.testing.assert_array_equal(running.after(points[:1]), order.targets(points[:1]))
+
+
+@quick
+@given(preferences())
+def test_the_ranking_skips_only_keys_that_decide_nothing(given_):
+    points, options = given_
+    order = LexicographicOrder.of(points.shape[1], **options)
+    keys = np.hstack([order.lifted(points, order.targets(points)), points[:, order.columns]])
+    expected = sorted(range(len(points)), key=lambda i: (*keys[i].tolist(), i))
+    assert order.ranking(points).tolist() == expected

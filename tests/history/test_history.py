@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -27,10 +28,10 @@ from optuna_mofs.features._representation import (
 )
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history import _history as module
-from optuna_mofs.history._history import History, HistoryFollower
+from optuna_mofs.history._history import History, HistoryFollower, trial_seconds
 from optuna_mofs.study._description import MeasureDescription, StudyDescription
 from optuna_mofs.study._feature_sets import selected_mask, suggest_features
-from optuna_mofs.study._queue import enqueue_features
+from optuna_mofs.study._queue import enqueue_features, retry_interrupted
 from optuna_mofs.study._trial_note import NOTE, TrialNote
 
 TABLE = FeatureTable(names=tuple(f"f{j}" for j in range(11)), fixed=(2,))
@@ -41,6 +42,23 @@ N = IntDistribution(1, 9)
 
 def described(form: str = "bits", **options: Any) -> StudyDescription:
     return StudyDescription(TABLE, MaskFeatures(form=form).bind(TABLE), **options)
+
+
+def test_seconds_are_those_of_fits_or_of_whole_trials() -> None:
+    start = datetime.datetime(2026, 1, 1)
+    times = {"datetime_start": start, "datetime_complete": start + datetime.timedelta(seconds=3)}
+
+    def trial(state: TrialState = TrialState.COMPLETE, **attrs: Any) -> FrozenTrial:
+        values = [1.0] if state == TrialState.COMPLETE else None
+        made = create_trial(state=state, values=values, user_attrs=attrs)
+        made.datetime_start, made.datetime_complete = times.values()
+        return made
+
+    assert trial_seconds(trial()) == 3.0
+    assert trial_seconds(trial(fold_scores={"fit_time": [0.5, 1.5]})) == 1.0
+    assert math.isnan(trial_seconds(trial(duplicate_of=0)))
+    assert math.isnan(trial_seconds(trial(TrialState.PRUNED)))
+    assert trial_seconds(trial(TrialState.PRUNED, fold_scores={"fit_time": [2.0]})) == 2.0
 
 
 def read(study: Study, exclude: int | None = None) -> History:
@@ -78,7 +96,8 @@ def same(one: History, other: History) -> None:
     assert one.space.names == other.space.names
     for name in ("numbers", "values", "rows", "packed", "sizes", "violations"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
-    assert one.notes(TrialNote) == other.notes(TrialNote)
+    for i in range(len(one)):
+        assert one.note(i, TrialNote) == other.note(i, TrialNote)
     assert len(one) == len(other)
     if len(one):
         np.testing.assert_array_equal(one.reference(), other.reference())
@@ -511,3 +530,21 @@ def test_a_parameter_called_fraction_is_no_rule_without_one() -> None:
     history = read(study)
     assert history.rule_columns.tolist() == [False, False]
     assert History().rule_columns.shape == (0,)
+
+
+def test_positions_are_the_numbers_of_a_study_without_interruptions() -> None:
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    history = History()
+
+    def complete(trial: optuna.Trial) -> float:
+        return trial.suggest_float("x", 0, 1)
+
+    study.optimize(complete, n_trials=2)
+    for _ in range(2):  # trial 2 is interrupted, and so is the first trial that repeats it
+        study.ask()
+        retry_interrupted(study)
+    study.optimize(complete, n_trials=3)
+    assert [t.number for t in study.trials if t.state == TrialState.COMPLETE] == [0, 1, 4, 5, 6]
+    history.update(study)
+    assert history.numbers.tolist() == [0, 1, 2, 3, 4]
+    assert [history.position(trial) for trial in study.trials] == [0, 1, 2, 2, 2, 3, 4]

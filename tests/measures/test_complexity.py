@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import time
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from optuna.samplers import RandomSampler
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -18,16 +21,26 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import _safe_indexing
 
+from optuna_mofs import FeatureSelectionObjective
 from optuna_mofs.features import FeatureTable
+from optuna_mofs.features._stability import selection_instability
 from optuna_mofs.measures import Evaluation, Fold, get_measure, prediction_time
-from optuna_mofs.measures._complexity import n_fitted_parameters, selection_instability
+from optuna_mofs.measures._complexity import n_fitted_parameters, n_operations
 
 
 def evaluation(mask, *, costs=None, fold_masks=None, columns=None, X=None):
     mask = np.asarray(mask, dtype=bool)
     table = FeatureTable(tuple(f"x{j}" for j in range(len(mask))), columns=columns, costs=costs)
-    return Evaluation(table, mask, fold_masks or [mask] * 3, None, X, np.arange(4))
+    return Evaluation(
+        table,
+        mask,
+        fold_masks or [mask] * 3,
+        None,
+        partial(_safe_indexing, X, axis=1),
+        np.arange(4),
+    )
 
 
 def test_fraction_count_and_cost():
@@ -151,7 +164,7 @@ class SlowModel:
     def __init__(self, monkeypatch):
         self.now = 0.0
         self.durations = iter([0.02, 0.001, 0.02])
-        monkeypatch.setattr("time.perf_counter", lambda: self.now)
+        monkeypatch.setattr("time.thread_time", lambda: self.now)
 
     def predict(self, X):
         self.now += next(self.durations)
@@ -164,7 +177,57 @@ def test_prediction_time_is_the_shortest_per_row(monkeypatch):
     assert pickle.loads(pickle.dumps(prediction_time())).name == "prediction_time"
 
 
+def test_times_are_medians_over_folds():
+    for name in ("fit_time", "prediction_time"):
+        assert get_measure(name).of_folds([1.0, 2.0, 90.0]) == 2.0
+    assert get_measure("model_size").of_folds([1.0, 2.0, 90.0]) == 31.0
+
+
+def test_the_time_of_a_fit_is_that_of_its_thread():
+    class Waiting(GaussianNB):
+        def fit(self, X, y):
+            until = time.thread_time() + 0.02
+            while time.thread_time() < until:
+                pass
+            time.sleep(0.3)
+            return super().fit(X, y)
+
+    objective = FeatureSelectionObjective(
+        Waiting(), X, y, measures=["error", "fit_time"], filters=["anova_f"], cv=2
+    )
+    study = objective.create_study(sampler=RandomSampler(seed=0))
+    study.optimize(objective, n_trials=2)
+    for trial in study.trials:
+        assert 0.02 <= min(trial.user_attrs["fold_scores"]["fit_time"]) < 0.15
+    # A model that was fitted elsewhere keeps the measured value.
+    again = objective.test_values(objective.refit(trial), trial, X, y)
+    assert again[1] == trial.values[1]
+
+
 @pytest.mark.parametrize("repeats", [0, 1.5])
 def test_bad_repeats_raise(repeats):
     with pytest.raises(ValueError, match=f"repeats.*{repeats}"):
         prediction_time(repeats=repeats)
+
+
+def test_operations_of_a_network_are_those_of_its_layers():
+    X, y = np.random.default_rng(0).random((30, 4)), np.arange(30) % 3
+    network = MLPClassifier((5, 6), max_iter=1)
+    with pytest.warns(UserWarning, match="iterations"):
+        model = make_pipeline(StandardScaler(), network).fit(X, y)
+    expected = 2 * (4 * 5 + 5 * 6 + 6 * 3) + 5 + 6 + 3
+    assert n_operations(model) == expected
+    fold = Fold(model, X, y, X, y, None)
+    assert get_measure("flops").fold(fold) == expected
+    assert n_operations(LogisticRegression().fit(X, y)) == 2 * 12 + 3
+    assert n_operations(DummyClassifier().fit(X, y)) == 0
+
+
+def test_operations_of_other_models_are_unknown():
+    X, y = np.random.default_rng(0).random((30, 4)), np.arange(30) % 2
+    for model in (DecisionTreeClassifier(), SVC(), GaussianNB()):
+        fold = Fold(model.fit(X, y), X, y, X, y, None)
+        with pytest.raises(
+            ValueError, match=r"number of operations .* is unknown: expected a net"
+        ):
+            get_measure("flops").fold(fold)

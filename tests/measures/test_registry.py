@@ -25,6 +25,8 @@ def test_every_name_gives_a_measure_of_that_name():
         "model_size",
         "parameter_count",
         "vc_dimension",
+        "flops",
+        "fit_time",
         "prediction_time",
     }
     for name in measure_names():
@@ -34,7 +36,11 @@ def test_every_name_gives_a_measure_of_that_name():
 
 @pytest.mark.parametrize(
     ("alias", "name"),
-    [("false_negative_rate", "fnr"), ("false_positive_rate", "fpr")],
+    [
+        ("false_negative_rate", "fnr"),
+        ("false_positive_rate", "fpr"),
+        ("predict_time", "prediction_time"),
+    ],
 )
 def test_long_names(alias, name):
     assert get_measure(alias).name == name

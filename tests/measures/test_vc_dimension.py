@@ -97,7 +97,14 @@ def test_rows_may_be_given():
 def evaluation(estimator, p=5, chosen=3):
     table = FeatureTable(tuple(f"f{j}" for j in range(p)))
     mask = np.arange(p) < chosen
-    return Evaluation(table, mask, [mask], estimator, np.zeros((4, p)), np.array([0, 1, 0, 1]))
+    return Evaluation(
+        table,
+        mask,
+        [mask],
+        estimator,
+        lambda columns: np.zeros((4, len(columns))),
+        np.array([0, 1, 0, 1]),
+    )
 
 
 def test_the_measure_counts_the_selected_columns_and_measures_a_configuration_once(monkeypatch):
@@ -133,3 +140,14 @@ def test_it_can_be_pickled_and_has_a_worst_value():
 def test_bad_arguments_raise(arguments, options, message):
     with pytest.raises(ValueError, match=message):
         vc_dimension(*arguments, **{"sizes": (5, 10), **options})
+
+
+def test_the_measure_may_have_the_labels_of_the_paper():
+    X = np.random.default_rng(0).standard_normal((20, 2))
+    linear = LogisticRegression(C=1e3)
+    table = FeatureTable(("a", "b"))
+    evaluation = Evaluation(table, np.ones(2, dtype=bool), [], linear, X, np.arange(20))
+    options = {"sizes": (3, 4, 6, 9, 15), "repeats": 20}
+    found = [vc_dimension_measure(balanced=b, **options).whole(evaluation) for b in (True, False)]
+    assert found[0] < found[1]
+    assert found[1] == pytest.approx(3, abs=0.8)  # two weights and an intercept

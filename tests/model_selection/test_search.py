@@ -14,7 +14,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_diabetes
+from sklearn.datasets import load_diabetes, load_wine
 from sklearn.exceptions import FitFailedWarning
 from sklearn.feature_selection import SelectorMixin
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -35,6 +35,8 @@ from optuna_mofs import (
     FeatureSelectionSearchCV,
     FilterEnsembleNSGA2Sampler,
     ParEGOSampler,
+    ResampledFronts,
+    StagnationCallback,
     pareto_front,
     spaces,
 )
@@ -397,3 +399,50 @@ def test_copies_predict_the_same(tmp_path, fitted, wine):
     unfitted = clone(fitted)
     assert not hasattr(unfitted, "study_")
     assert unfitted.n_trials == 25
+
+
+def test_callbacks_stop_a_search() -> None:
+    X, y = load_wine(return_X_y=True)
+    stop = StagnationCallback(horizon=1, risk=0.4)
+    search = quick_search(n_trials=40, callbacks=[stop]).fit(X, y)
+    assert 2 <= len(search.trials_) < 20
+    again = clone(search).fit(X, y)
+    assert len(again.trials_) == len(search.trials_)
+
+
+def test_a_timeout_accounts_for_the_length_of_a_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = load_wine(return_X_y=True)
+    monkeypatch.setattr("optuna_mofs.callbacks.trial_seconds", lambda study, quantile: 90.0)
+    assert len(quick_search(n_trials=3, timeout=60.0).fit(X, y).trials_) == 1
+    assert len(quick_search(n_trials=3, timeout=3600.0).fit(X, y).trials_) == 3
+
+
+def test_the_stability_of_a_search() -> None:
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    search = quick_search(n_trials=5, stability=2).fit(X, y)
+    assert search.stability_.n_resamples == 2
+    assert search.stability_.n_trials == 5
+    assert set(search.stability_.selection_frequency().index) == set(X.columns)
+    assert ResampledFronts.read(search.study_) is not None
+    again = quick_search(n_trials=5).fit(X, y)
+    assert not hasattr(again, "stability_")
+    assert again.resample(2).frame.equals(search.stability_.frame)
+    assert again.resample(2, n_trials=3, method="bootstrap").n_trials == 3
+    assert not hasattr(again.fit(X, y), "stability_")
+    with pytest.raises(ValueError, match="stability must be an integer of at least 0, got -1"):
+        quick_search(stability=-1).fit(X, y)
+
+
+def test_a_search_starts_from_another_one() -> None:
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    first = quick_search(representation="mask", n_trials=6).fit(X[::2], y[::2])
+    second = quick_search(
+        representation="mask", n_trials=4, warm_start_from=first.study_, random_state=1
+    ).fit(X, y)
+    trial = second.trials_[0]
+    number = first.front_.pick().number
+    assert trial.user_attrs["warm_start"].endswith(f"#{number}")
+    assert second.objective_.features_for(trial) == first.objective_.features_for(
+        first.trials_[number]
+    )
+    assert len(second.trials_) == 4

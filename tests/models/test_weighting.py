@@ -75,3 +75,14 @@ def test_losses_of_zero_are_not_divided_by():
     assert focused_weights(np.array([[0.0], [1.0]]))[0] > 0.99
     with pytest.raises(ValueError, match=r"never negative, got -0\.9"):
         focused_weights(np.array([[-0.9], [-0.8]]))
+
+
+def test_equation_17_without_a_floor():
+    losses = np.array([[0.0, 0.02], [0.5, 0.5], [1.0, 0.0], [0.0, 1.0]])
+    floored = inverse_distance_weights(losses)
+    weights = inverse_distance_weights(losses, min_distance=0.0)
+    distances = np.linalg.norm(losses, axis=1)
+    assert weights == pytest.approx((1 / distances) / (1 / distances).sum())
+    assert weights[0] > floored[0]
+    at_ideal = inverse_distance_weights(np.array([[0.0, 0.0], [1.0, 1.0]]), min_distance=0.0)
+    assert at_ideal.tolist() == [1.0, 0.0]

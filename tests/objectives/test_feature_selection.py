@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import optuna
 import pandas as pd
@@ -32,8 +34,8 @@ from optuna_mofs import (
     selected_features,
     selected_mask,
 )
+from optuna_mofs.features._stability import selection_instability
 from optuna_mofs.filters import FilterEnsemble
-from optuna_mofs.measures._complexity import selection_instability
 
 from .learners import CountingTree, Watching
 from .wine import DEPTH, TREE, P, X, Y, expected_error, objective, run
@@ -277,10 +279,36 @@ def test_folds_are_fitted_with_their_own_masks_and_instability_uses_them():
 
 
 def test_ranks_on_all_data_yield_one_mask():
-    found = objective(
-        GaussianNB(), representation=FilterEnsembleFeatures(ranks="all"), measures=["instability"]
-    )
+    with pytest.warns(UserWarning, match="selects the same ones in each fold"):
+        found = objective(
+            GaussianNB(),
+            representation=FilterEnsembleFeatures(ranks="all"),
+            measures=["instability"],
+        )
     assert {t.values[0] for t in run(found, 5).trials} == {0.0}
+
+
+@pytest.mark.parametrize("representation", ["mask", None])
+def test_the_instability_of_a_mask_is_always_zero_and_a_warning_says_so(representation):
+    with pytest.warns(UserWarning, match=r"always 0. Use representation='filter_ensemble'"):
+        found = objective(
+            GaussianNB(),
+            representation=representation,
+            space={"var_smoothing": FloatDistribution(1e-9, 1.0, log=True)},
+            measures=["error", "instability"],
+        )
+    assert {t.values[1] for t in run(found, 3).trials} == {0.0}
+
+
+def test_the_instability_of_a_rule_is_an_objective():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        found = objective(
+            GaussianNB(),
+            representation="filter_ensemble",
+            measures=["error", "instability"],
+        )
+    assert len({t.values[1] for t in run(found, 8).trials}) > 1
 
 
 # ---- weights, costs, groups of columns, fixed features ----------------------------------------

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
+from joblib.externals.loky.process_executor import BrokenProcessPool
 from optuna.distributions import CategoricalDistribution
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.naive_bayes import GaussianNB
@@ -100,3 +101,19 @@ def test_the_limit_holds_for_each_call() -> None:
 def test_a_limit_must_be_a_positive_number(timeout: Any) -> None:
     with pytest.raises(ValueError, match="trial_timeout must be a number above 0"):
         make(timeout)
+
+
+class Unreadable:
+    """An object that ends the process that reads it."""
+
+    def __reduce__(self) -> Any:
+        return os._exit, (3,)
+
+
+def test_a_process_that_dies_while_it_starts_is_an_error() -> None:
+    objective = make(60.0)
+    fits = objective._fits
+    # More than a pipe holds: its writer would wait for the dead process.
+    fits.all_data = (Unreadable(), np.zeros(100_000))  # type: ignore[assignment]
+    with pytest.raises(BrokenProcessPool):
+        fits.evaluate(GaussianNB(), np.ones(4, dtype=bool), [np.ones(4, dtype=bool)] * 2)

@@ -13,11 +13,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from optuna_mofs import FeatureSelectionObjective, ModelTypeObjective
+from optuna_mofs.data._dataset import Dataset
 from optuna_mofs.measures import Measure
 from optuna_mofs.objectives._settings import ObjectiveSettings, check_weights
 
 PIPE = make_pipeline(StandardScaler(), SVC())
 SCORER = get_scorer("r2")
+
+
+def rows(classification: bool) -> Dataset:
+    return Dataset(np.eye(4), np.array([0, 1, 0, 1]), classification=classification)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +36,7 @@ SCORER = get_scorer("r2")
 )
 def test_bad_measures_are_refused(measures, classification, message):
     with pytest.raises(ValueError, match=message):
-        ObjectiveSettings(measures=measures).get_measures(SCORER, Ridge(), classification)
+        ObjectiveSettings(measures=measures).get_measures(SCORER, [Ridge()], rows(classification))
 
 
 def test_measures_of_all_kinds_are_accepted():
@@ -42,9 +47,9 @@ def test_measures_of_all_kinds_are_accepted():
         ("error", ["error"]),
         (None, ["error", "fraction"]),
     ]:
-        found = ObjectiveSettings(measures=given).get_measures(SCORER, Ridge(), False)
+        found = ObjectiveSettings(measures=given).get_measures(SCORER, [Ridge()], rows(False))
         assert [m.name for m in found] == names
-    priced = ObjectiveSettings(feature_costs=[1, 2]).get_measures(SCORER, Ridge(), False)
+    priced = ObjectiveSettings(feature_costs=[1, 2]).get_measures(SCORER, [Ridge()], rows(False))
     assert [m.name for m in priced] == ["error", "cost"]
 
 

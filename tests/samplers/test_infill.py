@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
 
-from optuna_mofs import FeatureSelectionObjective, ParEGOSampler, SMSEGOSampler
+from optuna_mofs import (
+    FeatureSelectionObjective,
+    FilterEnsembleNSGA2Sampler,
+    ParEGOSampler,
+    SMSEGOSampler,
+    selected_features,
+)
 from optuna_mofs._optuna import frozen_attr, write_trial_attrs
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers._gaussian_process import SplitInputs
@@ -23,12 +29,17 @@ from optuna_mofs.samplers._infill import (
     ModelBasedNote,
     ObjectiveSurrogates,
     _rank_in_group,
+    fit_surrogate,
+    model_inputs,
     running_values,
 )
-from optuna_mofs.samplers._training_data import EncodedBatch, ObjectiveScale
+from optuna_mofs.samplers._training_data import EncodedBatch, ObjectiveScale, TrainingData
 from optuna_mofs.samplers.model_based import ModelBasedSettings
 from optuna_mofs.samplers.nsga2._variation import NSGA2Note
+from optuna_mofs.study._description import StudyDescription
+from optuna_mofs.study._feature_sets import suggest_mask
 from optuna_mofs.study._trial_note import NOTE
+from tests.samplers.context import make_context
 
 
 class Constant:
@@ -260,3 +271,50 @@ def test_ranks_within_groups(pairs: list[tuple[int, int]]) -> None:
         members = found[groups == group]
         assert sorted(members) == list(range(len(members)))
         assert (np.diff(values[groups == group][np.argsort(members)]) >= 0).all()
+
+
+def _study_with_running(representation: str, n_running: int) -> Any:
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    X, y = make_classification(60, 20, n_informative=4, random_state=0)
+    objective = FeatureSelectionObjective(
+        GaussianNB(), X, y, representation=representation, filters=["auc", "anova_f"], cv=2
+    )
+    study = objective.create_study(sampler=FilterEnsembleNSGA2Sampler(seed=0))
+    study.optimize(objective, n_trials=20)
+    running = []
+    for _ in range(n_running):
+        running.append(study.ask())
+        described = StudyDescription.require(study)
+        assert described.representation is not None
+        _, system = suggest_mask(running[-1], described.representation)
+        write_trial_attrs(study, running[-1], system=system)
+    return study, running
+
+
+@pytest.mark.parametrize("representation", ["filter_ensemble", "mask"])
+def test_a_surrogate_is_less_uncertain_near_running_trials(representation: str) -> None:
+    surrogate = "gaussian_process"
+    study, running = _study_with_running(representation, 1)
+    described = StudyDescription.read(study)
+    sds = []
+    for hidden in (None, running[0].number):
+        history = History(described)
+        history.update(study, exclude=hidden)
+        rows = history.running_configurations()[0]
+        assert len(rows) == (hidden is None)
+        data = TrainingData(make_context(history), surrogate)
+        if hidden is None:
+            assert data.running is not None
+            batch = data.running
+        values = data.values[:, 0]
+        model = fit_surrogate(data, surrogate, np.random.default_rng(0), values)
+        sds.append(model.predict(model_inputs(data, batch.inputs))[1][0])
+    assert sds[0] < sds[1]
+
+
+@pytest.mark.parametrize("representation", ["filter_ensemble", "mask"])
+def test_workers_evaluate_different_feature_sets(representation: str) -> None:
+    study, running = _study_with_running(representation, 8)
+    sets = {tuple(selected_features(study, study.trials[t.number]) or ()) for t in running}
+    # A set of k features is tried up to sqrt(k) times.
+    assert len(sets) >= 7

@@ -374,9 +374,21 @@ def test_a_random_design_of_rules_spreads_sizes_and_is_near_the_defaults() -> No
     expected = np.log(1 / np.maximum(1, sizes[near]))
     assert np.corrcoef(logs, expected)[0, 1] > 0.6
     assert (rows[near, names.index("kernel")] == 1.0).all()
-    # Weights are random.
-    weight = rows[:, names.index("weight_good")]
-    assert weight.std() == pytest.approx(1 / np.sqrt(12), abs=0.04)
+    # Every second rule follows one filter, each in turn; the weights of the others are random.
+    columns = [j for j, name in enumerate(names) if name.startswith("weight_")]
+    single, drawn = rows[::2][:, columns], rows[1::2][:, columns]
+    assert (np.sort(single, axis=1)[:, -1] == 1).all()
+    assert (single.sum(axis=1) == 1).all()
+    assert len({row.tobytes() for row in single}) == len(columns)
+    assert drawn.std() == pytest.approx(1 / np.sqrt(12), abs=0.04)
+
+
+def test_a_random_design_of_mixtures_of_filters_only() -> None:
+    history, rng = rule_history(), np.random.default_rng(0)
+    columns = [j for j, n in enumerate(history.space.names) if n.startswith("weight_")]
+    design = RandomDesign(single_filters=False)
+    weights = np.array([design(rng, history, number).row[columns] for number in range(40)])
+    assert weights.max() < 1
 
 
 def test_a_kernel_width_per_feature_of_a_mask() -> None:

@@ -267,6 +267,19 @@ def test_the_search_finds_the_best_hyperparameters() -> None:
         assert values.min() < 1e-3
 
 
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("features", [RULES["penalty"], MASKS["packed"]], ids=["rule", "mask"])
+def test_a_share_of_the_hyperparameters_is_random(features: Representation, share: float) -> None:
+    data = data_of(features, TABLES["plain"])
+    settings = FeatureSetSearch(n_rounds=1, fresh_share=share)
+    found, _ = search(data, settings=settings, n_starts=1)
+    column = data.space.names.index("n")
+    # All others are near the only start.
+    far = np.abs(found.rows[:, column] - starts_of(data, np.array([0])).rows[0, column]) > 0.4
+    assert (share == 0) == (far.mean() < 0.01)
+    assert far.mean() <= share
+
+
 @pytest.mark.parametrize("features", [RULES["penalty"], MASKS["packed"]], ids=["rule", "mask"])
 def test_the_generator_decides(features: Representation) -> None:
     data = data_of(features, TABLES["plain"])

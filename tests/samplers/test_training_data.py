@@ -117,9 +117,9 @@ SIZES = np.array([1, 7, 3, 3, 12])
 @given(st.floats(-5, 5), st.sampled_from([-2.0, 1 / 60, 1.0]), st.integers(0, 60))
 def test_a_line_is_found_and_continued(start: float, slope: float, size: int) -> None:
     rough = np.array([0.3, 0.1, 0.4, 0.5, 0.2])
-    known = KnownObjectives(np.column_stack([rough, start + slope * SIZES]), SIZES)
+    known = KnownObjectives(np.column_stack([rough, start + slope * SIZES]), [SIZES])
     assert known.unknown == [0]
-    found = known(np.array([size]))
+    found = known([np.array([size])])
     assert np.isnan(found[0, 0])
     np.testing.assert_allclose(found[0, 1], start + slope * size, atol=1e-9)
 
@@ -130,16 +130,16 @@ def test_one_trial_off_the_line_is_enough(values: np.ndarray) -> None:
     values = values.copy()
     values[:, 1] = SIZES / 60
     values[2, 1] += 0.001  # same size as the next trial
-    assert 1 in KnownObjectives(values, SIZES).unknown
+    assert 1 in KnownObjectives(values, [SIZES]).unknown
 
 
 def test_two_sizes_make_no_line() -> None:
     sizes = np.array([1, 2, 2, 1])
-    assert KnownObjectives(sizes[:, None] / 10, sizes).unknown == [0]
+    assert KnownObjectives(sizes[:, None] / 10, [sizes]).unknown == [0]
 
 
 def test_a_constant_is_no_line() -> None:
-    assert KnownObjectives(np.ones((5, 1)), SIZES).unknown == [0]
+    assert KnownObjectives(np.ones((5, 1)), [SIZES]).unknown == [0]
 
 
 SPACE: dict[str, BaseDistribution] = {
@@ -276,3 +276,29 @@ def test_saturated_values_return_to_the_linear_scale(value: float, sd: float) ->
     np.testing.assert_allclose((1 - mean) / spread, z, rtol=1e-6, atol=1e-6)
     assert sd <= spread[0, 0] * (1 + 1e-9) <= 5 * sd
     np.testing.assert_allclose(scale.linear(scale.inverse(linear)), linear, atol=1e-9)
+
+
+@pytest.mark.parametrize("features", ["mask", "filter_ensemble", "single_filter"])
+def test_the_cost_of_features_needs_no_model(features: str) -> None:
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    X, y = make_classification(60, 30, n_informative=4, random_state=0)
+    objective = FeatureSelectionObjective(
+        GaussianNB(),
+        X,
+        y,
+        representation=features,
+        filters=["auc", "anova_f"],
+        cv=2,
+        feature_costs=np.arange(1.0, 31.0),
+        fixed_features=["x3"],
+    )
+    study = objective.create_study(sampler=FilterEnsembleNSGA2Sampler(seed=0))
+    study.optimize(objective, n_trials=20)
+    history = History(StudyDescription.read(study))
+    history.update(study)
+    data = TrainingData(make_context(history))
+    assert data.modeled == [0]
+    masks = None if history.table is None else history.masks(np.arange(20))
+    candidates = Candidates(data.rows, np.full((20, 1), -1), np.full(20, ""), masks)
+    known = data.encode(candidates).known_values[:, 1]
+    np.testing.assert_allclose(data.scale.inverse(np.c_[known, known])[:, 1], history.values[:, 1])

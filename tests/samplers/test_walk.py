@@ -49,10 +49,10 @@ def walk(sampler: HistorySampler, n_trials: int = 60) -> set[tuple[str, str, int
 @pytest.mark.parametrize(
     ("sampler", "max_files", "max_functions"),
     [
-        (FilterEnsembleNSGA2Sampler(seed=1), 23, 166),
-        (FilterEnsembleNSGA2Sampler(seed=1, surrogate=None), 17, 85),
-        (ParEGOSampler(seed=1), 24, 158),
-        (GHGASampler(seed=1), 19, 100),
+        (FilterEnsembleNSGA2Sampler(seed=1), 25, 181),
+        (FilterEnsembleNSGA2Sampler(seed=1, surrogate=None), 19, 97),
+        (ParEGOSampler(seed=1), 26, 172),
+        (GHGASampler(seed=1), 21, 106),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, HistorySampler) else None,
 )

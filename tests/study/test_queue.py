@@ -136,3 +136,20 @@ def test_a_trial_that_completes_at_the_same_moment(
     monkeypatch.setattr(study, "tell", ended)
     assert retry_interrupted(study) == [0]
     assert study.trials[1].state == TrialState.WAITING
+
+
+def test_a_retry_that_was_interrupted_itself_repeats_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.ask()
+
+    def killed(*args: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(study, "tell", killed)  # after the trial is enqueued
+        with pytest.raises(KeyboardInterrupt):
+            retry_interrupted(study)
+    assert retry_interrupted(study) == [0]
+    assert [trial.state.name for trial in study.trials] == ["FAIL", "WAITING"]

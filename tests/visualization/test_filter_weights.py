@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from optuna_mofs.samplers import FilterEnsembleNSGA2Sampler
+from optuna_mofs.testing.problems import PROBLEMS, make_study
 from optuna_mofs.visualization import NothingToPlotError, plot_filter_weights
 from optuna_mofs.visualization._filter_weights import filter_weights, moving_mean
 
@@ -37,6 +39,15 @@ def test_weights_in_the_notes_of_a_sampler():
     _, numbers, weights = filter_weights(study)
     assert numbers.tolist() == [0, 1, 3]
     assert weights.tolist() == [[1.0, 0.0]] * 3
+
+
+def test_the_constant_filter_of_the_papers_sampler_is_shown():
+    study = make_study("packed", sampler=FilterEnsembleNSGA2Sampler.from_paper(seed=0))
+    study.optimize(PROBLEMS["packed"], n_trials=3)
+    names, _, weights = filter_weights(study)
+    assert names[-1] == "constant"
+    assert weights.shape == (3, 3)
+    assert weights.sum(axis=1) == pytest.approx(np.ones(3))
 
 
 def test_one_trial():

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import optuna
 import pytest
 
 from optuna_mofs import LexicographicPreference, pareto_front
@@ -147,3 +148,9 @@ def test_trials_of_equal_values_are_one_point():
     assert "3 of 4 trials at 2 points;" in plot_front(study).layout.title.text
     study = plain_study([(0.1, 3), (0.2, 1)])
     assert "2 of 2 trials;" in plot_front(study).layout.title.text
+
+
+def test_several_studies_are_refused() -> None:
+    studies = [optuna.create_study(directions=["minimize"] * 2) for _ in range(2)]
+    with pytest.raises(ValueError, match=r"one study, got list\. Compare several by"):
+        plot_front(studies)  # type: ignore[arg-type]

@@ -95,7 +95,7 @@ class Chain:
     def current(
         self,
         improves: Callable[[int, int], bool],
-        best_step: Callable[[int], int | None] = lambda trial: None,
+        best_step: Callable[[int], int | None] | None = None,
     ) -> int:
         """Return the trial whose features are removed next.
 
@@ -105,7 +105,7 @@ class Chain:
         Args:
             improves: Function of the numbers of a trial and its master.
             best_step: Function of a trial that returns the trial to continue from if all its steps
-                are known, None to stay.
+                are known, None to stay. Without it, a chain never moves to a set of another chain.
         """
         depth = {self.start: 0}
         while True:
@@ -116,7 +116,7 @@ class Chain:
                     if improves(number, master):
                         depth[number] = depth[master] + 1
             deepest = min(depth, key=lambda trial: (-depth[trial], trial))
-            onward = best_step(deepest)
+            onward = None if best_step is None else best_step(deepest)
             if onward is None or onward in depth:
                 return deepest
             depth[onward] = depth[deepest] + 1

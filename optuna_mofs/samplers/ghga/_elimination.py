@@ -79,7 +79,7 @@ class Elimination:
                 state.position(trial), state.position(master), settings.max_penalty_increase
             )
 
-        master = chain.current(improves, state.best_step)
+        master = chain.current(improves, None if settings.as_printed else state.best_step)
         position = state.position(master)
         if chain.is_restart and state.cannot_improve(position):
             return None

@@ -35,7 +35,8 @@ class ForestGuide:
 
     Args:
         n_trees: Number of trees.
-        max_samples: Number of trials that each tree is fitted to, drawn for each tree.
+        max_samples: Number of trials that each tree is fitted to, drawn for each tree; None for
+            as many as there are.
         max_features: Part of the features that a split considers.
         tolerance: Distances to the best loss far below this hardly differ.
         ridge_penalty: Ridge penalty; None for the forest alone.
@@ -46,7 +47,7 @@ class ForestGuide:
     """
 
     n_trees: int = 30
-    max_samples: int = 1000
+    max_samples: int | None = 1000
     max_features: float = 0.1
     tolerance: float = 0.005
     ridge_penalty: float | None = 5.0
@@ -71,7 +72,7 @@ class ForestGuide:
         forest = RandomForestRegressor(
             self.n_trees,
             max_features=self.max_features,
-            max_samples=min(len(inputs), self.max_samples),
+            max_samples=min(len(inputs), self.max_samples or len(inputs)),
             oob_score=_no_score if self.weight_by_oob else False,
             random_state=int(rng.integers(2**31)),
         )
@@ -139,7 +140,15 @@ def get_guide(guide: str | Guide, tolerance: float) -> Guide | None:
         "frequency": frequency_guide,
         "random": random_guide,
         "none": None,
-        "plain_forest": replace(forest, ridge_penalty=None, log_target=False, weight_by_oob=False),
+        "plain_forest": replace(
+            forest,
+            n_trees=100,
+            max_samples=None,
+            max_features=1 / 3,
+            ridge_penalty=None,
+            log_target=False,
+            weight_by_oob=False,
+        ),
         "plain_frequency": plain_frequency_guide,
     }
     return guides[check_choice("guide", guide, guides)]

@@ -65,6 +65,7 @@ class ArchiveState:
         self._seed = seed
         self._history = History()
         self._trials: dict[int, _Trial] = {}
+        self._read = np.zeros(0, dtype=np.int64)
         self._sizes = np.zeros(0)
         self._dominance = Dominance(self.archive)
         self._predictions: dict[bool, tuple[tuple[bytes, ...], Prediction]] = {}
@@ -76,15 +77,22 @@ class ArchiveState:
         archive, self._history = self.archive, history
         if len(history) == len(self._trials):
             return
-        new = np.flatnonzero(~np.isin(history.numbers, np.fromiter(self._trials, np.int64)))
-        n_before, notes = len(archive.sizes), history.notes(GHGANote)
+        new = np.arange(len(self._read), len(history))
+        if not np.array_equal(history.numbers[: len(self._read)], self._read):
+            # An older trial has completed late.
+            new = np.flatnonzero(~np.isin(history.numbers, self._read))
+        self._read = history.numbers.copy()
+        n_before = len(archive.sizes)
         infeasible = history.violations > 0
         losses = np.where(infeasible, _INFEASIBLE_LOSS, history.values[:, self._column])
         for i in new.tolist():
             number, loss = int(history.numbers[i]), float(losses[i])
-            position = archive.add(history.packed[i], loss, number)
-            self._trials[number] = _Trial(position, loss, notes[i])
-            self.chains.add(number, notes[i])
+            position, note = (
+                archive.add(history.packed[i], loss, number),
+                history.note(i, GHGANote),
+            )
+            self._trials[number] = _Trial(position, loss, note)
+            self.chains.add(number, note)
         sizes: Array = archive.sizes[n_before:].astype(float)
         if self._feature_costs is not None:
             sizes = archive.masks(slice(n_before, len(archive.sizes))) @ self._feature_costs
@@ -150,10 +158,38 @@ class ArchiveState:
         near: Array = found[self.cost[found] <= self.cost[found].min() + 1]
         return near
 
-    def reproductive(self, radius: float, max_similar: int) -> Array:
-        """Return the reproductive population, or the best set where no set is eligible."""
+    def reproductive(
+        self,
+        radius: float,
+        max_similar: int,
+        *,
+        as_printed: bool = False,
+        strict: bool = False,
+    ) -> Array:
+        """Return the reproductive population, or the best set where no set is eligible.
+
+        ``as_printed``: the best set is always a member, and the first set in order of cost that is
+        not above the median ends the population. Otherwise such sets, and an inert best set, are
+        skipped: eliminations soon fill the archive with good sets, and as printed the population
+        then shrinks to one inert set. ``strict``: sets at the median are skipped too.
+        """
         archive = self.archive
-        good = archive.losses <= np.median(archive.losses)
+        if as_printed:
+            order = self.best_first(np.arange(len(archive.sizes)))
+            below = archive.losses[order[1:]] >= np.median(archive.losses)
+            end = 1 + (int(below.argmax()) if below.any() else len(below))
+            fit = ~self._dominance.flags & ~archive.inert & (archive.sizes > 0)
+            fit[order[0]] = True
+            order = order[:end]
+            return reproductive_population(
+                order[fit[order]],
+                archive.crowding,
+                archive.dissimilarity,
+                radius=radius,
+                max_similar=max_similar,
+            )
+        median = np.median(archive.losses)
+        good = archive.losses < median if strict else archive.losses <= median
         # The tests of Algorithm 2, line 6.
         eligible = good & ~self._dominance.flags & ~archive.inert & (archive.sizes > 0)
         if not eligible.any():

@@ -82,7 +82,9 @@ def training_subset(order: LexicographicOrder, losses: Array, n_max: int) -> Arr
 
     The best are those of the order with and without tolerances, a third of ``n_max`` each.
     """
-    ranking, strict_ranking = order.ranking(losses), order.without_tolerances().ranking(losses)
+    ranking = strict_ranking = order.ranking(losses)
+    if order.has_tolerances:
+        strict_ranking = order.without_tolerances().ranking(losses)
     best = np.union1d(ranking[: n_max // 3], strict_ranking[: n_max // 3])
     rest = strict_ranking[~np.isin(strict_ranking, best)]
     return np.sort(representative_subset(np.concatenate([best, rest]), n_max, len(best)))
@@ -194,10 +196,11 @@ def propose_candidate(
     targets = improvement_targets(order, search.losses, search.targets[0])
     if not targets:
         return None
-    target, bases = targets[-1], (state.incumbent, int(order.ranking(search.losses)[0]))
+    losses = search.losses
+    target, bases = targets[-1], (state.incumbent, order.best(losses, search.targets[0]))
     if len(targets) > 1 and rng.random() < settings.strict_incumbent_prob:
         target = targets[int(rng.integers(len(targets) - 1))]
-        bases = (state.strict_incumbent, int(strict_order.ranking(search.losses)[0]))
+        bases = (state.strict_incumbent, strict_order.best(losses, search.targets[1]))
     candidates, points, step_sizes = draw_candidates(
         rng,
         history,
@@ -208,7 +211,7 @@ def propose_candidate(
         sparse_prob=settings.sparse_direction_prob,
         config=config,
     )
-    surrogates = ctx.trial_cache("surrogates", lambda: fit_surrogates(ctx, order, search.losses))
+    surrogates = ctx.trial_cache("surrogates", lambda: fit_surrogates(ctx, order, losses))
     values = -log_constrained_ei(target, surrogates, candidates)
     k = best_new_candidate(history, candidates, values)
     if k is None:

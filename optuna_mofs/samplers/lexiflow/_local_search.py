@@ -14,7 +14,7 @@ import numpy as np
 
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_float, check_int, check_probability
-from optuna_mofs.fronts._lexicographic import LexicographicOrder
+from optuna_mofs.fronts._lexicographic import LexicographicOrder, RunningTargets
 from optuna_mofs.history._history import History, HistoryFollower
 from optuna_mofs.study._trial_note import TrialNote
 
@@ -42,6 +42,11 @@ class LexiFlowSettings:
             vary about it. Ignored if there are candidates.
         restart_step_increase: How much each restart adds to the length δ of the first step; 1 in
             the paper. None adds the length of the first step, up to 0.3 per axis.
+        as_printed: Whether incumbent and counters are those of Algorithm 1 line by line: a trial
+            is compared under the targets before its direction, the incumbent stays until a trial
+            replaces it, an improvement does not reset the failures (s), and a restart does not
+            reset the iterations (i and i'). If not, failures are consecutive, and the incumbent
+            is always the best trial since the restart under the current targets.
     """
 
     step_size: float = 0.1
@@ -52,6 +57,7 @@ class LexiFlowSettings:
     sparse_direction_prob: float = 0.5
     unit_sphere: bool = False
     restart_step_increase: float | None = None
+    as_printed: bool = False
 
     def __post_init__(self) -> None:
         check_float("step_size", self.step_size, 0, 1, low_is_open=True)
@@ -165,6 +171,7 @@ class LocalSearchReplay(HistoryFollower):
         #: Violation and values of each trial, minimized.
         self.losses: Array = np.zeros((0, 0))
         self._settings = settings
+        self._running = tuple(RunningTargets(order) for order in self.orders)
         self._restarts: list[int] = []
         self._states = [LocalSearchState(0, settings.step_size)]
         self._targets: list[tuple[Array, ...]] = [()]
@@ -181,22 +188,28 @@ class LocalSearchReplay(HistoryFollower):
 
     def rewind(self, n_trials: int) -> None:
         """Drop the states after the first ``n_trials`` trials."""
+        for running in self._running:
+            running.forget()
         del self._restarts[n_trials:], self._states[n_trials + 1 :], self._targets[n_trials + 1 :]
 
     def advance(self, history: History) -> None:
         """Add the states after new trials."""
         self.losses = np.column_stack([history.violations, history.values])
-        notes = history.notes(LexiFlowNote)
         for i in range(len(self._restarts), len(history)):
-            self._add(i, history.numbers, notes[i])
+            self._add(i, history.numbers, history.note(i, LexiFlowNote))
 
     def _add(self, i: int, numbers: Array, note: LexiFlowNote) -> None:
         before = self.state
         restart = before.restart if note.restart is None else note.restart
         self._restarts.append(restart)
-        targets = tuple(order.targets(self.losses[: i + 1]) for order in self.orders)
-        incumbent = self._incumbent(i, 0, before.incumbent, targets)
-        strict_incumbent = self._incumbent(i, 1, before.strict_incumbent, targets)
+        targets = tuple(running.after(self.losses[: i + 1]) for running in self._running)
+        if self._settings.as_printed:
+            first = i if note.opposite_of is None else np.searchsorted(numbers, note.opposite_of)
+            incumbent = self._printed_incumbent(i, before.incumbent, self._targets[int(first)])
+            strict_incumbent = incumbent
+        else:
+            incumbent = self._incumbent(i, 0, before.incumbent, targets)
+            strict_incumbent = self._incumbent(i, 1, before.strict_incumbent, targets)
         self._targets.append(targets)
         bases = {int(numbers[k]) for k in (incumbent, strict_incumbent) if k >= 0}
         state = replace(
@@ -210,6 +223,8 @@ class LocalSearchReplay(HistoryFollower):
             old = (before.incumbent, before.strict_incumbent)
             improved = (incumbent, strict_incumbent) != old
             state = _counted(state, note, int(numbers[i]), bases, improved=improved)
+            if improved and self._settings.as_printed:
+                state = replace(state, n_failures=before.n_failures)
         if state.n_failures > before.n_failures:
             state = self._adapted(state, note.dimension)
         self._states.append(state)
@@ -224,20 +239,33 @@ class LocalSearchReplay(HistoryFollower):
         if not self.targets or not np.array_equal(targets[k], self.targets[k]):
             # Under new targets an earlier trial can be better than the incumbent.
             members = np.flatnonzero(np.array(self._restarts[: i + 1]) == restart)
-            return int(members[order.ranking(losses[members], targets[k])[0]])
+            return int(members[order.best(losses[members], targets[k])])
         return i if belongs and order.accepts(losses[i], losses[old], targets[k]) else old
+
+    def _printed_incumbent(self, i: int, old: int, targets: tuple[Array, ...]) -> int:
+        """Return the incumbent after one comparison under the given targets (lines 4 to 6)."""
+        if self._restarts[i] != self.state.restart:
+            return old
+        losses = self.losses
+        return i if old < 0 or self.orders[0].accepts(losses[i], losses[old], targets[0]) else old
 
     def _adapted(self, state: LocalSearchState, dimension: int) -> LocalSearchState:
         """Shrink the step size, or restart (lines 9 to 11)."""
         if state.n_failures < self._settings.failure_limit(dimension):
             return state
-        step_size = state.step_size * math.sqrt(
-            (state.last_improvement + 1) / (state.iteration + 1)
-        )
+        i, last_improvement = state.iteration, state.last_improvement
+        printed = self._settings.as_printed
+        if printed:
+            # Algorithm 1 counts iterations from 0 and shrinks the step within the last one.
+            i, last_improvement = i - 1, max(0, last_improvement - 1)
+        step_size = state.step_size * math.sqrt((last_improvement + 1) / (i + 1))
         if step_size >= self._settings.min_step_size:
             return replace(state, n_failures=0, step_size=step_size)
         restart = state.restart + 1
-        return LocalSearchState(restart, self._settings.first_step_size(restart, dimension))
+        begun = LocalSearchState(restart, self._settings.first_step_size(restart, dimension))
+        if not printed:
+            return begun
+        return replace(begun, iteration=state.iteration, last_improvement=state.last_improvement)
 
 
 def _counted(

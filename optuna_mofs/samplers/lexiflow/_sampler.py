@@ -133,6 +133,7 @@ class LexiFlowSampler(HistorySampler):
                 sparse_direction_prob=0.0,
                 unit_sphere=True,
                 restart_step_increase=1.0,
+                as_printed=True,
             ),
             seed=seed,
         )
@@ -176,7 +177,7 @@ class LexiFlowSampler(HistorySampler):
         param_distribution: BaseDistribution,
     ) -> Any:
         """Return the low-cost value in the first trial, else a uniform draw."""
-        if trial.number > 0 or param_name not in self._config:
+        if param_name not in self._config or self.position(study, trial) > 0:
             return super().sample_independent(study, trial, param_name, param_distribution)
         value = self._config[param_name]
         _check_config({param_name: value}, {param_name: param_distribution})

@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import pdist, squareform
 
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_choice
@@ -18,10 +19,10 @@ from optuna_mofs.samplers._infill import (
     Acquisition,
     ModelBasedNote,
     fit_surrogate,
+    model_inputs,
     objective_surrogates,
-    surrogate_inputs,
 )
-from optuna_mofs.samplers._initial_design import recurrence_steps
+from optuna_mofs.samplers._initial_design import recurrence_steps, thin
 from optuna_mofs.samplers._training_data import EncodedBatch, TrainingData
 from optuna_mofs.samplers.model_based._sampler import (
     DEFAULT_SETTINGS,
@@ -37,6 +38,8 @@ _N_WEIGHT_DRAWS = 10
 _MIN_DISTANCE = 1e-3
 #: Distance of the ideal point to the best bounds, on the scale of the better half of the trials.
 _IDEAL_MARGIN = 0.2
+#: Steps of the grid of weights, and first stream of their generators, in the papers.
+_WEIGHT_STEPS, _WEIGHT_STREAM = 100_000, 2**23
 #: Larger than any norm of bounds.
 _DOMINATED = 100.0
 
@@ -95,6 +98,35 @@ def gap_weights(front: Array, ideal: Array, positions: Array) -> Array | None:
     weights = 1 / np.maximum(targets - ideal, _MIN_DISTANCE)
     normed: Array = weights / weights.sum(axis=1, keepdims=True)
     return normed
+
+
+def batch_weights(rng: np.random.Generator, count: int, m: int) -> Array:
+    """Return the weights of a batch: five times as many from a grid, the closest thinned away.
+
+    Horn et al. (2015); the grid of the authors' code has 100,000 steps.
+
+    Example:
+        >>> batch_weights(np.random.default_rng(0), 3, 2).round(2).tolist()
+        [[0.31, 0.69], [0.65, 0.35], [0.97, 0.03]]
+    """
+    cuts = np.sort(rng.integers(_WEIGHT_STEPS + 1, size=(5 * count, m - 1)), axis=1)
+    ends = np.full((len(cuts), 1), _WEIGHT_STEPS)
+    weights = np.diff(np.hstack([0 * ends, cuts, ends]), axis=1) / _WEIGHT_STEPS
+    if count == 1:
+        return weights[:1]
+    return weights[thin(rng, squareform(pdist(weights)), count)]
+
+
+def scaled_to_range(values: Array) -> Array:
+    """Return values scaled to [0, 1] over all trials, as in ParEGO.
+
+    Example:
+        >>> scaled_to_range(np.array([[1.0, 5.0], [3.0, 5.0], [2.0, 5.0]])).tolist()
+        [[0.0, 0.0], [1.0, 0.0], [0.5, 0.0]]
+    """
+    span = np.ptp(values, axis=0)
+    scaled: Array = (values - values.min(axis=0)) / np.where(span > 0, span, 1.0)
+    return scaled
 
 
 def most_distinct(weights: Array, running: Array) -> Array:
@@ -161,6 +193,8 @@ class ParEGOSampler(ModelBasedSampler):
     """
 
     _paper_target = "scalarized"
+    _paper_variants = ("BO-MO-FE", "mixed")
+    _paper_batch_size = 4
 
     def __init__(
         self,
@@ -195,7 +229,7 @@ class ParEGOSampler(ModelBasedSampler):
         kappa = self._kappa(ctx, data) if self.acquisition == "lcb" else None
         if kappa is not None and m > 1 and self.settings.surrogate_target == "objectives":
             return self._norm_of_bounds(ctx, data, kappa)
-        weights = self._weights(ctx, m)
+        weights = self._batch_weights(ctx, m) if data.is_plain else self._weights(ctx, m)
         if kappa is not None and len(data.modeled) < m:
             surrogates = objective_surrogates(ctx, data, self.surrogate)
 
@@ -203,12 +237,13 @@ class ParEGOSampler(ModelBasedSampler):
                 bounds = surrogates.lower_bounds(batch, kappa)
                 return augmented_tchebycheff(bounds, weights, rho)
         else:
-            targets = data.rescaled(augmented_tchebycheff(data.values, weights, rho))
+            losses = scaled_to_range(data.values) if data.is_plain else data.values
+            targets = data.rescaled(augmented_tchebycheff(losses, weights, rho))
             rng = ctx.trial_rng(SURROGATE_STREAM)
             model = fit_surrogate(data, self.surrogate, rng, targets)
 
             def values(batch: EncodedBatch) -> Array:
-                mean, sd = model.predict(surrogate_inputs(data, batch))
+                mean, sd = model.predict(model_inputs(data, batch.inputs))
                 if kappa is not None:
                     bound: Array = mean - kappa * sd
                     return bound
@@ -239,6 +274,14 @@ class ParEGOSampler(ModelBasedSampler):
 
         note = ModelBasedNote(kappa=kappa, objective_weights=tuple(weights.round(6).tolist()))
         return Acquisition(values, note)
+
+    def _batch_weights(self, ctx: ProposalContext, m: int) -> Array:
+        """Return the weights of this trial in its batch, as in the papers."""
+        count = self.settings.batch_size
+        batch, turn = divmod(max(0, ctx.trial_number - self._n_startup_trials(ctx.history)), count)
+        rng = ctx.study_rng(_WEIGHT_STREAM + batch)
+        weights: Array = batch_weights(rng, count, m)[turn]
+        return weights
 
     @staticmethod
     def _weights(

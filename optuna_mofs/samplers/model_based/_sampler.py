@@ -33,6 +33,7 @@ from optuna_mofs.samplers._initial_design import (
     design_row,
     initial_operator,
     latin_hypercube,
+    maximin_hypercube,
     near_defaults,
     rule_size,
     sample_mask,
@@ -70,6 +71,14 @@ class ModelBasedSettings:
             objectives.
         plain_start: Whether the initial design has neither hyperparameters near the estimator's
             defaults nor the empty set.
+        plain_training: Whether surrogates are fitted as in the papers: to all trials, to every
+            objective (also the number of features), and to values on a linear scale; SMS-EGO's
+            front is that of the values, and a feature set may have any number of trials.
+        startup_factor: Trials of the initial design per parameter; None for 4, 8 to 24 in all.
+        maximin_design: Whether the initial design is a Latin hypercube that keeps points apart,
+            of numbers and categories alike, instead of a thinned one on mixed spaces.
+        batch_size: Trials that are proposed from the same completed trials. In ParEGO they have
+            different weights.
         infill_search: Search for the best acquisition value without masks.
         mask_search: The same with masks.
     """
@@ -78,12 +87,19 @@ class ModelBasedSettings:
     rho: float = 0.05
     explore_larger_sets: bool = True
     plain_start: bool = False
+    plain_training: bool = False
+    startup_factor: int | None = None
+    maximin_design: bool = False
+    batch_size: int = 1
     infill_search: InfillSearch = field(default_factory=InfillSearch)
     mask_search: MaskSearch = field(default_factory=MaskSearch)
 
     def __post_init__(self) -> None:
         check_choice("surrogate_target", self.surrogate_target, _SURROGATE_TARGETS)
         check_float("rho", self.rho, 0)
+        check_int("batch_size", self.batch_size, 1)
+        if self.startup_factor is not None:
+            check_int("startup_factor", self.startup_factor, 1)
 
 
 DEFAULT_SETTINGS = ModelBasedSettings()
@@ -113,6 +129,9 @@ class ModelBasedSampler(HistorySampler):
     #: Values of ``settings.surrogate_target`` that the sampler has, and that of the papers.
     _surrogate_targets: tuple[str, ...] = _SURROGATE_TARGETS
     _paper_target = "objectives"
+    #: Names of the papers' algorithms, and the batch size of Horn and Bischl (2016).
+    _paper_variants: tuple[str, ...] = ("mixed",)
+    _paper_batch_size = 1
 
     def __init__(
         self,
@@ -142,34 +161,55 @@ class ModelBasedSampler(HistorySampler):
     @classmethod
     def from_paper(
         cls,
+        variant: str | None = None,
         *,
         n_trials: int | None = None,
         n_startup_trials: int | None = None,
-        surrogate: Any = "forest",
+        surrogate: Any = "paper_forest",
         kappa: float | None = None,
+        batch_size: int | None = None,
         seed: int | None = None,
     ) -> Self:
-        """Return the algorithm of Horn and Bischl (2016).
+        """Return the algorithm of one of the two papers.
 
-        ParEGO has one surrogate of the scalarized target and uniform weights. Neither sampler
-        explores larger feature sets, nor starts near the estimator's defaults.
+        ``"BO-MO-FE"`` (ParEGO only, its default) is that of Binder et al. (2020), section 4.2,
+        with ``FilterEnsembleFeatures.from_paper()``; the paper's BO-MO has
+        ``SingleFilterFeatures.from_paper()``. ``"mixed"`` is that of Horn and Bischl (2016).
+
+        Both have a random forest of 500 trees, which gets inactive numbers as a value out of
+        range, focus search with 3 restarts, 3 rounds and 1,000 points, and in ParEGO one surrogate
+        per weight vector. They differ in the initial design: 4 trials per parameter in a maximin
+        Latin hypercube, or 10 per number in a random Latin hypercube, thinned on mixed spaces.
 
         Args:
-            n_trials: Number of trials planned, if known.
+            variant: ``"BO-MO-FE"`` or ``"mixed"``.
+            n_trials: Number of trials planned, which SMS-EGO's tolerance of dominance depends on.
             n_startup_trials: Completed trials before the first surrogate.
-            surrogate: The surrogate; the paper has a Gaussian process on numeric spaces.
-            kappa: Weight of the standard deviation; by default 2 in ParEGO and 0.25 in SMS-EGO.
-                The authors' code has 1 on numeric spaces.
+            surrogate: ``"gaussian_process"`` is that of Horn and Bischl (2016) on numeric spaces.
+            kappa: Weight of the standard deviation; by default that of the authors' code, 1 on
+                numeric spaces and 2 on mixed ones.
+            batch_size: Trials proposed from the same completed trials; by default 15 in BO-MO-FE,
+                4 in the other ParEGO and 1 in SMS-EGO.
             seed: Seed.
         """
-        target = cls._paper_target
+        name = cls._paper_variants[0] if variant is None else variant
+        check_choice("variant", name, cls._paper_variants)
+        is_binder = name == "BO-MO-FE"
+        default_batch = 15 if is_binder else cls._paper_batch_size
         return cls(
             n_trials=n_trials,
             n_startup_trials=n_startup_trials,
             surrogate=surrogate,
             kappa=kappa,
             settings=ModelBasedSettings(
-                surrogate_target=target, explore_larger_sets=False, plain_start=True
+                surrogate_target=cls._paper_target,
+                explore_larger_sets=False,
+                plain_start=True,
+                plain_training=True,
+                startup_factor=4 if is_binder else 10,
+                maximin_design=is_binder,
+                batch_size=default_batch if batch_size is None else batch_size,
+                infill_search=InfillSearch(n_points=1000, step_sizes=()),
             ),
             seed=seed,
         )
@@ -189,8 +229,10 @@ class ModelBasedSampler(HistorySampler):
         """Return a configuration of the initial design, or the best candidate."""
         n_startup = self._n_startup_trials(ctx.history)
         if len(ctx.history) < n_startup or not ctx.history.distributions:
-            return _initial_proposal(ctx, n_startup, plain=self.settings.plain_start)
-        data = ctx.trial_cache("training data", partial(TrainingData, ctx, self.surrogate))
+            return _initial_proposal(ctx, n_startup, self.settings)
+        last = self._first_of_batch(ctx, n_startup) if self.settings.plain_training else None
+        make = partial(TrainingData, ctx, self.surrogate, last)
+        data = ctx.trial_cache("training data", make)
         if data.is_exhausted:
             return _random_proposal(ctx)
         proposal = self._explore_larger_sets(ctx, data, ctx.trial_number - n_startup)
@@ -200,6 +242,10 @@ class ModelBasedSampler(HistorySampler):
         acquisition = ctx.trial_cache("acquisition", fit)
         found = best_candidate(ctx, data, acquisition, self._search)
         return _random_proposal(ctx) if found is None else found[0]
+
+    def _first_of_batch(self, ctx: ProposalContext, n_startup: int) -> int:
+        """Return the number of the first trial of this trial's batch."""
+        return ctx.trial_number - max(0, ctx.trial_number - n_startup) % self.settings.batch_size
 
     def _explore_larger_sets(
         self, ctx: ProposalContext, data: TrainingData, step: int
@@ -246,7 +292,9 @@ class ModelBasedSampler(HistorySampler):
         such as a plateau at one end of it (Koch et al. 2015). Running trials count with their
         bounds.
         """
-        points, feasible = surrogates.lower_bounds(data.trials, 0.0), data.violations <= 0
+        points, feasible = data.values, data.violations <= 0
+        if not data.is_plain:
+            points = surrogates.lower_bounds(data.trials, 0.0)
         points = points[feasible] if feasible.any() else points
         running = running_values(ctx.history)
         if running:
@@ -262,7 +310,10 @@ class ModelBasedSampler(HistorySampler):
         They are exponentially distributed with the same mean (Hutter et al. 2012).
         """
         kappa = self.kappa
-        if kappa is None and self.settings.surrogate_target == "scalarized":
+        if kappa is None and data.is_plain:
+            mixed = data.space.categorical.any() or bool(data.conditional.conditional)
+            kappa = 2.0 if mixed else 1.0
+        elif kappa is None and self.settings.surrogate_target == "scalarized":
             kappa = _KAPPA_SCALARIZED
         elif kappa is None:
             kappa = _KAPPA_OF_SETS if data.has_sets else _KAPPA
@@ -275,16 +326,25 @@ class ModelBasedSampler(HistorySampler):
         if self.n_startup_trials is not None:
             return self.n_startup_trials
         d = len(history.space) + (0 if history.table is None else 4)
+        factor = self.settings.startup_factor
+        if factor is not None:
+            if not self.settings.maximin_design:  # categories do not count
+                d -= int(history.space.categorical.sum())
+            # The parameters are unknown before the first trial.
+            return factor * max(1, d)
         size = int(np.clip(4 * d, 8, 24))
         return size if self.n_trials is None else max(4, min(size, self.n_trials // 3))
 
 
-def _initial_proposal(ctx: ProposalContext, count: int, *, plain: bool) -> Proposal:
+def _initial_proposal(ctx: ProposalContext, count: int, settings: ModelBasedSettings) -> Proposal:
     """Return point ``n`` of a design that all trials share for trial ``n``, else a random one."""
     space, conditional = ctx.history.space, _conditional(ctx.history)
+    plain = settings.plain_start
 
     def make(rng: np.random.Generator) -> Array:
-        if not space.categorical.any() and not conditional.conditional:
+        if settings.maximin_design:
+            rows = conditional.apply(space.from_unit(maximin_hypercube(rng, count, len(space))))
+        elif not space.categorical.any() and not conditional.conditional:
             rows = space.from_unit(latin_hypercube(rng, count, len(space)))
         else:
             rows = thinned_design(

@@ -73,9 +73,10 @@ def expected_gain(
 
     Args:
         drawn: Candidates × draws × objectives, scaled like the losses.
-        losses: Trials × objectives, relative to the reference point.
+        losses: Trials × objectives, relative to the reference point; those that no other trial
+            dominates suffice.
         weights: Subproblems × objectives.
-        decomposition: Function of losses and weights.
+        decomposition: Function of losses and weights, which must not decrease with a loss.
     """
     n_candidates, n_draws, n_objectives = drawn.shape
     reached = decomposition(losses, weights).min(axis=0)
@@ -96,8 +97,10 @@ class ExpectedGain:
         #: Positions of the nondominated feasible trials.
         self.front = np.flatnonzero(is_front)
         self._origin, self._span = objective_ranges(values[is_front], history.reference())
-        self._losses = (values - self._origin) / self._span
-        ranking = np.lexsort((self._losses.max(axis=1), ~is_front))
+        losses = (values - self._origin) / self._span
+        #: A dominated trial is best for no subproblem.
+        self._front_losses = losses[is_front]
+        ranking = np.lexsort((losses.max(axis=1), ~is_front))
         subset = representative_subset(ranking, MAX_TRAINING_TRIALS, len(self.front))
 
         def first_losses(column: int, n: int) -> tuple[Array, Array]:
@@ -122,7 +125,7 @@ class ExpectedGain:
         known = self._surrogates.scores, self._surrogates.losses
         drawn = np.stack(list(map(values_from_scores, scores, *known)), axis=-1)
         drawn = (drawn - self._origin) / self._span
-        return -expected_gain(drawn, self._losses, self._weights, self._decomposition)
+        return -expected_gain(drawn, self._front_losses, self._weights, self._decomposition)
 
 
 def feasible_values(values: Array, violations: Array) -> Array:

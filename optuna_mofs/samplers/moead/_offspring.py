@@ -35,6 +35,7 @@ class DifferentialVariation:
     Args:
         scale: Length of the step in differences of two members (F).
         crossover_prob: Probability that a parameter takes part in it (CR).
+        force_one: Whether one parameter always takes part. In the paper none has to.
         mutation_prob: Probability that a parameter is mutated; None for one parameter on average,
             at least 0.1.
         eta: Distribution index of the mutation.
@@ -48,6 +49,7 @@ class DifferentialVariation:
 
     scale: float = 0.5
     crossover_prob: float = 0.7
+    force_one: bool = True
     mutation_prob: float | None = None
     eta: float = 20.0
     jitter: float = 0.03
@@ -78,6 +80,7 @@ class DifferentialVariation:
             rows[second],
             scale=self.scale,
             crossover_prob=self.crossover_prob,
+            force_one=self.force_one,
             round_categories=self.round_categories,
         )
         prob = self.mutation_prob

@@ -47,6 +47,10 @@ class MOEADSettings:
         global_replacement: Whether a trial competes for all subproblems. If not, it competes for
             those of its own neighborhood.
         normalize_objectives: Whether objectives are divided by their range over the population.
+        own_start: Whether the first trial made for a subproblem is its first member and competes
+            for no other, as in the paper. If not, a subproblem without a member accepts any trial.
+        distinct_parents: Whether the three parents are different trials. In the paper, two
+            subproblems are drawn, which may have the same member.
         variation: Makes a child of three trials.
     """
 
@@ -54,6 +58,8 @@ class MOEADSettings:
     prob_neighbor_mating: float = 0.9
     global_replacement: bool = True
     normalize_objectives: bool = True
+    own_start: bool = False
+    distinct_parents: bool = True
     variation: Variation = field(default_factory=DifferentialVariation)
 
     def __post_init__(self) -> None:
@@ -87,8 +93,9 @@ class MOEADSampler(HistorySampler):
             at least ``population_size`` and at most twice that.
         n_candidates: Number of children from which a model of the trials chooses; with masks a
             quarter of it. With 1 there is no model, as in the paper.
-        decomposition: ``"tchebycheff"``, ``"augmented_tchebycheff"``, or a function of losses and
-            weights that returns points × subproblems.
+        decomposition: ``"tchebycheff"``, ``"augmented_tchebycheff"``,
+            ``"unbounded_tchebycheff"`` (the paper's, in which an objective of weight 0 does not
+            count), or a function of losses and weights that returns points × subproblems.
         settings: Further settings.
         seed: Seed; if None, one is drawn and kept in the study.
 
@@ -144,9 +151,11 @@ class MOEADSampler(HistorySampler):
     ) -> Self:
         """Return the algorithm of Rosales-Pérez et al. (2014), section 3.
 
-        Categories are rounded numbers, the mutation probability is 0.1, objectives are not
-        normalized, parents and replacements come from the neighborhood only, and no model chooses
-        among children.
+        The i-th initial point is the first member of subproblem i. Parents are those of
+        subproblem i and of two subproblems drawn from its neighborhood, and a child competes for
+        the neighborhood only. Categories are rounded numbers, the mutation probability is 0.1,
+        objectives are not normalized, weights have no lower bound, and no model chooses among
+        children.
 
         Args:
             population_size: Number of subproblems (N).
@@ -162,7 +171,11 @@ class MOEADSampler(HistorySampler):
             prob_neighbor_mating=1.0,
             global_replacement=False,
             normalize_objectives=False,
-            variation=DifferentialVariation(mutation_prob=0.1, jitter=0.0, round_categories=True),
+            own_start=True,
+            distinct_parents=False,
+            variation=DifferentialVariation(
+                force_one=False, mutation_prob=0.1, jitter=0.0, round_categories=True
+            ),
         )
         if n_startup_trials is None:
             n_startup_trials = population_size
@@ -171,6 +184,7 @@ class MOEADSampler(HistorySampler):
             n_neighbors=n_neighbors,
             n_startup_trials=n_startup_trials,
             n_candidates=1,
+            decomposition="unbounded_tchebycheff",
             settings=settings,
             seed=seed,
         )
@@ -249,6 +263,7 @@ class MOEADSampler(HistorySampler):
             max_replacements=settings.max_replacements or neighbors.shape[1],
             global_replacement=settings.global_replacement,
             normalize_objectives=settings.normalize_objectives,
+            own_start=settings.own_start,
         )
 
     def _parents(
@@ -256,6 +271,11 @@ class MOEADSampler(HistorySampler):
     ) -> Array:
         """Return the positions of the trial that is moved and of two that make the difference."""
         members, neighbors, base = _pools(rng, subproblems, subproblem)
+        if not self.settings.distinct_parents:
+            drawn = rng.choice(subproblems.neighbors[subproblem], 2, replace=False)
+            first, second = subproblems.members[drawn]
+            if min(first, second) >= 0:
+                return np.array([[base, first, second]])
         others = neighbors[neighbors != base]
         if len(others) < 2 or rng.random() < 1 - self.settings.prob_neighbor_mating:
             others = members[members != base]

@@ -79,21 +79,25 @@ Decomposition = Callable[[Array, Array], Array]
 _MIN_WEIGHT = 1e-3
 
 
-def tchebycheff(losses: Array, weights: Array, rho: float = 0.0) -> Array:
+def tchebycheff(
+    losses: Array, weights: Array, rho: float = 0.0, min_weight: float = _MIN_WEIGHT
+) -> Array:
     """Return the largest weighted distance from the reference point (equation 11).
 
-    ``rho`` is the weight of the sum of the distances, which breaks ties.
+    ``rho`` is the weight of the sum of the distances, which breaks ties. ``min_weight`` is a lower
+    bound of the weights; with 0 the equation is that of the paper.
 
     Example:
         >>> tchebycheff(np.array([[0.2, 0.4]]), np.array([[0.5, 0.5], [1.0, 0.0]])).tolist()
         [[0.2, 0.2]]
     """
-    return augmented_tchebycheff(np.abs(losses)[:, None], np.maximum(weights, _MIN_WEIGHT), rho)
+    return augmented_tchebycheff(np.abs(losses)[:, None], np.maximum(weights, min_weight), rho)
 
 
 _DECOMPOSITIONS: dict[str, Decomposition] = {
     "tchebycheff": tchebycheff,
     "augmented_tchebycheff": partial(tchebycheff, rho=0.05),
+    "unbounded_tchebycheff": partial(tchebycheff, min_weight=0.0),
 }
 
 
@@ -135,7 +139,7 @@ class Subproblems(HistoryFollower):
 
     A trial competes for the subproblem it was made for and for the neighbors of that. A trial
     that was made for none (it was enqueued or added to the study) competes for all. A subproblem
-    without a member accepts any trial.
+    without a member accepts any trial, or with ``own_start`` only the first one made for it.
 
     Args:
         weights: Subproblems × objectives.
@@ -144,6 +148,8 @@ class Subproblems(HistoryFollower):
         max_replacements: Maximum number of subproblems of which one trial becomes the member.
         global_replacement: Whether every trial competes for all subproblems.
         normalize_objectives: Whether objectives are divided by their range over the members.
+        own_start: Whether the first trial made for a subproblem is its first member and competes
+            for no other (step 3).
     """
 
     def __init__(
@@ -155,6 +161,7 @@ class Subproblems(HistoryFollower):
         max_replacements: int,
         global_replacement: bool,
         normalize_objectives: bool,
+        own_start: bool = False,
     ) -> None:
         super().__init__()
         self.neighbors = neighbors
@@ -163,6 +170,7 @@ class Subproblems(HistoryFollower):
         self._max_replacements = max_replacements
         self._global = global_replacement
         self._normalize = normalize_objectives
+        self._own_start = own_start
         n_subproblems, n_objectives = weights.shape
         self._empty = _State(
             0, np.full(n_subproblems, -1, dtype=np.int64), np.full(n_objectives, np.inf)
@@ -180,9 +188,11 @@ class Subproblems(HistoryFollower):
 
     def advance(self, history: History) -> None:
         """Add the states after new trials."""
-        notes = history.notes(MOEADNote)
         for i in range(self._states[-1].n_trials, len(history)):
-            subproblem = None if self._global else notes[i].subproblem
+            subproblem = history.note(i, MOEADNote).subproblem
+            if subproblem is None and self._own_start:
+                # The first trial, or one that was enqueued, takes its turn like any other.
+                subproblem = int(history.numbers[i])
             self._states.append(self._step(self._states[-1], i, history, subproblem))
         del self._states[:-_MAX_STATES]
 
@@ -190,8 +200,7 @@ class Subproblems(HistoryFollower):
         values, violations = history.values, history.violations
         # An infeasible trial does not show which values can be reached.
         ideal = np.minimum(state.ideal, values[i]) if violations[i] <= 0 else state.ideal
-        count = len(self.weights)
-        competed = np.arange(count) if subproblem is None else self.neighbors[subproblem % count]
+        competed = self._competed(state, subproblem)
         gain = self._gains(state, i, history, competed, ideal)
         # The largest gains first; of equal gains the nearest weights first.
         order = np.argsort(-gain, kind="stable")
@@ -201,6 +210,17 @@ class Subproblems(HistoryFollower):
             members = members.copy()
             members[replaced] = i
         return _State(i + 1, members, ideal)
+
+    def _competed(self, state: _State, subproblem: int | None) -> Array:
+        """Return the subproblems for which a trial competes."""
+        count = len(self.weights)
+        if subproblem is None or (self._global and not self._own_start):
+            return np.arange(count)
+        own = subproblem % count
+        if self._own_start and state.members[own] < 0:
+            return np.array([own])
+        competed = np.arange(count) if self._global else self.neighbors[own]
+        return competed[state.members[competed] >= 0] if self._own_start else competed
 
     def _gains(
         self, state: _State, i: int, history: History, competed: Array, ideal: Array

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from optuna.study import Study
 
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_int
@@ -16,8 +17,11 @@ from optuna_mofs.samplers._candidates import AcquisitionFunction, Candidates
 from optuna_mofs.samplers._context import Proposal, ProposalContext
 from optuna_mofs.samplers._encoding import TriedFeatureSets, filter_sets
 from optuna_mofs.samplers._infill import (
+    SURROGATE_STREAM,
     Acquisition,
     ExpectedHypervolumeGain,
+    GainPerSecond,
+    Values,
     best_candidate,
     objective_surrogates,
     running_values,
@@ -49,6 +53,7 @@ from optuna_mofs.samplers.nsga2._variation import (
     PaperVariation,
     Variation,
 )
+from optuna_mofs.study._description import StudyDescription
 
 #: Maximum number of children until one has a feature set that was not tried.
 _MAX_CHILDREN = 25
@@ -72,8 +77,13 @@ class NSGA2Settings:
             tried again only if a child keeps its parent's mask and changes the hyperparameters,
             and an empty mask never.
         normalize_crowding: Whether crowding distances are divided by the objectives' ranges.
+        return_to_sets: Whether half of the trials of the surrogate may have feature sets that were
+            tried often; a set of k features is tried about sqrt(k) times by the others.
         infill_search: Search of the surrogate without feature sets.
         set_search: Search of the surrogate over feature sets.
+        gain_per_second: Whether the expected gain of a candidate is divided by the seconds that a
+            fit is expected to take: by the measure ``fit_time`` if the objective measures or
+            records it, else by the time of whole trials.
     """
 
     n_offspring: int = 1
@@ -83,8 +93,10 @@ class NSGA2Settings:
     eliminate_duplicates: bool = True
     allow_repeated_masks: bool = False
     normalize_crowding: bool = True
+    return_to_sets: bool = True
     infill_search: InfillSearch = field(default_factory=InfillSearch)
     set_search: FeatureSetSearch = field(default_factory=FeatureSetSearch)
+    gain_per_second: bool = False
 
     def __post_init__(self) -> None:
         check_int("n_offspring", self.n_offspring, 1)
@@ -171,6 +183,9 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
     ) -> Self:
         """Return the algorithm of Binder et al. (2020), section 4.3.
 
+        The constant filter of the authors' code takes part even if the objective lacks it: without
+        it, a feature that all filters rank first always returns after it was erased.
+
         Args:
             variant: 1 to 6 (Table 5), ``"GA-MO"`` (5) or ``"GA-MO-FE"`` (6).
             population_size: Size of the population (mu).
@@ -187,9 +202,9 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
         mask_sampler, mutation = _TABLE_5[int(number)]
         settings = NSGA2Settings(
             n_offspring=15,
-            initial_design=RandomDesign((mask_sampler,), plain=True),
+            initial_design=RandomDesign((mask_sampler,), plain=True, constant_filter=True),
             parent_selection=TournamentSelection(),
-            variation=PaperVariation(mask_mutation=mutation),
+            variation=PaperVariation(mask_mutation=mutation, constant_filter=True),
             eliminate_duplicates=False,
             allow_repeated_masks=True,
         )
@@ -208,8 +223,11 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
         population.
         """
         n_startup_trials = self._n_startup_trials(ctx.history)
-        is_start = len(ctx.history) < n_startup_trials or not ctx.history.distributions
-        if self.surrogate is not None and not is_start:
+        history = ctx.history
+        # Other workers evaluate the rest of the initial design meanwhile.
+        n_started = len(history) + len(history.running_numbers)
+        is_start = n_started < n_startup_trials or len(history) < n_startup_trials // 2
+        if self.surrogate is not None and not is_start and history.distributions:
             found = self._best_candidate(ctx)
             if found is not None:
                 return found
@@ -223,8 +241,16 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
         surrogates = objective_surrogates(ctx, data, self.surrogate)
         make = partial(ExpectedHypervolumeGain, data, surrogates, running_values(ctx.history))
         gain = ctx.trial_cache("acquisition", make)
-        acquisition = Acquisition(gain, NSGA2Note(), gain.expected)
-        found = best_candidate(ctx, data, acquisition, self._search)
+        values: Values = gain
+        if self.settings.gain_per_second:
+            rng = ctx.trial_rng(SURROGATE_STREAM + 1)
+            make_rate = partial(GainPerSecond, data, gain, self.surrogate, rng)
+            values = ctx.trial_cache("gain per second", make_rate)
+        acquisition = Acquisition(values, NSGA2Note(), gain.expected)
+        # Otherwise sets on the front would get a few hyperparameters only, and all later trials
+        # would go to worse sets.
+        may_return = self.settings.return_to_sets and ctx.trial_number // 2 % 2 == 1
+        found = best_candidate(ctx, data, acquisition, self._search, may_return=may_return)
         return None if found is None else found[0]
 
     def _search(
@@ -279,7 +305,12 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
         """Return a child and its first parent."""
         history, rng = ctx.history, ctx.rng
         a, b = draw(rng), draw(rng)
-        first, second = Configuration.of_trial(history, a), Configuration.of_trial(history, b)
+        read = partial(
+            Configuration.of_trial,
+            history,
+            constant_filter=self.settings.initial_design.constant_filter,
+        )
+        first, second = read(a), read(b)
         child, operator, crossed = self.settings.variation(rng, history, first, second)
         note = replace(
             child.note,
@@ -299,21 +330,36 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
 
     def _parent_selection(self, ctx: ProposalContext, n_startup_trials: int) -> DrawParent | None:
         """Return a function that draws parents, or None during the initial design."""
-        settings = self.settings
         if len(ctx.history) < n_startup_trials:
             return None
-        population = ctx.study_cache(
-            "population",
-            lambda: Population(
-                self._population_size,
-                settings.n_offspring,
-                n_startup_trials,
-                normalize_crowding=settings.normalize_crowding,
-                eliminate_duplicates=settings.eliminate_duplicates,
-            ),
-        )
+        make = partial(self._new_population, n_startup_trials)
+        population = ctx.study_cache("population", make)
         population.follow(ctx.history)
-        return settings.parent_selection(ctx.history, population.current)
+        return self.settings.parent_selection(ctx.history, population.current)
+
+    def _new_population(self, n_startup_trials: int) -> Population:
+        return Population(
+            self._population_size,
+            self.settings.n_offspring,
+            n_startup_trials,
+            normalize_crowding=self.settings.normalize_crowding,
+            eliminate_duplicates=self.settings.eliminate_duplicates,
+        )
+
+    def current_generation(self, study: Study) -> list[int]:
+        """Return the numbers of the trials in the population of the genetic algorithm.
+
+        ``generalization(..., trials=...)`` of these is the paper's domHV_gen of its genetic
+        algorithms, which report candidates of their current generation only (section 5.4).
+        Before the first generation is complete, all completed trials count.
+        """
+        history = History(StudyDescription.read(study))
+        history.update(study)
+        population = self._new_population(self._n_startup_trials(history))
+        population.follow(history)
+        members = population.current.members
+        numbers: list[int] = history.numbers[members if len(members) else slice(None)].tolist()
+        return numbers
 
     def _population_size(self, n_completed: int) -> int:
         if self.population_size is not None:

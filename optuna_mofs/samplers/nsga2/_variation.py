@@ -18,6 +18,7 @@ from optuna_mofs.features._mask_sampling import (
     weights_from_raw,
 )
 from optuna_mofs.features._representation import FRACTION, FilterFeatures
+from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers._infill import ExpectedNote
 from optuna_mofs.samplers._mask_operators import (
@@ -31,6 +32,8 @@ from optuna_mofs.samplers._row_operators import (
     adaptive_mutation,
     cross_rows,
     fill_missing,
+    gaussian_mutation,
+    mutated_strategy,
     reflect,
     sbx,
 )
@@ -66,10 +69,11 @@ class Configuration:
     note: NSGA2Note = field(default_factory=NSGA2Note)
 
     @classmethod
-    def of_trial(cls, history: History, i: int) -> Self:
+    def of_trial(cls, history: History, i: int, *, constant_filter: bool = False) -> Self:
         """Return the i-th trial; one of another sampler gets equal filter weights."""
         note = history.note(i, NSGA2Note)
-        n_filters = 0 if history.table is None else len(history.table.filters)
+        table = _table(history, constant_filter)
+        n_filters = 0 if table is None else len(table.filters)
         raw = np.array(note.filter_weights, dtype=float)
         return cls(
             row=history.rows[i],
@@ -92,17 +96,29 @@ Variation = Callable[
 ]
 
 
+def _table(history: History, constant_filter: bool) -> FeatureTable | None:
+    """Return the features, with a constant filter if one takes part."""
+    table = history.table
+    return table.with_constant_filter if table is not None and constant_filter else table
+
+
 @dataclass(frozen=True)
 class PaperVariation:
     """Crossover, then mutation, each of everything or nothing (Binder et al. 2020, Table 1).
+
+    The strategy parameters of a child are the means of its parents' before they mutate, and the
+    step size has no bounds (Li et al. 2013).
 
     Args:
         crossover_prob: Probability of crossover.
         mutation_prob: Probability of mutation.
         eta: Distribution index of SBX.
         swapping_prob: Probability that a category or a bit comes from the second parent.
-        per_parameter_prob: Probability that a mutation changes a number (the authors' code: 1).
+        per_parameter_prob: Probability that a mutation changes a number or the weight of a filter
+            (the authors' code: 1).
         mask_mutation: Mutation of the mask.
+        constant_filter: Whether a filter that ranks all features equally takes part, as in the
+            authors' code.
     """
 
     crossover_prob: float = 0.7
@@ -111,6 +127,7 @@ class PaperVariation:
     swapping_prob: float = 0.5
     per_parameter_prob: float = 0.1
     mask_mutation: MaskMutation = field(default_factory=FilterEnsembleMutation)
+    constant_filter: bool = False
 
     def __post_init__(self) -> None:
         for name in ("crossover_prob", "mutation_prob", "swapping_prob", "per_parameter_prob"):
@@ -139,7 +156,13 @@ class PaperVariation:
                 eta=self.eta,
                 swapping_prob=self.swapping_prob,
             )
-            child = replace(child, row=row, raw=sbx(rng, first.raw, second.raw, self.eta))
+            note = replace(
+                first.note,
+                step_size=(first.note.step_size + second.note.step_size) / 2,
+                switch_prob=(first.note.switch_prob + second.note.switch_prob) / 2,
+            )
+            raw = sbx(rng, first.raw, second.raw, self.eta)
+            child = replace(child, row=row, raw=raw, note=note)
             operators.append("crossover")
         if rng.random() < self.mutation_prob:
             child = self._mutate(rng, history, child)
@@ -150,15 +173,23 @@ class PaperVariation:
     def _mutate(
         self, rng: np.random.Generator, history: History, child: Configuration
     ) -> Configuration:
-        row, note = adaptive_mutation(
-            rng, history.space, child.row, child.note, per_parameter_prob=self.per_parameter_prob
+        prob = self.per_parameter_prob
+        note = mutated_strategy(rng, history.space, child.note, len(child.raw))
+        row = gaussian_mutation(
+            rng,
+            history.space,
+            child.row,
+            step_size=note.step_size,
+            switch_prob=note.switch_prob,
+            per_parameter_prob=prob,
         )
         steps = note.step_size * rng.standard_normal(len(child.raw))
-        changed = replace(child, row=row, raw=np.clip(child.raw + steps, 0.0, 1.0), note=note)
-        if child.mask is None or history.table is None:
+        moved = np.where(rng.random(len(steps)) < prob, reflect(child.raw + steps), child.raw)
+        changed = replace(child, row=row, raw=moved, note=note)
+        table = _table(history, self.constant_filter)
+        if child.mask is None or table is None:
             return changed
-        mask = self.mask_mutation(rng, child.mask, history.table, changed.weights)
-        return replace(changed, mask=mask)
+        return replace(changed, mask=self.mask_mutation(rng, child.mask, table, changed.weights))
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,13 @@ def test_guides_by_name() -> None:
     assert get_guide("forest", 0.25) == ForestGuide(tolerance=0.25)
     assert get_guide(random_guide, 0.01) is random_guide
     assert get_guide("plain_forest", 0.25) == ForestGuide(
-        tolerance=0.25, ridge_penalty=None, log_target=False, weight_by_oob=False
+        n_trees=100,
+        max_samples=None,
+        max_features=1 / 3,
+        tolerance=0.25,
+        ridge_penalty=None,
+        log_target=False,
+        weight_by_oob=False,
     )
     assert get_guide("plain_frequency", 0.25) is plain_frequency_guide
     with pytest.raises(ValueError, match=r"'forest', 'frequency', 'random', 'none'.*'svm'"):

@@ -6,9 +6,11 @@ import numpy as np
 import optuna
 import pytest
 
+from benchmarks.papers.jung_2013_literal import LiteralGHGA, Reading
 from optuna_mofs import FeatureTable, suggest_features
 from optuna_mofs._typing import Array
 from optuna_mofs.history._history import History
+from optuna_mofs.samplers._mask_operators import declining_rate
 from optuna_mofs.samplers.ghga._guides import Guide
 from optuna_mofs.samplers.ghga._state import (
     ArchiveState,
@@ -199,3 +201,62 @@ def test_the_second_parent_is_the_more_similar_of_two() -> None:
     gaps = [abs((a >= 2) - (b >= 2)) for a, b in pairs]
     # Both candidates are on the other side in a quarter of all draws.
     assert np.mean(gaps) == pytest.approx(0.25, abs=0.04)
+
+
+# ---- against the transcription of the paper -----------------------------------------------------
+
+
+@pytest.mark.parametrize("as_printed", [True, False])
+@pytest.mark.parametrize("seed", range(6))
+def test_populations_are_those_of_algorithms_2_and_3(seed: int, as_printed: bool) -> None:
+    p, rng = 7, np.random.default_rng(seed)
+    needed = rng.random((2, p)) < 0.5
+    sets = [np.ones(p, dtype=bool), *(rng.random((90, p)) < rng.random((90, 1)))]
+    if seed % 2:  # all leave-one-out sets of an optimum, which is inert then
+        sets += [needed[0], *(needed[0] & (np.arange(p) != j) for j in np.flatnonzero(needed[0]))]
+    slopes = rng.random(p) * 0.002
+
+    def efficiency(mask: Array) -> float:
+        found = max((mask & need).sum() / max(1, need.sum()) for need in needed)
+        return float(0.9 + 0.1 * found - slopes[mask].sum())
+
+    reading = Reading() if as_printed else Reading(median="skip", best=False, strict=seed > 2)
+    literal = LiteralGHGA(efficiency, p, reading)
+    study = optuna.create_study(direction="maximize")
+    table = FeatureTable(tuple("abcdefg"))
+
+    def objective(trial: optuna.Trial) -> float:
+        return efficiency(suggest_features(trial, table, form="bits"))
+
+    for mask in sets:
+        literal.evaluate(mask)
+        study.enqueue_trial(dict(zip(table.names, mask.tolist())))
+    study.optimize(objective, n_trials=len(sets))
+    history = History(StudyDescription.read(study))
+    history.update(study)
+    state = ArchiveState(table, 0, reading.tolerance)
+    state.update(history)
+    np.testing.assert_allclose(state.cost, literal.costs)
+    assert state.archive.inert.tolist() == literal.flags.tolist()
+    assert literal.flags.any()
+    members = state.reproductive(
+        reading.delta, reading.rho, as_printed=as_printed, strict=seed > 2
+    )
+    assert members.tolist() == literal.population().tolist()
+    inert = np.flatnonzero(state.archive.inert)
+    reduced = elimination_population(members, inert, state.archive.dissimilarity)
+    assert reduced.tolist() == literal.eliminable(members).tolist()
+
+
+def test_mutation_rates_are_those_of_section_2_4() -> None:
+    literal = LiteralGHGA(lambda mask: 0.0, 250, Reading())
+    rates = [declining_rate(i, 500, 0.5, 0.05, limit=np.inf) for i in range(1, 700)]
+    assert rates == pytest.approx([literal.rate(i) for i in range(1, 700)])
+    assert rates[0] == pytest.approx(1.05)
+
+
+def test_as_printed_the_population_ends_in_one_inert_set() -> None:
+    # The best set is inert, and all others are at the median or below.
+    state = read({(0, 1): 0.0, (0,): 0.5, (1,): 0.5, (2, 3): 0.5})
+    assert state.reproductive(0.5, 5, as_printed=True).tolist() == [0]
+    assert 0 not in state.reproductive(0.5, 5).tolist()

@@ -4,13 +4,17 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import optuna
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from optuna_mofs import LexicographicPreference, LexiFlowSampler
+from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.fronts._lexicographic import LexicographicOrder
 from optuna_mofs.samplers.lexiflow import LexiFlowNote, LexiFlowSettings
-from optuna_mofs.samplers.lexiflow._local_search import LocalSearchReplay
+from optuna_mofs.samplers.lexiflow._local_search import LocalSearchReplay, LocalSearchState
+from optuna_mofs.study._trial_note import NOTE
 
 quick = settings(max_examples=60)
 ORDER = LexicographicOrder.of(2, tolerances=[1.0, 0.0]).after_violations()
@@ -29,9 +33,9 @@ class Trials:
     def __len__(self):
         return len(self.numbers)
 
-    def notes(self, kind):
+    def note(self, i, kind):
         assert kind is LexiFlowNote
-        return self._notes
+        return self._notes[i]
 
 
 OTHER = LexiFlowNote()
@@ -205,3 +209,100 @@ def test_the_order_of_completion_does_not_matter(events, rng):
     for k in range(1, len(completed) + 1):
         state = after(sorted(completed[:k], key=lambda t: t[0]), replay=replay)
     assert state == after(trials)
+
+
+class Algorithm1:
+    """Algorithm 1 and equations 5 to 8 of Zhang et al. (2023), line by line.
+
+    H holds all evaluated points, as the text says, and each iteration ends with its update.
+    """
+
+    def __init__(self, values, tolerances, dimension, step_size, min_step_size):
+        self.values, self.tolerances = iter(enumerate(values)), tolerances
+        self.limit, self.dimension = 2 ** (dimension - 1), dimension
+        self.first, self.lower = step_size, min_step_size
+        self.history, self.proposed = [], []
+
+    def evaluate(self, incumbent, delta):
+        number, found = next(self.values)
+        self.proposed.append((number, incumbent, delta))
+        self.new.append(found)
+        return number, found
+
+    def targets(self):
+        kept, z = list(self.history), []
+        for k, tolerance in enumerate(self.tolerances):
+            z.append(min(f[k] for f in kept) + tolerance)
+            kept = [f for f in kept if f[k] <= z[k]]
+        return z
+
+    def update(self, new, old, z):
+        equal = [a == b or (a <= t and b <= t) for a, b, t in zip(new, old, z)]
+        for k in range(len(z)):
+            if all(equal[:k]) and new[k] < old[k] and old[k] > z[k]:
+                return True
+        return all(equal) and list(new) < list(old)
+
+    def run(self):
+        self.new = []
+        x, value = self.evaluate(None, None)
+        i = last = r = s = 0
+        delta = self.first
+        try:
+            while True:
+                self.history += self.new
+                self.new = []
+                z = self.targets()
+                new = self.evaluate(x, delta)
+                if self.update(new[1], value, z):
+                    (x, value), last = new, i
+                else:
+                    new = self.evaluate(x, delta)
+                    if self.update(new[1], value, z):
+                        (x, value), last = new, i
+                    else:
+                        s += 1
+                if s == self.limit:
+                    s = 0
+                    delta *= ((last + 1) / (i + 1)) ** 0.5
+                    if delta < self.lower:
+                        r += 1
+                        self.history += self.new
+                        self.new = []
+                        x, value = self.evaluate(None, None)
+                        delta = self.first + r / self.dimension**0.5
+                i += 1
+        except StopIteration:
+            return self.proposed, r
+
+
+def test_from_paper_is_algorithm_1_line_by_line():
+    restarts = 0
+    for seed in range(4):
+        preference = LexicographicPreference(tolerances=[0.05, 0.0])
+        sampler = LexiFlowSampler.from_paper(preference, seed=seed)
+        study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
+
+        def objective(trial):
+            x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+            return (x - 0.3) ** 2 + (y - 0.6) ** 2, x + np.sin(9 * y)
+
+        study.optimize(objective, n_trials=150)
+        values = [trial.values for trial in study.trials]
+        proposed, r = Algorithm1(values, [0.05, 0.0], 2, 0.1, 0.01).run()
+        restarts += r
+        for number, incumbent, delta in proposed[1:]:
+            note = frozen_attr(study.trials[number], NOTE)
+            assert tuple(note.get("parents", ())) == (() if incumbent is None else (incumbent,))
+            if delta is not None:
+                np.testing.assert_allclose(note["step_size"], delta)
+    assert restarts > 0
+
+
+def test_the_first_shrinking_of_algorithm_1_is_by_the_square_root_of_a_half():
+    search = LocalSearchReplay(
+        ORDER,
+        LexiFlowSettings(max_failures=None, as_printed=True),
+    )
+    state = LocalSearchState(0, 0.1, iteration=2, n_failures=2)
+    np.testing.assert_allclose(search._adapted(state, 2).step_size, 0.1 * np.sqrt(0.5))

@@ -96,8 +96,8 @@ def test_the_algorithm_of_the_paper():
         if note.restart == 0:
             moved = [trial.params[n] - middle[n] for n in middle]
             assert np.linalg.norm(moved) == pytest.approx(note.step_size * 2**0.5, rel=1e-4)
-    # 2^(d-1) = 2 failed directions, then δ · √(1/3), and so on.
-    assert written[4].step_size == pytest.approx(0.1 * 3**-0.5)
+    # 2^(d-1) = 2 failed directions, then δ · √(1/2), and so on.
+    assert written[4].step_size == pytest.approx(0.1 * 2**-0.5)
     restart = next(n for n in written if n.operator == "restart")
     assert restart.step_size == pytest.approx(0.1 + 2**-0.5)
     assert sampler.settings.failure_limit(11) == 1024

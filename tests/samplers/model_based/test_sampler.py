@@ -34,8 +34,9 @@ from optuna_mofs import (
 from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.cli._settings import Settings, make_sampler
 from optuna_mofs.features import Representation
+from optuna_mofs.history._search_space import ConditionalParameters, SearchSpace
 from optuna_mofs.samplers import Proposal, ProposalContext, _infill
-from optuna_mofs.samplers._candidates import best_new_candidate
+from optuna_mofs.samplers._candidates import Candidates, best_new_candidate
 from optuna_mofs.samplers._infill import best_candidate, fit_surrogate
 from optuna_mofs.samplers.model_based import (
     InfillSearch,
@@ -188,7 +189,7 @@ def test_only_feasible_trials_are_on_the_front_if_there_are_any(
 ) -> None:
     bounds = np.column_stack([np.arange(3.0), np.arange(3.0)])
     history = MagicMock(**{"running_notes.return_value": []})
-    data = MagicMock(violations=np.array(violations))
+    data = MagicMock(violations=np.array(violations), is_plain=False)
     surrogates = MagicMock(**{"lower_bounds.return_value": bounds})
     front, _ = ParEGOSampler()._front(MagicMock(history=history), data, surrogates)
     assert front.tolist() == expected
@@ -410,8 +411,191 @@ def test_the_papers_algorithms() -> None:
     assert parego.settings.surrogate_target == "scalarized"
     assert smsego.settings.surrogate_target == "objectives"
     for sampler in (parego, smsego):
-        assert sampler.surrogate == "forest"
-        assert not sampler.settings.explore_larger_sets
+        settings, search = sampler.settings, sampler.settings.infill_search
+        assert sampler.surrogate == "paper_forest"
+        assert not settings.explore_larger_sets
+        assert settings.plain_start
+        assert settings.plain_training
+        assert (search.n_restarts, search.n_rounds, search.n_points) == (3, 3, 1000)
+        assert search.step_sizes == ()
+    mixed = ParEGOSampler.from_paper("mixed").settings
+    assert [s.batch_size for s in (parego.settings, mixed, smsego.settings)] == [15, 4, 1]
+    assert [s.startup_factor for s in (parego.settings, mixed, smsego.settings)] == [4, 10, 10]
+    with pytest.raises(ValueError, match="variant must be one of"):
+        SMSEGOSampler.from_paper("BO-MO-FE")
+
+
+# ---- the papers' algorithms against transcriptions ----------------------------------------------
+
+
+class Plane:
+    """A surrogate that both sides can compute: least squares, and a fixed standard deviation."""
+
+    def fit(self, X: Any, y: Any) -> Plane:
+        self.slopes = np.linalg.lstsq(np.c_[X, np.ones(len(X))], y, rcond=None)[0]
+        return self
+
+    def predict(self, X: Any) -> tuple[Any, Any]:
+        return np.c_[X, np.ones(len(X))] @ self.slopes, 0.01 + 0.1 * X[:, 0]
+
+
+def mixed_objective(trial: Trial) -> tuple[float, float]:
+    kind = trial.suggest_categorical("kind", ["linear", "tree"])
+    x = trial.suggest_float("x", 0.5, 4)
+    if kind == "linear":
+        return x + trial.suggest_float("C", 0, 1), 10 * x
+    return 5 - x, 10 * x - trial.suggest_int("depth", 1, 9)
+
+
+def captured_acquisitions(
+    sampler: Any, objective: Any, n_trials: int, monkeypatch: pytest.MonkeyPatch
+) -> list[tuple[ProposalContext, Any, Any]]:
+    """The context, training data and acquisition function of each model-based trial."""
+    found = []
+
+    def watched(ctx: ProposalContext, data: Any, acquisition: Any, search: Any) -> Any:
+        found.append((ctx, data, acquisition))
+        return best_candidate(ctx, data, acquisition, search)
+
+    monkeypatch.setattr(_sampler, "best_candidate", watched)
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
+    study.optimize(objective, n_trials=n_trials)
+    return found
+
+
+def literal_inputs(history: Any, rows: Any, n: int) -> Any:
+    """Section II b of Horn and Bischl (2016): numbers out of range, categories with a level."""
+    columns = []
+    for j in range(rows.shape[1]):
+        known, column = history.rows[:n, j], rows[:, j]
+        if history.space.categorical[j]:
+            columns.append(column == 1)
+            continue
+        low, high = np.nanmin(known), np.nanmax(known)
+        columns.append(np.where(np.isnan(column), high + 2 * (high - low), column))
+    numbers = [c for c, is_category in zip(columns, history.space.categorical) if not is_category]
+    categories = [c for c, is_category in zip(columns, history.space.categorical) if is_category]
+    return np.column_stack(numbers + categories).astype(float)
+
+
+def test_parego_of_the_papers_is_its_transcription(monkeypatch: pytest.MonkeyPatch) -> None:
+    sampler = ParEGOSampler.from_paper(
+        "mixed", n_startup_trials=12, surrogate=Plane, batch_size=4, seed=3
+    )
+    found = captured_acquisitions(sampler, mixed_objective, 22, monkeypatch)
+    weights = [acquisition.note.objective_weights for _, _, acquisition in found]
+    assert len(set(weights)) == len(weights) == 10
+    for ctx, data, acquisition in found:
+        n = 12 + (ctx.trial_number - 12) // 4 * 4  # the trials before its batch
+        history = ctx.history
+        Y = history.values[:n]
+        scaled = (Y - Y.min(axis=0)) / (Y.max(axis=0) - Y.min(axis=0))
+        w = np.array(acquisition.note.objective_weights)
+        y = (w * scaled).max(axis=1) + 0.05 * (w * scaled).sum(axis=1)
+        model = Plane().fit(literal_inputs(history, history.rows[:n], n), y)
+        rows = history.rows
+        mean, sd = model.predict(literal_inputs(history, rows, n))
+        lower = mean - 2 * sd  # a mixed space
+        candidates = Candidates(rows, np.full((len(rows), 1), -1), np.full(len(rows), ""))
+        values = acquisition.values(data.encode(candidates))
+        np.testing.assert_allclose(values, lower, atol=2e-5)
+
+
+def test_smsego_of_the_paper_is_its_transcription(monkeypatch: pytest.MonkeyPatch) -> None:
+    sampler = SMSEGOSampler.from_paper(n_startup_trials=10, surrogate=Plane, n_trials=16, seed=3)
+    for ctx, data, acquisition in captured_acquisitions(sampler, mixed_objective, 16, monkeypatch):
+        history, n = ctx.history, ctx.trial_number  # the history has grown since
+        Y, rows = history.values[:n], history.rows[:n]
+        X = literal_inputs(history, rows, n)
+        lower = np.empty((n, 2))
+        for j in range(2):
+            mean, sd = Plane().fit(X, Y[:, j]).predict(X)
+            lower[:, j] = mean - 2 * sd
+        front = [y for y in Y if not any((z <= y).all() and (z < y).any() for z in Y)]
+        front = np.unique(front, axis=0)
+        reference = Y.max(axis=0) + 1
+        spread = front.max(axis=0) - front.min(axis=0)
+        epsilon = spread / (len(front) + 0.75 * (16 - n))
+        expected = []
+        for point in lower:
+            depth = [
+                np.prod(1 + np.maximum(point - f, 0)) - 1
+                for f in front
+                if (f <= point + epsilon).all()
+            ]
+            if depth:
+                expected.append(max([*depth, 1e-9]))
+            else:
+                before = moocore.hypervolume(front, ref=reference)
+                after = moocore.hypervolume(np.vstack([front, point]), ref=reference)
+                expected.append(before - after)
+        candidates = Candidates(rows, np.full((n, 1), -1), np.full(n, ""))
+        values = acquisition.values(data.encode(candidates))
+        np.testing.assert_allclose(values, expected, atol=2e-5)
+
+
+def test_trials_of_a_batch_learn_from_the_same_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    sampler = ParEGOSampler.from_paper(n_startup_trials=5, surrogate=Plane, batch_size=3, seed=0)
+    found = captured_acquisitions(sampler, plane, 14, monkeypatch)
+    assert [len(data.positions) for _, data, _ in found] == [5] * 3 + [8] * 3 + [11] * 3
+
+
+def test_the_number_of_features_is_modeled_as_in_the_papers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = make_classification(40, 8, random_state=0)
+    objective = FeatureSelectionObjective(
+        GaussianNB(), X, y, representation=FilterEnsembleFeatures.from_paper(), cv=2
+    )
+    seen = []
+    fit = ParEGOSampler.fit_acquisition
+
+    def watched(self: Any, ctx: ProposalContext, data: Any) -> Any:
+        seen.append((data.modeled, data.is_plain))
+        return fit(self, ctx, data)
+
+    monkeypatch.setattr(ParEGOSampler, "fit_acquisition", watched)
+    sampler = ParEGOSampler.from_paper(n_startup_trials=8, surrogate=Plane, seed=0)
+    objective.create_study(sampler=sampler).optimize(objective, n_trials=11)
+    assert seen == [([0, 1], True)] * 3
+
+
+def test_focus_search_is_algorithm_2() -> None:
+    space = SearchSpace(
+        {
+            "x": FloatDistribution(0, 1),
+            "k": CategoricalDistribution([*"abcd"]),
+            "z": FloatDistribution(0, 1),
+        }
+    )
+    conditional = ConditionalParameters(space, space.sample(np.random.default_rng(0), 5), {})
+
+    def g(rows: Any) -> Any:
+        return (rows[:, 0] - 0.3) ** 2 + (rows[:, 2] - rows[:, 0]) ** 2 + 0.1 * (rows[:, 1] != 2)
+
+    search = InfillSearch(n_restarts=1, n_rounds=4, n_points=30, step_sizes=())
+    starts = Candidates(space.sample(np.random.default_rng(1)), np.array([[-1]]), np.array([""]))
+    candidates, values = search(
+        np.random.default_rng(7), space, conditional, lambda c: g(c.rows), starts
+    )
+    # The transcription, with r = (upper - lower) / 4 from the bounds before the step.
+    rng = np.random.default_rng(7)
+    low, high, choices = np.zeros(3), np.ones(3), [0, 1, 2, 3]
+    found = []
+    for _ in range(4):
+        unit = rng.random((1, 30, 3))[0]
+        drawn = low + (high - low) * unit
+        drawn[:, 1] = [choices[int(u * len(choices))] for u in unit[:, 1]]
+        found.append(drawn)
+        best = drawn[g(drawn).argmin()]
+        r = (high - low) / 4
+        for j in (0, 2):
+            low[j], high[j] = max(low[j], best[j] - r[j]), min(high[j], best[j] + r[j])
+        if len(choices) > 2:
+            others = [c for c in choices if c != int(best[1])]
+            choices.remove(others[int(rng.integers(len(others)))])
+    np.testing.assert_allclose(candidates.rows, np.concatenate(found))
+    assert values.tolist() == g(candidates.rows).tolist()
 
 
 @pytest.mark.parametrize("sampler", BOTH)

@@ -11,6 +11,7 @@ from optuna_mofs import MOEADSampler, pareto_front
 from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.fronts import hypervolume
 from optuna_mofs.samplers.moead import DifferentialVariation, MOEADSettings
+from optuna_mofs.samplers.moead._subproblems import neighborhoods, simplex_points
 from optuna_mofs.study._trial_note import NOTE
 from optuna_mofs.testing.problems import conditional, make_study, packed
 
@@ -68,14 +69,17 @@ def test_from_paper():
     sampler = MOEADSampler.from_paper(population_size=12, seed=3)
     assert (sampler.population_size, sampler.n_startup_trials, sampler.seed) == (12, 12, 3)
     assert sampler.n_candidates == 1
-    assert sampler.decomposition == "tchebycheff"
+    assert sampler.decomposition == "unbounded_tchebycheff"
     assert sampler.settings == MOEADSettings(
         prob_neighbor_mating=1.0,
         global_replacement=False,
         normalize_objectives=False,
+        own_start=True,
+        distinct_parents=False,
         variation=DifferentialVariation(
             scale=0.5,
             crossover_prob=0.7,
+            force_one=False,
             mutation_prob=0.1,
             eta=20.0,
             jitter=0.0,
@@ -118,3 +122,23 @@ def test_bad_arguments_raise(options, message):
 def test_bad_settings_raise(options, message):
     with pytest.raises(ValueError, match=message):
         MOEADSettings(**options)
+
+
+def test_parents_of_the_paper_are_the_members_of_two_drawn_subproblems():
+    sampler = MOEADSampler.from_paper(population_size=6, n_neighbors=3, seed=3)
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
+    study.optimize(curve, n_trials=60)
+    weights = simplex_points(6, 2)
+    near = neighborhoods(weights, 3)
+    values = np.array([trial.values for trial in study.trials])
+    members, coincide = list(range(6)), 0
+    for number in range(6, 60):
+        i, z = number % 6, values[: number + 1].min(axis=0)
+        base, first, second = frozen_attr(study.trials[number], NOTE)["parents"]
+        assert base == members[i]
+        assert {first, second} <= {members[j] for j in near[i]}
+        coincide += first == second or base in (first, second)
+        for j in near[i]:
+            g = [max(weights[j] * abs(values[k] - z)) for k in (number, members[j])]
+            members[j] = number if g[0] <= g[1] else members[j]
+    assert coincide > 0

@@ -88,8 +88,8 @@ class Trials:
     def __len__(self):
         return len(self.values)
 
-    def notes(self, kind):
-        return self._notes
+    def note(self, i, kind):
+        return self._notes[i]
 
 
 def subproblems(most=3, near=3, normalize=True, everywhere=False):
@@ -169,3 +169,56 @@ def test_long_histories_with_a_late_first_trial_are_replayed():
     follower = subproblems()
     followed(follower, values[1:], subproblem[1:], numbers=np.arange(1, 400))
     assert followed(follower, values, subproblem).tolist() == members(values, subproblem).tolist()
+
+
+def algorithm_1(values, neighbors):
+    """Steps 3 to 10 of Algorithm 1 (Rosales-Pérez et al. 2014), with eq. 11, line by line."""
+    n = len(WEIGHTS)
+    x = list(range(n))
+    z = values[:n].min(axis=0)
+    for number in range(n, len(values)):
+        i = number % n
+        z = np.minimum(z, values[number])
+        for j in neighbors[i]:
+            new = max(WEIGHTS[j] * abs(values[number] - z))
+            old = max(WEIGHTS[j] * abs(values[x[j]] - z))
+            if new <= old:
+                x[j] = number
+    return x
+
+
+def published():
+    return Subproblems(
+        WEIGHTS,
+        neighborhoods(WEIGHTS, 3),
+        get_decomposition("unbounded_tchebycheff"),
+        max_replacements=3,
+        global_replacement=False,
+        normalize_objectives=False,
+        own_start=True,
+    )
+
+
+@settings(max_examples=40)
+@given(seed=st.integers(0, 10_000), count=st.integers(5, 60))
+def test_the_published_members_are_those_of_algorithm_1(seed, count):
+    # An error and a dimension: a lower bound of the weights would let the dimension decide.
+    values = np.random.default_rng(seed).random((count, 2)) * [1, 320]
+    subproblem = (np.arange(count) % 5).tolist()
+    found = followed(published(), values, subproblem).tolist()
+    assert found == algorithm_1(values, neighborhoods(WEIGHTS, 3))
+
+
+def test_in_the_paper_the_initial_points_keep_their_own_subproblems():
+    values = [[k, 9 - k] for k in (3, 0, 4, 1, 2)]
+    assert followed(published(), values, [0, 1, 2, 3, 4]).tolist() == [0, 1, 2, 3, 4]
+    # A place whose trial failed stays empty until its subproblem has its next turn.
+    assert followed(published(), values[1:], [1, 2, 3, 4]).tolist() == [-1, 0, 1, 2, 3]
+
+
+def test_in_the_paper_an_objective_of_weight_zero_does_not_count():
+    losses = np.array([[0.01, 0.0], [0.0, 320.0]])
+    weights = np.array([[1.0, 0.0]])
+    exact = get_decomposition("unbounded_tchebycheff")(losses, weights).ravel()
+    assert exact.tolist() == [0.01, 0.0]
+    assert tchebycheff(losses, weights).argmin() == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,8 +10,13 @@ import moocore
 import numpy as np
 import optuna
 import pytest
+from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.trial import Trial, TrialState
+from sklearn.datasets import make_classification
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
 
+from optuna_mofs import FeatureSelectionObjective, ModelTypeObjective
 from optuna_mofs._optuna import frozen_attr, write_trial_attrs
 from optuna_mofs.features._representation import (
     FilterEnsembleFeatures,
@@ -19,16 +25,19 @@ from optuna_mofs.features._representation import (
 )
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.filters import rank_scores
+from optuna_mofs.history._history import History
 from optuna_mofs.samplers import FilterEnsembleNSGA2Sampler, _infill
 from optuna_mofs.samplers._context import Proposal, ProposalContext
 from optuna_mofs.samplers._infill_search import InfillSearch
 from optuna_mofs.samplers._set_search import FeatureSetSearch
 from optuna_mofs.samplers._surrogates import Forest
+from optuna_mofs.samplers._training_data import TrainingData
 from optuna_mofs.samplers.nsga2._sampler import NSGA2Settings
 from optuna_mofs.study._description import MeasureDescription, StudyDescription
 from optuna_mofs.study._feature_sets import selected_mask, suggest_features, suggest_mask
 from optuna_mofs.study._trial_note import NOTE
 from optuna_mofs.testing.problems import PROBLEMS, make_study
+from tests.samplers.context import make_context
 
 #: A small search, for tests of what is proposed rather than how good it is.
 FAST = NSGA2Settings(
@@ -353,3 +362,107 @@ def test_repeated_attempts_fit_the_surrogates_once(monkeypatch: pytest.MonkeyPat
     study.optimize(PROBLEMS["mixed"], n_trials=1)
     assert attempts == [0, 1]
     assert len(fits) == 2
+
+
+@pytest.mark.parametrize("surrogate", ["gaussian_process", "forest"])
+def test_the_gain_per_second_prefers_cheap_trials(surrogate: str) -> None:
+    """Two regions are equally good, and one takes a hundred times as long."""
+
+    def objective(trial: Trial) -> tuple[float, float]:
+        x, slow = trial.suggest_float("x", 0, 1), trial.suggest_float("slow", 0, 1)
+        seconds = 10.0 if slow > 0.5 else 0.1
+        trial.set_user_attr("fold_scores", {"fit_time": [seconds] * 3})
+        return x, 1 - np.sqrt(x)
+
+    found = {}
+    for rate in (False, True):
+        settings = replace(FAST, gain_per_second=rate)
+        study = study_of(Sampler(surrogate=surrogate, settings=settings))
+        study.optimize(objective, n_trials=26)
+        found[rate] = np.mean([t.params["slow"] <= 0.5 for t in study.trials[8:]])
+    assert found[True] >= 0.9
+    assert found[True] > found[False]
+
+
+@pytest.mark.parametrize("representation", ["filter_ensemble", "single_filter", "mask", None])
+@pytest.mark.parametrize(
+    ("measures", "options", "modeled"),
+    [
+        (("error", "cost"), {"feature_costs": np.linspace(0.1, 5, 14), "max_features": 4}, [0]),
+        (("fnr", "fpr", "fraction"), {"min_features": 2}, [0, 1]),
+        (("error", "n_features", "instability"), {}, [0, 2]),
+        (("error",), {"fixed_features": ["x3"]}, [0]),
+    ],
+    ids=["cost", "rates", "three", "one"],
+)
+def test_every_representation_and_measure_is_modeled(
+    representation: str | None, measures: Any, options: dict[str, Any], modeled: list[int]
+) -> None:
+    if representation is None:
+        # All features are kept: only what they do to the error is left to model.
+        options, measures = {}, tuple(m for m in measures if m in _PREDICTIVE)
+        modeled = list(range(len(measures)))
+    X, y = make_classification(60, 14, n_informative=4, random_state=0)
+    objective = FeatureSelectionObjective(
+        DecisionTreeClassifier(random_state=0),
+        X,
+        y,
+        space={"max_depth": IntDistribution(1, 6), "ccp_alpha": FloatDistribution(0, 0.1)},
+        representation=representation,
+        measures=measures,
+        filters=["auc", "anova_f"] if representation else "default",
+        cv=2,
+        **options,
+    )
+    study = objective.create_study(sampler=Sampler())
+    study.optimize(objective, n_trials=14)
+    assert all(trial.state == TrialState.COMPLETE for trial in study.trials)
+    expected = OF_ROWS if representation is None else OF_SETS
+    assert {note["operator"] for note in notes(study)[8:]} <= expected
+    sizes = [trial.user_attrs.get("n_features", 14) for trial in study.trials]
+    assert max(sizes) <= options.get("max_features", 14)
+    assert min(sizes) >= options.get("min_features", 0)
+    history = History(StudyDescription.read(study))
+    history.update(study)
+    assert TrainingData(make_context(history)).modeled == modeled
+
+
+_PREDICTIVE = ("error", "fnr", "fpr")
+
+
+def test_a_rule_finds_cheap_features() -> None:
+    """Five features are clean and dear, five others tell nearly the same and are cheap."""
+    rng = np.random.default_rng(0)
+    signal = rng.normal(size=(150, 5))
+    X = np.hstack([signal, signal + 0.3 * rng.normal(size=(150, 5)), rng.normal(size=(150, 20))])
+    y = (signal.sum(axis=1) > 0).astype(int)
+    costs = np.r_[np.full(5, 100.0), np.full(25, 1.0)]
+    volumes = []
+    for tilt in (False, True):
+        objective = FeatureSelectionObjective(
+            GaussianNB(),
+            X,
+            y,
+            representation=FilterEnsembleFeatures(redundancy_penalty=False, cost_tilt=tilt),
+            feature_costs=costs,
+            filters=["auc", "anova_f"],
+            cv=3,
+        )
+        study = objective.create_study(sampler=Sampler())
+        study.optimize(objective, n_trials=30)
+        values = np.array([trial.values for trial in study.trials]) / [1.0, costs.sum()]
+        volumes.append(moocore.hypervolume(values, ref=[0.5, 0.05]))
+    assert volumes[1] > 2 * volumes[0]
+
+
+def test_model_types_are_modeled() -> None:
+    X, y = make_classification(60, 8, n_informative=4, random_state=0)
+    learners = {
+        "tree": (DecisionTreeClassifier(random_state=0), None),
+        "bayes": (GaussianNB(), None),
+    }
+    objective = ModelTypeObjective(learners, X, y, representation="mask", filters=["auc"], cv=2)
+    study = objective.create_study(sampler=Sampler())
+    study.optimize(objective, n_trials=14)
+    assert all(trial.state == TrialState.COMPLETE for trial in study.trials)
+    assert {note["operator"] for note in notes(study)[8:]} <= OF_SETS

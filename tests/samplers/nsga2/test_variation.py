@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import optuna
 import pytest
@@ -18,6 +20,7 @@ from optuna_mofs.features._representation import (
 )
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers import FilterEnsembleNSGA2Sampler
+from optuna_mofs.samplers._mask_operators import FilterEnsembleMutation
 from optuna_mofs.samplers.nsga2._variation import (
     Configuration,
     MixedVariation,
@@ -53,12 +56,12 @@ def test_strategy_parameters_are_read_from_the_note() -> None:
     study.optimize(PROBLEMS["packed"], n_trials=12)
     history = read(study)
     for i in range(12):
-        found = Configuration.of_trial(history, i)
+        found = Configuration.of_trial(history, i, constant_filter=True)
         assert found.note == history.note(i, NSGA2Note)
         assert found.raw.tolist() == list(found.note.filter_weights)
-        assert len(found.raw) == 2
+        assert len(found.raw) == 3  # two filters and the constant one
         assert found.weights.sum() == pytest.approx(1)
-    assert len({note.step_size for note in history.notes(NSGA2Note)}) > 1
+    assert len({history.note(i, NSGA2Note).step_size for i in range(12)}) > 1
 
 
 def test_weights_of_other_filters_are_not_taken() -> None:
@@ -288,3 +291,110 @@ def test_exceptions_come_from_one_parent_and_a_new_rule_has_none() -> None:
     for _ in range(5):
         made = change_rule(rng, history, "resample", first, second, 5.0)
         assert history.space.decode(made)["exception_1"] == 0
+
+
+# ---- the paper's variation ----------------------------------------------------------------------
+
+
+def literal_child(
+    rng: np.random.Generator, history: History, parents: list[Configuration]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
+    """Transcribe Table 1 and sections 4.3.4 and 5.3 of Binder et al. (2020), gene by gene.
+
+    Returns hyperparameters, features, raw filter weights, step size and switching probability.
+    """
+    a, b = parents
+    x, s, u = a.row.copy(), a.mask.copy(), a.raw.copy()  # type: ignore[union-attr]
+    sigma, switch = a.note.step_size, a.note.switch_prob
+    categorical, d = history.space.categorical, len(a.row)
+
+    def sbx(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        u, flips = rng.random(len(first)), rng.random(len(first))
+        child = np.empty(len(first))
+        for j in range(len(first)):
+            beta = (2 * u[j]) ** (1 / 6) if u[j] < 0.5 else (1 / (2 * (1 - u[j]))) ** (1 / 6)
+            sign = 1 if flips[j] < 0.5 else -1
+            child[j] = (first[j] + second[j]) / 2 + sign * beta * (first[j] - second[j]) / 2
+        return child.clip(0, 1)
+
+    if rng.random() < 0.7:
+        other = rng.random(len(s)) < 0.5
+        s = np.array([b.mask[j] if other[j] else s[j] for j in range(len(s))])  # type: ignore[index]
+        numbers = sbx(a.row, b.row)
+        other = rng.random(d) < 0.5
+        for j in range(d):
+            x[j] = (b.row[j] if other[j] else a.row[j]) if categorical[j] else numbers[j]
+        u = sbx(a.raw, b.raw)
+        sigma = (a.note.step_size + b.note.step_size) / 2
+        switch = (a.note.switch_prob + b.note.switch_prob) / 2
+    if rng.random() < 0.3:
+        n_categories = sum(categorical)
+        sigma *= np.exp(rng.standard_normal() / np.sqrt(2 * (d - n_categories + len(u))))
+        tau = 1 / np.sqrt(2 * n_categories)
+        switch = 1 / (1 + (1 - switch) / switch * np.exp(-tau * rng.standard_normal()))
+        switch = min(max(switch, 1 / (3 * n_categories)), 0.5)
+        steps, chosen = rng.standard_normal(d), rng.random(d) < 0.1
+        draws, switched = rng.random(d), rng.random(d) < switch
+        for j in range(d):
+            if categorical[j]:
+                others = [k for k in range(int(history.space.cells[j])) if k != x[j]]
+                if switched[j]:
+                    x[j] = others[int(draws[j] * len(others))]
+            elif chosen[j]:
+                x[j] = folded(x[j] + sigma * steps[j])
+        steps, chosen = rng.standard_normal(len(u)), rng.random(len(u)) < 0.1
+        u = np.array([folded(v + sigma * z) if c else v for v, z, c in zip(u, steps, chosen)])
+        w = -np.log(1 - u.clip(max=1 - 1e-12))
+        w /= w.sum()
+        ranks = np.vstack([history.table.free_ranks, np.full(len(s), 0.5)])  # type: ignore[union-attr, list-item]
+        S, p = s.sum(), len(s)
+        erased, drawn = rng.random(p) < 0.1, rng.random(p)
+        for j in range(p):
+            EF = sum(w[m] * ranks[m, j] for m in range(len(w)))
+            pi = EF * (S + 1) / (EF * S + (1 - EF) * (p - S) + 1)  # eq. 2
+            if erased[j]:
+                s[j] = drawn[j] < pi
+    return x, s, u, sigma, switch
+
+
+def folded(value: float) -> float:
+    value %= 2
+    return value if value <= 1 else 2 - value
+
+
+def test_children_are_those_of_table_1() -> None:
+    history = rule_history(MaskFeatures(form="packed"))
+    variation = FilterEnsembleNSGA2Sampler.from_paper().settings.variation
+    rng, n_changed, n_filters = np.random.default_rng(0), 0, len(_table(100).filters) + 1
+    for seed in range(200):
+        parents = []
+        for _ in range(2):
+            note = NSGA2Note(step_size=rng.uniform(0.001, 3), switch_prob=rng.uniform(0.05, 0.5))
+            row, mask = history.space.sample(rng)[0], rng.random(99) < rng.random()
+            parents.append(Configuration(row, mask, rng.random(n_filters), note))
+        child, operator, _ = variation(np.random.default_rng(seed), history, *parents)
+        x, s, u, sigma, switch = literal_child(np.random.default_rng(seed), history, parents)
+        np.testing.assert_allclose(child.row, x, atol=1e-12)
+        np.testing.assert_allclose(child.raw, u, atol=1e-12)
+        assert child.mask is not None
+        assert child.mask.tolist() == s.tolist()
+        assert child.note.step_size == pytest.approx(sigma)
+        assert child.note.switch_prob == pytest.approx(switch)
+        n_changed += operator != "copy"
+    assert 130 < n_changed < 180  # 1 - 0.3 * 0.7 of them
+
+
+def test_the_constant_filter_lets_the_feature_that_all_rank_first_be_erased() -> None:
+    history = rule_history(MaskFeatures(form="packed"))
+    assert history.table is not None
+    first = int(history.table.free_ranks.mean(axis=0).argmax())  # type: ignore[union-attr]
+    ranks = np.zeros((2, 100))
+    ranks[:, first] = 1.0
+    table = dataclasses.replace(history.table, ranks=ranks)
+    mask, weights = np.ones(99, dtype=bool), np.ones(3) / 3
+    erase, rng = FilterEnsembleMutation(erase_prob=1.0), np.random.default_rng(0)
+    assert all(erase(rng, mask, table, np.ones(2) / 2)[first] for _ in range(100))
+    mask = np.arange(99) == first
+    kept = [erase(rng, mask, table.with_constant_filter, weights)[first] for _ in range(200)]
+    assert 0 < sum(kept) < 200
+    assert table.with_constant_filter.with_constant_filter is table.with_constant_filter

@@ -1,14 +1,17 @@
-"""How many evaluations GHGASampler needs to find all optima, compared with others, and its cost.
+"""Figures 1 and 2 of Jung and Zscheischler (2013), readings of it, other methods, and cost.
 
-``guides``: evaluations until one, two, three and four optima are found. The problem ``ratios`` is
-that of Jung and Zscheischler (2013), section 3.1: 250 features, of which four sets of ten explain
-the target equally well, with noisy copies; ``twins`` is another one. Every run has its own data.
+``guides``: Figure 1, evaluations until one, two, three and four optima are found. The problem
+``ratios`` is that of section 3.1: 250 features, of which four sets of ten explain the target
+equally well, with noisy copies; ``twins`` is another one. Every run has its own data. ``sizes``:
+Figure 2, how many evaluations had sets of about 10 features, and how often features of the optima
+were selected. ``readings``: Figure 1 by a transcription of the paper, in several readings.
 ``peers``: optima that other methods find on the same data. ``cost``: CPU time of a proposal and of
 fitting the guide.
 
-    python -m benchmarks.ghga --seeds 12 --jobs 2
-    python -m benchmarks.ghga --parts guides --problem twins --guides forest,random,none
-    python -m benchmarks.ghga --parts guides --variant paper
+    python -m benchmarks.papers.jung_2013 --seeds 12 --jobs 2
+    python -m benchmarks.papers.jung_2013 --parts guides --problem twins --guides forest
+    python -m benchmarks.papers.jung_2013 --parts guides,sizes --variant paper
+    python -m benchmarks.papers.jung_2013 --parts readings --seeds 2 --keep FILE
 
 Comparison with the selectors of scikit-learn: ``python -m benchmarks.ghga_selectors``.
 """
@@ -32,7 +35,8 @@ import numpy as np
 import optuna
 from optuna.trial import Trial
 
-from benchmarks.ghga_problems import TOLERANCE, problem
+from benchmarks.ghga_problems import PROBLEMS, TOLERANCE, problem
+from benchmarks.papers.jung_2013_literal import LiteralGHGA, Reading
 from benchmarks.peers.selectors import PEERS
 from optuna_mofs import FeatureTable, GHGASampler, suggest_features
 from optuna_mofs.samplers.ghga._guides import ForestGuide, Prediction
@@ -40,8 +44,46 @@ from optuna_mofs.samplers.ghga._guides import ForestGuide, Prediction
 #: Mean evaluations until all four are found in the paper, 12 runs each.
 PAPER = {"forest": "4,185", "frequency": "5,113", "random": "5,632", "none": "2 of 12 runs"}
 
+
+def _both(**options: Any) -> Reading:
+    return Reading(median="skip", best=False, **options)
+
+
+#: Readings of the paper by name: as printed, and what is changed.
+READINGS: dict[str, tuple[str, Reading]] = {
+    "as printed": ("ratios", Reading()),
+    "as printed, budget 10 per choice": ("ratios", Reading(budget="ten per choice")),
+    "best set only if not inert": ("ratios", Reading(best=False)),
+    "sets below the median skipped": ("ratios", Reading(median="skip")),
+    "both": ("ratios", Reading(median="skip", best=False)),
+    "both, at the median too": ("ratios", Reading(median="skip", best=False, strict=False)),
+    "both, budget: tenth of the size": ("ratios", _both(budget="tenth")),
+    "both, budget: times chosen": ("ratios", _both(budget="chosen")),
+    "both, budget: 10 per choice": ("ratios", _both(budget="ten per choice")),
+    "both, no limit of budget": ("ratios", _both(budget="unlimited")),
+    "both, crowding not compared": ("ratios", _both(crowding=False)),
+    "both, ties in B": ("ratios", _both(b_ties=True)),
+    "both, moves to archived sets": ("ratios", _both(to_archived=True)),
+    "both, random sizes at the start": ("ratios", _both(start="uniform")),
+    "both, 100 sets at the start": ("ratios", _both(n_start=100)),
+    "both, noise of copies is a variance": ("ratios, noisier copies", _both()),
+    "as printed, noise of copies is a variance": ("ratios, noisier copies", Reading()),
+    "best set only if not inert, noise of copies is a variance": (
+        "ratios, noisier copies",
+        Reading(best=False),
+    ),
+    "the same as both, by frequency": ("ratios, noisier copies", _both(guide="frequency")),
+    "the same as both, no guide": ("ratios, noisier copies", _both(guide="none")),
+    "both, no guide": ("ratios", _both(guide="none")),
+    "as printed, no guide": ("ratios", Reading(guide="none")),
+}
+
 #: Kind of run, problem, method, variant, seed, maximum number of evaluations.
 Job = tuple[str, str, str, str, int, int]
+
+
+#: CPU seconds of a run of the transcription.
+MAX_SECONDS = 15.0
 
 
 class Watch:
@@ -65,13 +107,35 @@ def run(job: Job) -> tuple[Job, list[int]]:
     kind, name, method, variant, seed, trials = job
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     watch = Watch(name, seed)
+    if kind == "reading":
+        name, reading = READINGS[method]
+        watch = Watch(name, seed)
+        began = time.process_time()
+        LiteralGHGA(watch, watch.problem.features, reading, seed).run(
+            lambda: (
+                len(watch.found) == len(watch.problem.wanted)
+                or watch.count >= trials
+                # Some readings end in a population from which nothing new can come.
+                or time.process_time() - began > MAX_SECONDS
+            )
+        )
+        return job, [*sorted(watch.found.values()), -watch.count]
     if kind == "peer":
         PEERS[method](watch.problem, watch, trials, seed)
         return job, sorted(watch.found.values())
+    search(watch, method, variant, seed, trials, [])
+    return job, sorted(watch.found.values())
+
+
+def search(
+    watch: Watch, method: str, variant: str, seed: int, trials: int, masks: list[np.ndarray]
+) -> optuna.Study:
+    """Run GHGASampler until all optima are found; append the masks of all trials."""
     table = FeatureTable(tuple(f"x{j + 1}" for j in range(watch.problem.features)))
 
     def objective(trial: Trial) -> tuple[float, float]:
         mask = suggest_features(trial, table)
+        masks.append(mask)
         value = watch(mask)
         if len(watch.found) == len(watch.problem.wanted):
             trial.study.stop()
@@ -81,17 +145,22 @@ def run(job: Job) -> tuple[Job, list[int]]:
     sampler = make(guide=method, tolerance=TOLERANCE, seed=seed)
     study = optuna.create_study(directions=["maximize", "minimize"], sampler=sampler)
     study.optimize(objective, n_trials=trials)
-    return job, sorted(watch.found.values())
+    return study
+
+
+def finished(keep: Path | None) -> dict[Job, list[int]]:
+    """Return the results in a file."""
+    if keep is None or not keep.exists():
+        return {}
+    return {tuple(job): found for job, found in map(json.loads, keep.read_text().splitlines())}
 
 
 def run_jobs(jobs: list[Job], workers: int, keep: Path | None) -> dict[Job, list[int]]:
     """Return the results of all jobs; those in the file are not run again."""
-    done: dict[Job, list[int]] = {}
-    if keep is not None and keep.exists():
-        done = {tuple(job): found for job, found in map(json.loads, keep.open())}
+    done = finished(keep)
     todo = [job for job in jobs if job not in done]
     with ProcessPoolExecutor(workers) as pool:
-        for job, found in pool.map(run, todo):
+        for job, found in map(run, todo) if workers == 1 else pool.map(run, todo):
             done[job] = found
             print(*job, found, file=sys.stderr, flush=True)
             if keep is not None:
@@ -119,14 +188,67 @@ def guides(args: Any) -> None:
             cells.append(mean if len(found) == len(runs) else f"{mean} ({len(found)} runs)")
         slowest = max((run[3] for run in runs if len(run) > 3), default=0)
         rows.append([*cells, f"{slowest:,}" if slowest else "-"])
-        if args.problem == "ratios":
+        if args.problem != "twins":
             rows[-1].append(PAPER.get(method, "-"))
     header = ["guide", "1", "2", "3", "4", "4, slowest run"]
-    if args.problem == "ratios":
+    if args.problem != "twins":
         header.append("4, in the paper")
     print(f"\n### {args.problem}: mean evaluations until k optima are found, {args.seeds} runs\n")
     print(markdown_table(header, rows))
     print(f"\nAt most {args.trials:,} evaluations per run.")
+
+
+def readings(args: Any) -> None:
+    """Print how many optima a transcription of the paper finds, one row per reading."""
+    chosen = [name for name in READINGS if any(p in name for p in args.readings.split(";"))]
+    jobs: list[Job] = [
+        ("reading", "ratios", name, "", seed, args.trials)
+        for seed in range(args.seeds)
+        for name in chosen
+    ]
+    done = finished(args.keep) if args.finished else run_jobs(jobs, args.jobs, args.keep)
+    rows = []
+    for name in chosen:
+        runs = [done[job] for job in jobs if job[2] == name and job in done]
+        found = [
+            f"{len(run) - 1} ({', '.join(f'{n:,}' for n in run[:-1]) or '-'})" for run in runs
+        ]
+        spent = [f"{-run[-1]:,}" for run in runs]
+        if runs:
+            rows.append([name, "; ".join(found), "; ".join(spent)])
+    print("\n### Readings, random guide: optima found (at evaluation), one entry per run\n")
+    print(markdown_table(["reading", "of four", "evaluations spent"], rows))
+    print(
+        "\nThe paper: all four in every run, mean 5,632; without guiding the first at about 4,000."
+    )
+
+
+def sizes(args: Any) -> None:
+    """Print Figure 2: evaluations near 10 features, and selection of the optima's features."""
+    rows = []
+    for method in args.guides.split(","):
+        watch = Watch(args.problem, 0)
+        masks: list[np.ndarray] = []
+        study = search(watch, method, args.variant, 0, args.trials, masks)
+        assert study is not None
+        drawn = np.array(masks)
+        counts, inside = drawn.sum(axis=1), watch.problem.wanted.any(axis=0)
+        near = np.mean((counts >= 8) & (counts <= 12))
+        share = drawn.mean(axis=0)
+        rows.append(
+            [
+                method,
+                len(drawn),
+                f"{100 * near:.0f} %",
+                f"{np.median(counts):.0f}",
+                f"{share[inside].mean():.2f}",
+                f"{share[~inside].mean():.2f}",
+            ]
+        )
+    print("\n### Figure 2, one run per guide\n")
+    header = ["guide", "evaluations", "with 8 to 12 features", "median size"]
+    print(markdown_table([*header, "selection, optima", "selection, others"], rows))
+    print("\nThe paper: a clear peak at 10 with guides, none without.")
 
 
 def peers(args: Any) -> None:
@@ -217,16 +339,26 @@ def measured_cost(sets: int, proposals: int, filters: int) -> tuple[list[float],
     return sorted(spent[1:]), trained  # the first one reads the study
 
 
-PARTS = {"guides": guides, "peers": peers, "cost": cost}
+PARTS = {
+    "guides": guides,
+    "sizes": sizes,
+    "readings": readings,
+    "peers": peers,
+    "cost": cost,
+}
 
 
 def main() -> None:
     options = parser(__doc__ or "", seeds=12)
     options.add_argument(
-        "--parts", default="guides,peers,cost", help="parts to run: guides, peers, cost"
+        "--parts", default="guides,peers,cost", help=f"parts to run: {', '.join(PARTS)}"
     )
-    options.add_argument("--problem", default="ratios", choices=["ratios", "twins"])
+    options.add_argument("--problem", default="ratios", choices=list(PROBLEMS))
     options.add_argument("--guides", default="forest,frequency,random,none", help="guides")
+    options.add_argument("--readings", default="", help="parts of names, separated by ;")
+    options.add_argument(
+        "--finished", action="store_true", help="readings: only print the runs in --keep"
+    )
     options.add_argument("--peers", default="", help="only these: parts of names, separated by ;")
     options.add_argument(
         "--variant", default="", choices=["", "paper"], help="paper: GHGASampler.from_paper"

@@ -1,0 +1,3 @@
+from optuna_mofs import FilterEnsembleNSGA2Sampler
+
+__all__ = ["FilterEnsembleNSGA2Sampler"]

@@ -1,0 +1,3 @@
+from optuna_mofs import GHGASampler
+
+__all__ = ["GHGASampler"]

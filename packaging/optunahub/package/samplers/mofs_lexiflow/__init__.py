@@ -1,0 +1,3 @@
+from optuna_mofs import LexiFlowSampler
+
+__all__ = ["LexiFlowSampler"]

@@ -1,0 +1,3 @@
+from optuna_mofs import MOEADSampler
+
+__all__ = ["MOEADSampler"]

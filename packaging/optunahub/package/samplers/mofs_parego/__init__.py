@@ -1,0 +1,3 @@
+from optuna_mofs import ParEGOSampler
+
+__all__ = ["ParEGOSampler"]

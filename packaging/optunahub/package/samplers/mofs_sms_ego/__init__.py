@@ -1,0 +1,3 @@
+from optuna_mofs import SMSEGOSampler
+
+__all__ = ["SMSEGOSampler"]

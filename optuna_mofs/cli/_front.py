@@ -116,14 +116,15 @@ def front_text(front: Front) -> str:
 
 def _baselines(front: Front) -> list[str]:
     """Return a line with what is easy to reach, as far as it is known."""
-    known, floor = front.baselines, front.baselines.noise_floor
+    baselines, floor = front.baselines, front.baselines.noise_floor
     parts = {
-        "a constant prediction": known.constant and known.constant[0],
-        "all features, not tuned": known.all_features and known.all_features[0],
-        "the search on permuted labels": floor and floor.values[-1],
+        "a constant prediction": baselines.constant,
+        "all features, not tuned": baselines.all_features,
+        "the search on permuted labels": None if floor is None else floor.values[-1:],
     }
-    texts = [f"{name} {format_number(v)}" for name, v in parts.items() if v is not None]
-    return [f"For comparison, {metric_label(front.points, 0)}: {'; '.join(texts)}."] if texts else []
+    texts = [f"{name} {format_number(values[0])}" for name, values in parts.items() if values]
+    metric = metric_label(front.points, 0)
+    return [f"For comparison, {metric}: {'; '.join(texts)}."] if texts else []
 
 
 def honest_header(front: Front) -> list[str]:

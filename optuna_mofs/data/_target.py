@@ -139,7 +139,8 @@ def detect_task(y: Any) -> Task:
     Strings, booleans and categories are classes; numbers with a fractional part are a regression
     target. Whole numbers are classes (as ``type_of_target`` has it) unless there are more than 32
     distinct ones and they are stored as floats, or repeat fewer than 10 times on average, or there
-    are more than 200: a price or an age is then a quantity. Pass the task where this guess would be wrong.
+    are more than 200: a price or an age is then a quantity. Pass the task where this guess would
+    be wrong.
 
     Example:
         >>> detect_task([0, 1, 1, 0]), detect_task([0.5, 1.2, 3.3])

@@ -543,7 +543,9 @@ class Front(Sequence[FrozenTrial]):
     def _title(self) -> str:
         metrics = ", ".join(f"{n} {d}d" for n, d in zip(self.metric_names, self.directions))
         trials = "1 trial" if len(self) == 1 else f"{len(self)} trials"
-        title = f"Front of {trials} of study {self.study.study_name!r} ({metrics})"
+        name = self.study.study_name
+        of = "" if name.startswith("no-name-") else f" of study {name!r}"  # Optuna's default
+        title = f"Front of {trials}{of} ({metrics})"
         warning = self.honest().warning
         return title if warning is None else f"{title}\n{warning}"
 

@@ -8,8 +8,8 @@ start at the same moment; the first thing that they do is to open the empty data
 takes ``--work`` seconds in which the processor is idle, so that the workers do not compete for
 it. A configuration counts as repeated if an earlier trial evaluated the same one. Optuna's
 ``NSGAIISampler`` with the hyperparameters alone runs in the same way, on Optuna's own storage and
-on that of this package, which reads trials with fewer statements. The time of the processor is that
-of the workers, without the server.
+on that of this package, which reads trials with fewer statements. CPU time is that of the workers,
+without the server.
 """
 
 from __future__ import annotations

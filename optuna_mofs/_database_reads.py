@@ -1,8 +1,8 @@
 """Read trials from a database with two plain statements.
 
-Optuna loads trials as objects of SQLAlchemy, with six statements, and takes most of a worker's time
-for it: a worker reads the running trials of all others several times per trial. What is returned
-is the same.
+Optuna loads trials as objects of SQLAlchemy, with seven statements. That takes much of a worker's
+time, which reads the running trials of all others several times per trial. What is returned is the
+same.
 """
 
 from __future__ import annotations

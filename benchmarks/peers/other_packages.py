@@ -53,7 +53,7 @@ def moofs_rfga(
     The package selects features for classifiers only; for a regression it gets the scores of a
     correlation instead of ReliefF's. Its error is in percent, and it counts features.
     """
-    from moofs import MOFSRFGA, Problem
+    from moofs import MOFSRFGA, Problem, relieff
 
     names, X = objective.table.names, np.asarray(objective.data.X, dtype=float)
     own = objective.estimator_space.defaults
@@ -63,7 +63,7 @@ def moofs_rfga(
 
         def __init__(self) -> None:
             super().__init__(n_var=len(names), n_obj=2)
-            self.X, self.y = pd.DataFrame(X), pd.Series(objective.data.y)
+            self.X, self.y = pd.DataFrame(X), pd.Series(y)
 
         def _evaluate(self, x: Any) -> np.ndarray:
             size = max(1, int(np.sum(x)))
@@ -74,9 +74,11 @@ def moofs_rfga(
             error = 1.0 if values is None else values[0]
             return np.array([100 * error, float(np.sum(x))])
 
-    scores = None
-    if not objective.data.classification:
-        scores = np.abs(np.corrcoef(X, objective.data.y, rowvar=False)[-1, :-1])
+    y = objective.data.y
+    if objective.data.classification:
+        scores = relieff(X, y, random_state=seed)
+    else:
+        scores = np.abs(np.corrcoef(X, y, rowvar=False)[-1, :-1])
     MOFSRFGA(Features(), pop_size=60, max_evals=n_trials, sc=scores, seed=seed).run()
 
 

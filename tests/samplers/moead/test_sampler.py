@@ -10,6 +10,7 @@ from optuna.samplers import RandomSampler
 from optuna_mofs import MOEADSampler, pareto_front
 from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.fronts import hypervolume
+from optuna_mofs.samplers import RandomDesign
 from optuna_mofs.samplers.moead import DifferentialVariation, MOEADSettings
 from optuna_mofs.samplers.moead._subproblems import neighborhoods, simplex_points
 from optuna_mofs.study._trial_note import NOTE
@@ -85,6 +86,7 @@ def test_from_paper():
             jitter=0.0,
             round_categories=True,
         ),
+        initial_design=RandomDesign(("ensemble", "prefix", "geometric", "wide"), plain=True),
     )
     assert MOEADSampler.from_paper(n_startup_trials=7, n_neighbors=4).n_startup_trials == 7
 

@@ -13,7 +13,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from optuna_mofs._tables import column_labels, to_pandas
+from optuna_mofs._tables import check_labels, check_unique, column_labels, to_pandas
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import fill_masked, to_array
 
@@ -89,7 +89,7 @@ def validate_table(estimator: Any, X: Any, **options: Any) -> Any:
         X: Array, sparse matrix or table of any library.
         options: Passed to ``validate_data``.
     """
-    X = to_pandas(X)
+    X = check_labels(to_pandas(X))
     return validate_data(
         estimator,
         fill_masked(X),
@@ -102,6 +102,8 @@ def validate_table(estimator: Any, X: Any, **options: Any) -> Any:
 
 
 def _check_columns(frame: pd.DataFrame, names: Sequence[Any]) -> None:
+    if not frame.columns.is_unique:
+        check_unique(str(label) for label in frame.columns if label in set(names))
     missing = [name for name in names if name not in frame.columns]
     if missing:
         raise ValueError(

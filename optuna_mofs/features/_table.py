@@ -311,7 +311,7 @@ def _check_columns(columns: Any, names: Sequence[str]) -> tuple[tuple[int, ...],
 
 
 def _check_costs(costs: Any, names: Sequence[str]) -> Array:
-    found = np.asarray(costs, dtype=float)
+    found = _to_numbers(costs)
     if found.shape != (len(names),):
         raise ValueError(
             f"costs must have one number for each of the {len(names)} features, "
@@ -404,7 +404,14 @@ def _costs(
     if costs is None:
         return None
     if not isinstance(costs, Mapping):
-        return np.asarray(costs, dtype=float)
+        return _to_numbers(costs)
     vector = np.ones(len(table))
-    vector[table.positions(map(str, costs))] = list(costs.values())
+    vector[table.positions(map(str, costs))] = _to_numbers(list(costs.values()))
     return vector
+
+
+def _to_numbers(costs: Any) -> Array:
+    try:
+        return np.asarray(costs, dtype=float)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"Costs of features must be numbers, got {costs!r:.80}.") from error

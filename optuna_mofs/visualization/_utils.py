@@ -306,7 +306,9 @@ def hover_text(
     for name, value, i in zip(points.metric_names, values, points.value_indices):
         # The stored spread is that of the first measure.
         spread = trial.user_attrs.get("fold_std") if details and i == 0 else None
-        over_folds = "" if spread is None else f" ± {format_number(spread)} over folds"
+        over_folds = ""
+        if isinstance(spread, int | float):
+            over_folds = f" ± {format_number(spread)} over folds"
         lines.append(f"{name}: {format_number(value)}{over_folds}")
     if honest is not None:
         lines.append(f"on new rows: {honest}")

@@ -60,7 +60,7 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = fill_masked(to_pandas(X))
         if not self.by_name or self.labels_ is None or not isinstance(X, pd.DataFrame):
-            return super().transform(X)
+            return super().transform(check_labels(X))
         selected = [self.labels_[j] for j in np.flatnonzero(self.support_)]
         _check_columns(X, selected)
         return X[selected]
@@ -114,7 +114,7 @@ def _check_columns(frame: pd.DataFrame, names: Sequence[Any]) -> None:
 
 def _check_positions(columns: Sequence[int], n_columns: int) -> Array:
     positions: Array = np.asarray(columns)
-    if len(positions) == 0:
+    if positions.size == 0:
         return positions.astype(int)
     if positions.ndim != 1 or positions.dtype.kind not in "iu":
         raise ValueError(

@@ -141,6 +141,8 @@ def test_columns_with_one_name_are_refused(frame):
     twice = frame.rename(columns={"pay": "age"})
     with pytest.raises(ValueError, match="'age' occurs twice"):
         ColumnSelector().fit(twice)
+    with pytest.raises(ValueError, match="'age' occurs twice"):
+        ColumnSelector([1]).fit(frame).transform(twice)
     # Only those that the model needs, if it finds columns by name.
     for model in (NamedColumns(["age"]), ColumnSelector([0], by_name=True).fit(frame)):
         with pytest.raises(ValueError, match="'age' occurs twice"):

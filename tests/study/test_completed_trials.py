@@ -15,7 +15,6 @@ from optuna_mofs.study._description import MeasureDescription, StudyDescription
 from optuna_mofs.study._feature_sets import suggest_features
 from tests.fronts.helpers import make_study
 
-
 FAIL = optuna.trial.TrialState.FAIL
 
 

@@ -13,7 +13,8 @@ and fixed folds.
     python -m benchmarks.papers.binder_2020 --data DIR --keep FILE --parts ablation
     python -m benchmarks.papers.binder_2020 --data DIR --keep FILE --finished
 
-``--seeds`` is the number of outer folds.
+``--seeds`` is the number of outer folds. No method uses the number of trials, so that the first
+trials of a longer run in the file are a shorter run.
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ TABLE_6 = {
 LEARNERS = ("knn", "svm", "xgboost")
 #: Mean rank (4 is best) at evaluation 80, 125, 200, 500, 2,000 (Figure 3).
 MARKS = (80, 125, 200, 500, 2000)
+#: Evaluations at which fronts are tested: the same, and quarters of them.
+TESTED = tuple(sorted({*MARKS, *(mark // 4 for mark in MARKS)}))
 FIGURE_3 = {
     "BO-MO-FE": (3.14, 3.40, 3.17, 2.95, 3.17),
     "BO-MO": (2.26, 2.38, 2.33, 2.57, 2.69),
@@ -135,6 +138,22 @@ def halves(folder: str, name: str, rows: int, fold: int) -> tuple[np.ndarray, ..
     return X[train], y[train], X[test], y[test]
 
 
+@lru_cache(maxsize=8)
+def ranking(folder: str, name: str, rows: int, fold: int) -> Any:
+    """Return the ranks by the paper's filters, which do not depend on learner and method."""
+    X, y, _, _ = halves(folder, name, rows, fold)
+    estimator, _ = learner("svm")
+    return FeatureSelectionObjective(
+        estimator,
+        X,
+        y,
+        filters=PAPER_FILTERS,
+        representation=MaskFeatures(),
+        holdout=None,
+        random_state=fold,
+    ).ranking
+
+
 def run(folder: str, job: Job) -> dict[str, Any]:
     """Return domHV_gen, its inner value and the best test error at the marks, and CPU seconds."""
     task, rows, folds, n_trials, method, fold = job
@@ -148,9 +167,11 @@ def run(folder: str, job: Job) -> dict[str, Any]:
     objective = FeatureSelectionObjective(
         estimator, X, y, space=space, cv=folds, random_state=fold, **options
     )
+    if method != DEFAULT:
+        objective.ranking = ranking(folder, name, rows, fold)
     sampler = make(fold)
     study = objective.create_study(sampler=sampler)
-    marks = sorted({m for m in (*MARKS, n_trials // 4) if m < n_trials} | {n_trials})
+    marks = sorted({m for m in (*TESTED, n_trials // 4) if m < n_trials} | {n_trials})
     found: dict[str, Any] = {"marks": marks}
     volumes, inside, errors = [], [], []
     for mark in found["marks"]:
@@ -187,9 +208,23 @@ def finished(file: Path | None) -> dict[Job, dict[str, Any]]:
     return {tuple(job): found for job, found in map(json.loads, file.read_text().splitlines())}
 
 
+def shortened(runs: dict[Job, dict[str, Any]], n_trials: int) -> dict[Job, dict[str, Any]]:
+    """Return the first trials of all runs that have at least as many and were tested there."""
+    found = {}
+    for (task, rows, folds, trials, method, fold), result in runs.items():
+        if n_trials not in result["marks"]:
+            continue
+        end = result["marks"].index(n_trials) + 1
+        cut = {k: v[:end] if isinstance(v, list) else v for k, v in result.items()}
+        if trials != n_trials:
+            cut["seconds"] = float("nan")
+        found.setdefault((task, rows, folds, n_trials, method, fold), cut)
+    return found
+
+
 def collect(args: argparse.Namespace, methods: list[str]) -> dict[Job, dict[str, Any]]:
     """Run what is not in the file yet; return the runs of these methods."""
-    runs = finished(args.keep)
+    runs = shortened(finished(args.keep), args.trials)
     jobs: list[Job] = [
         (task, args.rows, args.folds, args.trials, method, fold)
         for fold in range(args.seeds)

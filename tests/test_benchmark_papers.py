@@ -65,7 +65,8 @@ def test_tables_of_domhv_have_the_papers_figure_beside_ours(
 def test_the_first_trials_of_a_longer_run_are_a_shorter_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    args = options(stored(tmp_path / "runs", {"default": 0.9, "GA-MO-FE": 0.8}), "default;GA-MO-FE")
+    keep = stored(tmp_path / "runs", {"default": 0.9, "GA-MO-FE": 0.8})
+    args = options(keep, "default;GA-MO-FE")
     args.trials = 50
     runs = binder_2020.collect(args, ["default"])
     assert {job[3] for job in runs} == {50}

@@ -75,6 +75,11 @@ def test_the_first_trials_of_a_longer_run_are_a_shorter_run(
     assert "0.8000 ± 0.0000, inner 0.9000" in capsys.readouterr().out
 
 
+def test_xgboost_stops_early_on_large_data_only() -> None:
+    assert "booster__n_estimators" in binder_2020.learner_of("sonar", "xgboost")[1]
+    assert "booster__n_estimators" not in binder_2020.learner_of("madelon", "xgboost")[1]
+
+
 def test_variants_are_ranked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     values = {f"variant {v}": 0.1 * v for v in range(1, 7)}
     binder_2020.ablation(options(stored(tmp_path / "runs", values), ""))

@@ -123,6 +123,19 @@ def test_readings_are_compared_with_the_paper(
     assert "mean 5,632" in printed
 
 
+def test_optima_in_a_quarter_of_the_papers_evaluations(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs = [["quarter", "ratios", "forest", "", seed, 1046] for seed in range(2)]
+    keep = tmp_path / "runs"
+    keep.write_text("\n".join(map(json.dumps, zip(jobs, [[1, 2, 3, 900], [1, 2]]))))
+    args = argparse.Namespace(
+        guides="forest,none", seeds=2, problem="ratios", variant="", jobs=1, keep=keep
+    )
+    jung_2013.quarter(args)
+    assert "| forest | 1,046 | 1 of 2 | 3.0 | 900 |" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("guide", ["random", "frequency", "forest", "none"])
 def test_the_transcription_finds_an_easy_optimum(guide: str) -> None:
     needed = np.arange(16) < 3

@@ -123,6 +123,12 @@ def test_readings_are_compared_with_the_paper(
     assert "mean 5,632" in printed
 
 
+def test_the_published_setting_finds_the_four_optima_of_the_paper() -> None:
+    # The paper: in every run, after 5,632 evaluations on average.
+    job, found = jung_2013.run(("guide", "ratios, noisier copies", "random", "paper", 0, 5632))
+    assert len(found) == 4, job
+
+
 def test_optima_in_a_quarter_of_the_papers_evaluations(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

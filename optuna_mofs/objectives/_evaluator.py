@@ -226,7 +226,8 @@ def model_of_columns(estimator: Any, data: Dataset) -> Any:
     Without columns, or if the estimator uses none of them, it is the model of an empty set.
     """
     if data.shape[1]:
-        table = Columns.of_table(data.table_labels, data.n_table_columns, data.positions.tolist())
+        kept = data.positions.tolist()
+        table = Columns.of_table(data.table_labels, data.n_table_columns, kept, data.X)
         try:
             return narrow(estimator, table)
         except NothingLeftError:
@@ -277,7 +278,8 @@ def fit_fold(estimator: Any, data: Dataset, split: Split, scorer: Callable[..., 
     options = fit_options(fold.estimator, fold.train_weight, fold.train_groups)
     start = time.thread_time()
     fold.estimator.fit(fold.X_train, fold.y_train, **options)
-    fold.cache["fit_seconds"] = time.thread_time() - start
+    fold.cache["fitted_at"] = time.thread_time()
+    fold.cache["fit_seconds"] = fold.cache["fitted_at"] - start
     return fold
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
+from sklearn import config_context, get_config
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.pipeline import Pipeline
@@ -131,7 +132,14 @@ class Evaluator:
             for split, data in zip(splits, self._narrowed(fold_masks), strict=True)
         )
         if self.n_jobs in (None, 1):
-            return [function(*args) for function, args, _ in jobs]
+            results: list[FoldResult] = []
+            is_checked = bool(get_config()["skip_parameter_validation"])
+            for (function, args, _), mask in zip(jobs, fold_masks):
+                # The parameters are the same in each fold: scikit-learn checks them once.
+                with config_context(skip_parameter_validation=is_checked):
+                    results.append(function(*args))
+                is_checked |= bool(mask.any())
+            return results
         found: list[FoldResult] = Parallel(n_jobs=self.n_jobs)(jobs)
         return found
 

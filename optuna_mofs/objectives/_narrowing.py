@@ -261,9 +261,7 @@ def _narrow_transformers(
         raise NothingLeftError("ColumnTransformer drops all selected columns.")
     # It may be empty: the remainder then has all columns.
     transformer.transformers = parts
-    return transformer, Columns(
-        columns.labels, tuple(output) if is_known else None, columns.kept
-    )
+    return transformer, Columns(columns.labels, tuple(output) if is_known else None, columns.kept)
 
 
 def _is_mask(columns: Sequence[Any]) -> bool:

@@ -205,7 +205,9 @@ def test_columns_that_are_dropped_anyway():
 
 
 def test_a_selector_that_finds_nothing_leaves_nothing():
-    words = make_column_transformer((OneHotEncoder(), make_column_selector(dtype_exclude="number")))
+    words = make_column_transformer(
+        (OneHotEncoder(), make_column_selector(dtype_exclude="number"))
+    )
     table = pd.DataFrame({"age": [1.0, 2.0], "pay": [2.0, 1.0]})
     with pytest.raises(NothingLeftError):
         narrow(words, Columns.of_table(LABELS, 4, [0, 3], table))

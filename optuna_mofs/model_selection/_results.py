@@ -14,6 +14,7 @@ from optuna_mofs._typing import Array
 from optuna_mofs.measures import Fold, Measure
 from optuna_mofs.measures._prediction import scorer_measure, to_score
 from optuna_mofs.objectives import FeatureSelectionObjective
+from optuna_mofs.study._completed_trials import fold_scores
 
 
 def _score_time(fold: Fold) -> float:
@@ -61,7 +62,7 @@ class ScoredMeasures:
 
     def scores(self, trial: FrozenTrial, scorer: str, *, train: bool = False) -> Array | None:
         """Return the scores of a trial by fold, or None if it has none."""
-        by_fold = trial.user_attrs.get("fold_scores", {}).get(self.error_name(scorer, train=train))
+        by_fold = fold_scores(trial).get(self.error_name(scorer, train=train))
         if by_fold is None:
             return None
         scores: Array = to_score(self.scorers[scorer], np.asarray(by_fold, dtype=float))

@@ -64,6 +64,7 @@ from optuna_mofs.cli._worker import Job, Limits, Progress, run_trials, search_in
 from optuna_mofs.dashboard import save_figures, save_note
 from optuna_mofs.fronts import WarmStartWarning
 from optuna_mofs.fronts._hints import leak_hint
+from optuna_mofs.honesty import default_noise_floor_trials
 from optuna_mofs.study._completed_trials import Metrics
 
 _N_TRIALS = 100
@@ -424,12 +425,24 @@ def _add_noise_floor(
     is_known = front.baselines.noise_floor is not None or arguments.timeout is not None
     if n_trials == 0 or (n_trials is None and is_known) or not len(front):
         return
+    n_trials = n_trials or default_noise_floor_trials(study)
     if not arguments.quiet:
-        print_status("Searching on permuted labels for the noise floor ...")
+        print_status("Noise floor: the same search on permuted labels (Ctrl-C skips it)")
+    progress = Progress(None, n_trials, quiet=arguments.quiet)
     try:
-        noise_floor(study, objective, n_trials=n_trials)
+        noise_floor(
+            study,
+            objective,
+            n_trials=n_trials,
+            callbacks=[lambda _, trial: progress.update(trial.state)],
+        )
     except (ValueError, AllTrialsFailedError) as error:
         print_status(f"optuna-mofs: note: there is no noise floor. {error}")
+    except KeyboardInterrupt:
+        progress.close()
+        print_status("\nnote: the noise floor was skipped")
+    finally:
+        progress.close()
 
 
 def _print_task(settings: Settings, table: Table, objective: FeatureSelectionObjective) -> None:
@@ -444,7 +457,9 @@ def _print_task(settings: Settings, table: Table, objective: FeatureSelectionObj
         if names
     ]
     texts = f" ({'; '.join(kinds)})" if kinds else ""
-    task = "classification" if objective.data.classification else "regression"
+    task = "regression"
+    if objective.data.classification:
+        task = f"classification ({len(np.unique(table.y))} classes)"
     features = format_count(p, "feature")
     print_status(f"{settings.data}: {n} rows, {features}{texts}, {task} of {settings.target!r}")
     if objective.holdout_rows is not None:

@@ -101,6 +101,28 @@ def test_a_search_on_permuted_labels_that_fails_is_a_note(
     assert "Front of 2 completed trials" in captured.out
 
 
+def test_ctrl_c_skips_the_noise_floor(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("optuna_mofs.cli._run.noise_floor", stopped)
+    assert main([*NEW, "--trials", "2"]) == 0
+    captured = capsys.readouterr()
+    assert "the noise floor was skipped" in captured.err
+    assert "Front of 2 completed trials" in captured.out
+
+
+def test_baselines_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*NEW, "--trials", "2", "--noise-floor", "2"]) == 0
+    captured = capsys.readouterr()
+    assert "2/2 trials, " in captured.err.partition("Noise floor")[2]
+    line = next(x for x in captured.out.splitlines() if x.startswith("For comparison, error: "))
+    for name in ("a constant prediction", "all features, not tuned", "permuted labels"):
+        assert re.search(rf"{name} 0\.\d+", line)
+
+
 @pytest.mark.parametrize(
     ("options", "source", "n_rows"),
     [

@@ -238,7 +238,7 @@ class StudyObjective(SelectionProblem):
         except optuna.TrialPruned:
             raise
         except self._settings.catch as error:
-            return self._fail(trial, f"{type(error).__name__}: {error}", user)
+            return self._fail(trial, f"{type(error).__name__}: {error}".removesuffix(": "), user)
         user |= _fold_attrs(result.by_fold)
         if isinstance(result, Stopped):
             user |= result.estimate.user_attrs()
@@ -346,7 +346,8 @@ class StudyObjective(SelectionProblem):
 
     def _fail(self, trial: Trial, reason: str, user: dict[str, Any]) -> tuple[float, ...]:
         """Add the reason and return NaN, which Optuna records as a failed trial."""
-        user["failure_reason"] = reason[:1000]
+        reason = " ".join(reason[:1000].split())
+        user["failure_reason"] = reason
         _logger.warning(f"Trial {trial.number} failed: {reason}")
         n_failed = 1 + len(trial.study.get_trials(deepcopy=False, states=(TrialState.FAIL,)))
         complete = trial.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))

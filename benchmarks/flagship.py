@@ -15,6 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -29,12 +30,16 @@ from benchmarks.peers import other_packages
 from optuna_mofs import (
     FeatureSelectionObjective,
     FilterEnsembleNSGA2Sampler,
+    LexicographicPreference,
+    LexiFlowSampler,
     MOEADSampler,
     ParEGOSampler,
     SMSEGOSampler,
 )
 from optuna_mofs.features import FilterEnsembleFeatures, MaskFeatures, SingleFilterFeatures
 from optuna_mofs.samplers import FeatureSetSearch, NSGA2Settings, RandomDesign
+from optuna_mofs.samplers.lexiflow import LexiFlowSettings
+from optuna_mofs.samplers.moead import MOEADSettings
 
 MARKS = (50, 100, 200, 400)
 
@@ -52,6 +57,20 @@ def path(ranking: Any) -> dict[str, Any]:
 
 #: Function of (objective, study, number of trials, seed) that fills a study.
 Fill = Callable[[FeatureSelectionObjective, optuna.Study, int, int], None]
+
+
+def lexiflow(seed: int, settings: LexiFlowSettings) -> LexiFlowSampler:
+    """Return a sampler that looks for a small error first, then for few features."""
+    return LexiFlowSampler(
+        LexicographicPreference(tolerances=[0.02, 0.0]), settings=settings, seed=seed
+    )
+
+
+def plain(kind: Callable[..., Any], seed: int) -> Any:
+    """Return a sampler that starts at random hyperparameters and masks, as it did before."""
+    design = RandomDesign(("ensemble", "prefix", "geometric", "wide"), plain=True)
+    settings = MOEADSettings if kind is MOEADSampler else LexiFlowSettings
+    return kind(seed=seed, settings=settings(initial_design=design))
 
 
 @dataclass(frozen=True)
@@ -121,7 +140,16 @@ METHODS = {
     ),
     "ParEGOSampler": Method(dict, lambda seed: ParEGOSampler(seed=seed)),
     "SMSEGOSampler": Method(dict, lambda seed: SMSEGOSampler(seed=seed)),
+    "MOEADSampler": Method(dict, lambda seed: MOEADSampler(seed=seed)),
+    "MOEADSampler, plain start": Method(dict, partial(plain, MOEADSampler), "variant"),
     "MOEADSampler on masks": Method(masks, lambda seed: MOEADSampler(seed=seed)),
+    "MOEADSampler on masks, plain start": Method(masks, partial(plain, MOEADSampler), "variant"),
+    "LexiFlowSampler": Method(dict, partial(lexiflow, settings=LexiFlowSettings()), "variant"),
+    "LexiFlowSampler, plain start": Method(dict, partial(plain, lexiflow), "variant"),
+    "LexiFlowSampler on masks": Method(
+        masks, partial(lexiflow, settings=LexiFlowSettings()), "variant"
+    ),
+    "LexiFlowSampler on masks, plain start": Method(masks, partial(plain, lexiflow), "variant"),
     "GA-MO-FE (paper)": Method(
         masks, lambda seed: FilterEnsembleNSGA2Sampler.from_paper(seed=seed), "peer"
     ),

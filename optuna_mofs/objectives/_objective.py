@@ -45,6 +45,7 @@ from optuna_mofs.objectives._racing import (
 from optuna_mofs.objectives._row_rungs import climb, rung_results, rungs_attr
 from optuna_mofs.objectives._settings import ObjectiveSettings
 from optuna_mofs.study._baselines import write_baselines
+from optuna_mofs.study._completed_trials import fold_scores
 from optuna_mofs.study._description import MeasureDescription, StudyDescription
 from optuna_mofs.study._feature_sets import feature_attrs, suggest_mask
 from optuna_mofs.study._losses import Source, copied_losses, losses_attr, write_loss_rows
@@ -224,8 +225,7 @@ class StudyObjective(SelectionProblem):
             with self._lock:
                 same = self._duplicates[study].find(study, trial, mask)
             if same is not None:
-                scores = same.user_attrs.get("fold_scores", {})
-                user |= {"duplicate_of": same.number, **_fold_attrs(scores)}
+                user |= {"duplicate_of": same.number, **_fold_attrs(fold_scores(same))}
                 system |= copied_losses(same) | rungs_attr(rung_results(same))
                 return tuple(same.values)
         try:
@@ -238,7 +238,7 @@ class StudyObjective(SelectionProblem):
         except optuna.TrialPruned:
             raise
         except self._settings.catch as error:
-            return self._fail(trial, f"{type(error).__name__}: {error}", user)
+            return self._fail(trial, f"{type(error).__name__}: {error}".removesuffix(": "), user)
         user |= _fold_attrs(result.by_fold)
         if isinstance(result, Stopped):
             user |= result.estimate.user_attrs()
@@ -346,7 +346,8 @@ class StudyObjective(SelectionProblem):
 
     def _fail(self, trial: Trial, reason: str, user: dict[str, Any]) -> tuple[float, ...]:
         """Add the reason and return NaN, which Optuna records as a failed trial."""
-        user["failure_reason"] = reason[:1000]
+        reason = " ".join(reason[:1000].split())
+        user["failure_reason"] = reason
         _logger.warning(f"Trial {trial.number} failed: {reason}")
         n_failed = 1 + len(trial.study.get_trials(deepcopy=False, states=(TrialState.FAIL,)))
         complete = trial.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))

@@ -22,6 +22,7 @@ from optuna_mofs.objectives._evaluator import (
     FoldResult,
     FrontIndex,
 )
+from optuna_mofs.study._completed_trials import fold_scores
 from optuna_mofs.study._losses import kept_rows, read_losses
 from optuna_mofs.study._partial import PartialEstimate
 
@@ -192,7 +193,7 @@ class Race:
         return self._by_fold.index(column)
 
     def _rival(self, trial: FrozenTrial) -> _Rival | None:
-        scores = trial.user_attrs.get("fold_scores", {})
+        scores = fold_scores(trial)
         folds = {}
         for j in self._by_fold:
             values = scores.get(self._names[j], ())
@@ -220,7 +221,7 @@ class Race:
                 n_per_fold = len(rows) / len(done)
                 return float(differences.var(ddof=1)) / n_per_fold, len(differences) - 1
         name, sign = self._names[column], self._signs[column]
-        others = [t.user_attrs.get("fold_scores", {}).get(name, ()) for t in self._completed]
+        others = [fold_scores(t).get(name, ()) for t in self._completed]
         usable = [values for values in others if len(values) == len(self._tests)]
         if len(usable) < _MIN_TRIALS:
             return np.inf, 1

@@ -153,7 +153,7 @@ def fit_surrogate(
 
     def make() -> Surrogate:
         if data.uses_gaussian_process:
-            return OrdinaryKriging(scales=scales)
+            return OrdinaryKriging(scales=scales, as_published=data.is_plain)
         return get_surrogate(surrogate)(rng)
 
     inputs, targets = data.trials.inputs[data.best_first], targets[data.best_first]

@@ -11,6 +11,7 @@ import moocore
 import numpy as np
 
 from optuna_mofs._typing import Array
+from optuna_mofs.features._codec import count_selected
 from optuna_mofs.history._search_space import ConditionalParameters
 from optuna_mofs.samplers._candidates import Candidates
 from optuna_mofs.samplers._context import ProposalContext
@@ -222,7 +223,7 @@ class TrainingData:
             return self.filters.sizes(candidates.rows)
         if candidates.masks is None:
             return None
-        sizes: Array = candidates.masks.sum(axis=1)
+        sizes = count_selected(candidates.masks)
         return sizes if candidates.mask_index is None else sizes[candidates.mask_index]
 
     def encode(self, candidates: Candidates) -> EncodedBatch:

@@ -81,15 +81,23 @@ def check_classes(target: Array) -> Array:
         raise ValueError(
             f"y holds only one class: {target[:1].tolist()[0]!r}. Pass rows of at least two."
         )
-    if target.ndim == 1 and target.dtype.kind in "iuf":
-        n_distinct = len(np.unique(target))
-        if n_distinct > _MAX_CLASSES and len(target) < _FEW_REPEATS * n_distinct:
-            raise ValueError(
-                f"y holds {n_distinct} different numbers in {len(target)} rows, but the estimator "
-                "is a classifier. Pass a regressor, such as spaces.get_learner('svm', "
-                "'regression'). If the numbers are classes, make them strings: y.astype(str)."
-            )
     return target
+
+
+def check_repeats(target: Array) -> None:
+    """Raise if classes are numbers that hardly repeat, which belong to a regressor.
+
+    scikit-learn would fit each number as a class, and only warn.
+    """
+    if target.ndim != 1 or target.dtype.kind not in "iuf":
+        return
+    n_distinct = len(np.unique(target))
+    if n_distinct > _MAX_CLASSES and len(target) < _FEW_REPEATS * n_distinct:
+        raise ValueError(
+            f"y holds {n_distinct} different numbers in {len(target)} rows, but the estimator is "
+            "a classifier. Pass a regressor, such as spaces.get_learner('svm', 'regression'). If "
+            "the numbers are classes, make them strings: y.astype(str)."
+        )
 
 
 def varying_outputs(target: Array) -> list[Array]:

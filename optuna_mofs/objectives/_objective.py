@@ -34,6 +34,7 @@ from optuna_mofs.objectives._fingerprint import comparable_conditions
 from optuna_mofs.objectives._problem import SelectionProblem
 from optuna_mofs.objectives._racing import (
     FitFolds,
+    PeerReader,
     PrunerVerdict,
     Race,
     Stopped,
@@ -77,13 +78,14 @@ class StudyObjective(SelectionProblem):
 
     def __getstate__(self) -> dict[str, Any]:
         # Caches of the studies of this process are not copied; a copy attaches again.
-        caches = ("_duplicates", "_fronts", "_lock")
+        caches = ("_duplicates", "_fronts", "_peers", "_lock")
         return {k: v for k, v in self.__dict__.items() if k not in caches}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._duplicates: WeakKeyDictionary[Study, DuplicateIndex] = WeakKeyDictionary()
         self._fronts: WeakKeyDictionary[Study, FrontIndex] = WeakKeyDictionary()
+        self._peers: WeakKeyDictionary[Study, PeerReader] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
     # ---- the study ----------------------------------------------------------------------------
@@ -128,6 +130,14 @@ class StudyObjective(SelectionProblem):
                 study.set_metric_names(self.metric_names)
         self._duplicates[study] = DuplicateIndex(StudyDescription.require(study).representation)
         self._fronts[study] = FrontIndex()
+        # Rows of one group or of different weights are no independent, equal draws.
+        is_plain = self.data.groups is None and self.data.score_weight is None
+        self._peers[study] = PeerReader(
+            self.measures,
+            study_signs(study),
+            self.evaluator.splits,
+            self._loss_measure if is_plain else None,
+        )
 
     def _write_baselines(self, study: Study) -> None:
         # Before the description, so that a study that has one has these too.
@@ -280,19 +290,8 @@ class StudyObjective(SelectionProblem):
             stopped = self._climb(rate, rivals, whole, fold_masks[0], fit, system)
             if stopped is not None:
                 return stopped
-            # Rows of one group or of different weights are no independent, equal draws.
-            is_plain = self.data.groups is None and self.data.score_weight is None
-            verdict = Race(
-                self.measures,
-                self._loss_measure if is_plain else None,
-                study_signs(trial.study),
-                rivals,
-                completed,
-                whole,
-                splits,
-                self.data.shape[0],
-                rate,
-            )
+            reader = self._peers[trial.study]
+            verdict = Race(reader, rivals, completed, whole, self.data.shape[0], rate)
         return fold_by_fold(self.evaluator, fit, whole, fold_masks, splits, order, verdict)
 
     def _climb(

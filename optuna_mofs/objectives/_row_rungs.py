@@ -83,10 +83,16 @@ def climb(
             difference = found[i].mean - other[i].mean
             bound = difference - limit * np.sqrt(found[i].variance + other[i].variance)
             if bound > 0 and (best is None or bound > best.bound):
-                values = known.copy()
+                values, variances = known.copy(), np.zeros(len(known))
                 values[column] = rival.values[column] + difference
+                variances[column] = found[i].variance + other[i].variance
                 best = PartialEstimate(
-                    tuple(values.tolist()), (), rival.number, float(bound), len(rung[0])
+                    values=tuple(values.tolist()),
+                    folds=(),
+                    rival=rival.number,
+                    bound=float(bound),
+                    n_rows=len(rung[0]),
+                    variances=tuple(variances.tolist()),
                 )
         if best is not None:
             return found, best

@@ -253,6 +253,7 @@ class StudyObjective(SelectionProblem):
         if isinstance(result, Stopped):
             user |= result.estimate.user_attrs()
             system |= result.estimate.to_attr()
+            self._report_stopped(trial, result)
             raise optuna.TrialPruned(result.reason)
         undefined = [m.name for m, v in zip(self.measures, result.values) if math.isnan(v)]
         if undefined:
@@ -260,6 +261,17 @@ class StudyObjective(SelectionProblem):
         held_out = self._holdout_losses(trial, estimator, full, result.values)
         system |= losses_attr({"cross_validation": result.losses, "holdout": held_out})
         return tuple(result.values)
+
+    def _report_stopped(self, trial: Trial, result: Stopped) -> None:
+        """Report the means of the folds so far, by which samplers of Optuna rank pruned trials.
+
+        Optuna refuses them in a study of several values. A pruner was told them before.
+        """
+        if len(self.measures) > 1 or result.estimate.rival is None:
+            return
+        scores = result.by_fold.get(self.measures[0].name, [])
+        for i in range(len(scores)):
+            trial.report(float(np.mean(scores[: i + 1])), i)
 
     def _cross_validate(
         self,

@@ -52,9 +52,8 @@ def partial_estimate(trial: FrozenTrial) -> PartialEstimate | None:
     found = frozen_attr(trial, _KEY)
     if found is None or trial.state != TrialState.PRUNED:
         return None
-    return PartialEstimate(
-        **{key: tuple(v) if isinstance(v, list) else v for key, v in found.items()}
-    )
+    data: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in found.items()}
+    return PartialEstimate(**data)
 
 
 def measured_values(trial: FrozenTrial) -> Sequence[float] | None:

@@ -235,6 +235,15 @@ def test_folds_that_are_left_out_are_not_fitted() -> None:
     assert Clocked.n_fits - before == study.trials[1].user_attrs["n_folds"] < 5
 
 
+def test_stopped_trials_of_one_value_have_intermediate_values() -> None:
+    study = run(make(measures=["error"]), 25, sampler=TPESampler(seed=0))
+    assert stopped(study)
+    for trial in stopped(study):
+        scores = trial.user_attrs["fold_scores"]["error"]
+        means = [float(np.mean(scores[: i + 1])) for i in range(len(scores))]
+        assert list(trial.intermediate_values.values()) == means
+
+
 @pytest.mark.parametrize("pruner", [MedianPruner(n_startup_trials=3), WilcoxonPruner()])
 def test_pruners_of_optuna(pruner: Any) -> None:
     objective = make(measures=["error"], racing="pruner")

@@ -43,7 +43,7 @@ from optuna_mofs.objectives._racing import (
     fold_by_fold,
     rivals_of,
 )
-from optuna_mofs.objectives._row_rungs import climb, rung_results, rungs_attr
+from optuna_mofs.objectives._row_rungs import climb, rung_losses, rungs_attr
 from optuna_mofs.objectives._settings import ObjectiveSettings
 from optuna_mofs.study._baselines import write_baselines
 from optuna_mofs.study._description import MeasureDescription, StudyDescription
@@ -236,7 +236,7 @@ class StudyObjective(SelectionProblem):
             if same is not None:
                 scores = same.user_attrs.get("fold_scores", {})
                 user |= {"duplicate_of": same.number, **_fold_attrs(scores)}
-                system |= copied_losses(same) | rungs_attr(rung_results(same))
+                system |= copied_losses(same) | rungs_attr(rung_losses(same))
                 return tuple(same.values)
         try:
             splits = self._splits_of(trial.number)
@@ -299,7 +299,7 @@ class StudyObjective(SelectionProblem):
             with self._lock:
                 rivals = rivals_of(trial.study, self.measures, self._fronts[trial.study], whole)
                 completed = self._fronts[trial.study].completed.copy()
-            stopped = self._climb(rate, rivals, whole, fold_masks[0], fit, system)
+            stopped = self._climb(rate, rivals, completed, whole, fold_masks[0], fit, system)
             if stopped is not None:
                 return stopped
             reader = self._peers[trial.study]
@@ -310,6 +310,7 @@ class StudyObjective(SelectionProblem):
         self,
         error_rate: float,
         rivals: Sequence[FrozenTrial],
+        completed: Sequence[FrozenTrial],
         whole: Sequence[float],
         mask: Array,
         fit: FitFolds,
@@ -323,6 +324,7 @@ class StudyObjective(SelectionProblem):
             self.rungs,
             lambda rung: fit([mask], [rung])[0],
             rivals,
+            completed,
             np.array(whole),
             columns[0],
             error_rate,

@@ -496,6 +496,7 @@ def get_learner(
         'scale'
     """
     spec = _LEARNERS[check_choice("learner", name, _LEARNERS)]
+    check_choice("task", task, _TASKS)
     known = learner_names(task)
     if name not in known:
         raise ValueError(f"{name!r} is for {spec.tasks[0]} only. For {task} use one of {known}.")

@@ -163,6 +163,10 @@ def main() -> None:
         if args.keep:
             with args.keep.open("a") as file:
                 file.write(json.dumps([job, runs[job]]) + "\n")
+    print(
+        f"Size: {trials:,} evaluations, {parts} partitions (the paper: 1,000, and 100, of image "
+        f"20); measures: {args.measures}.\n"
+    )
     if args.measures == PUBLISHED or samplers == ["MOEADSampler"]:
         report_errors(runs, jobs, tasks)
     if len(samplers) > 1:

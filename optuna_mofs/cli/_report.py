@@ -31,6 +31,7 @@ from optuna_mofs.cli._front import (
 from optuna_mofs.cli._options import add_study_options
 from optuna_mofs.cli._settings import Settings, make_preference
 from optuna_mofs.cli._storage import existing_study, study_options
+from optuna_mofs.study._completed_trials import fold_scores
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.visualization import plot_all
 from optuna_mofs.visualization._honest_layers import SizeErrorAxes
@@ -217,7 +218,7 @@ def _predictions(pick: Pick, objective: FeatureSelectionObjective | None) -> lis
 
 
 def _spread(trial: FrozenTrial, name: str) -> str:
-    scores = (trial.user_attrs.get("fold_scores") or {}).get(name)
+    scores = fold_scores(trial).get(name)
     return f"{format_number(min(scores))} to {format_number(max(scores))}" if scores else ""
 
 

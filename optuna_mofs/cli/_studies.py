@@ -16,7 +16,7 @@ from optuna_mofs.cli._settings import Settings
 from optuna_mofs.cli._storage import open_storage, storage_errors
 
 DESCRIPTION = """\
-List the studies of a database: completed, stopped (by races), failed and running trials, learner and data.
+List the studies of a database: completed, stopped, failed and running trials, learner and data.
 
 examples:
   optuna-mofs studies

@@ -28,6 +28,7 @@ from optuna_mofs.study._completed_trials import (
     CompletedTrials,
     feature_count,
     feature_text,
+    fold_scores,
     read_completed_trials,
 )
 from optuna_mofs.study._description import StudyDescription
@@ -484,7 +485,7 @@ class Front(Sequence[FrozenTrial]):
 
     def _fold_values(self, trial: FrozenTrial, column: int) -> NDArray[np.float64] | None:
         """Return the values of a trial per fold, or None for fewer than two folds."""
-        scores = trial.user_attrs.get("fold_scores") or {}
+        scores = fold_scores(trial)
         for name in (self.points.measure_names[column], self.metric_names[column]):
             if name in scores and len(scores[name]) > 1:
                 return np.asarray(scores[name], dtype=np.float64)

@@ -30,6 +30,7 @@ from optuna_mofs.features._representation import MaskFeatures
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._duplicates import SeenConfigurations
 from optuna_mofs.history._search_space import SearchSpace, merge_distributions, to_internal
+from optuna_mofs.study._completed_trials import fold_scores
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import MASK
 from optuna_mofs.study._partial import measured_values, value_variances
@@ -365,7 +366,7 @@ def trial_seconds(trial: FrozenTrial) -> float:
     It is NaN for a trial without either, for one that took the values of another, and for one that
     was stopped.
     """
-    measured = trial.user_attrs.get("fold_scores", {}).get("fit_time")
+    measured = fold_scores(trial).get("fit_time")
     if measured:
         return float(np.mean(measured))
     is_whole = trial.state == TrialState.COMPLETE and "duplicate_of" not in trial.user_attrs

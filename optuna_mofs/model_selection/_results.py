@@ -12,6 +12,7 @@ from scipy.stats import rankdata
 from optuna_mofs._typing import Array
 from optuna_mofs.measures._prediction import scorer_measure, to_score
 from optuna_mofs.objectives import FeatureSelectionObjective
+from optuna_mofs.study._completed_trials import fold_scores
 
 
 class ScoredMeasures:
@@ -50,7 +51,7 @@ class ScoredMeasures:
 
     def scores(self, trial: FrozenTrial, scorer: str, *, train: bool = False) -> Array | None:
         """Return the scores of a trial by fold, or None if it has none."""
-        by_fold = trial.user_attrs.get("fold_scores", {}).get(self.error_name(scorer, train=train))
+        by_fold = fold_scores(trial).get(self.error_name(scorer, train=train))
         if by_fold is None:
             return None
         scores: Array = to_score(self.scorers[scorer], np.asarray(by_fold, dtype=float))

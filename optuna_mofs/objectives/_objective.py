@@ -46,6 +46,7 @@ from optuna_mofs.objectives._racing import (
 from optuna_mofs.objectives._row_rungs import climb, rung_losses, rungs_attr
 from optuna_mofs.objectives._settings import ObjectiveSettings
 from optuna_mofs.study._baselines import write_baselines
+from optuna_mofs.study._completed_trials import fold_scores
 from optuna_mofs.study._description import MeasureDescription, StudyDescription
 from optuna_mofs.study._feature_sets import feature_attrs, suggest_mask
 from optuna_mofs.study._losses import Source, copied_losses, losses_attr, write_loss_rows
@@ -234,8 +235,7 @@ class StudyObjective(SelectionProblem):
             with self._lock:
                 same = self._duplicates[study].find(study, trial, mask)
             if same is not None:
-                scores = same.user_attrs.get("fold_scores", {})
-                user |= {"duplicate_of": same.number, **_fold_attrs(scores)}
+                user |= {"duplicate_of": same.number, **_fold_attrs(fold_scores(same))}
                 system |= copied_losses(same) | rungs_attr(rung_losses(same))
                 return tuple(same.values)
         try:

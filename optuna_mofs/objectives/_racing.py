@@ -22,6 +22,7 @@ from optuna_mofs.objectives._evaluator import (
     FoldResult,
     FrontIndex,
 )
+from optuna_mofs.study._completed_trials import fold_scores
 from optuna_mofs.study._losses import kept_rows, read_losses
 from optuna_mofs.study._partial import PartialEstimate
 
@@ -165,7 +166,7 @@ class PeerReader:
         return [peer for peer in found if peer is not None]
 
     def _peer(self, trial: FrozenTrial) -> Peer | None:
-        scores = trial.user_attrs.get("fold_scores", {})
+        scores = fold_scores(trial)
         rows = [scores.get(name, ()) for name in self._names]
         if any(len(row) != len(self.tests) for row in rows):
             return None  # a trial that was added by hand

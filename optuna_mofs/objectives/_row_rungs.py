@@ -72,7 +72,7 @@ def climb(
     peers = [(losses, value) for losses, value in peers if len(losses) == len(rungs)]
     rival = min(rivals, key=lambda trial: trial.values[column], default=None)
     for i, rung in enumerate(rungs):
-        found.append(float(np.mean(fit(rung).losses)))
+        found.append(float(np.mean(np.asarray(fit(rung).losses))))
         if rival is None or len(peers) < _MIN_PEERS:
             continue
         added = np.array([value - losses[i] for losses, value in peers])

@@ -262,6 +262,7 @@ class OrdinaryKriging:
         n_shared_columns: Number of last columns that share one length scale.
         scales: Logarithms of the length scales and of the nugget, if known; see
             :func:`fit_column_scales`.
+        as_published: Whether the nugget is 1e-4, and all rows are used.
 
     Example:
         >>> X = np.linspace(0, 1, 9)[:, None]
@@ -271,9 +272,16 @@ class OrdinaryKriging:
         True
     """
 
-    def __init__(self, n_shared_columns: int = 0, scales: Array | None = None) -> None:
+    def __init__(
+        self,
+        n_shared_columns: int = 0,
+        scales: Array | None = None,
+        *,
+        as_published: bool = False,
+    ) -> None:
         self._n_shared_columns = n_shared_columns
         self._scales = scales
+        self._as_published = as_published
 
     def fit(
         self, X: Array | SplitInputs, y: Array, variances: Array | None = None
@@ -281,12 +289,16 @@ class OrdinaryKriging:
         """Fit the process to rows, the best first; some values can vary more than the others."""
         variances = np.zeros(len(y)) if variances is None else variances
         inputs, scales = SplitInputs.of(X, self._n_shared_columns), self._scales
-        if scales is None:
+        if scales is None and self._as_published:
+            nugget = (_NUGGET[0], _NUGGET[0])
+            scales = fit_column_scales(inputs, y, variances, n_max=len(y), nugget=nugget)
+        elif scales is None:
             scales = fit_column_scales(inputs, y, variances, n_max=100)
         self._center, self._spread = float(y.mean()), float(y.std()) or 1.0
         z = (y - self._center) / self._spread
         self._lengths = np.exp(scales[:-1])
-        subset = representative_subset(np.arange(len(z)), _MAX_ROWS, _MAX_ROWS // 2)
+        n_max = len(z) if self._as_published else _MAX_ROWS
+        subset = representative_subset(np.arange(len(z)), n_max, n_max // 2)
         inputs = self._scaled(inputs[subset], float)
         K = self._kernel(inputs, inputs)
         noise = variances[subset] / self._spread**2
@@ -339,11 +351,13 @@ def fit_column_scales(
     *,
     n_shared_columns: int = 0,
     n_max: int = 250,
+    nugget: tuple[float, float] = _NUGGET,
 ) -> Array:
     """Return logarithms of the length scale of each column and of the nugget.
 
     The rows are sorted, the best first, and at most ``n_max`` of them are used. The last
-    ``n_shared_columns`` columns, or the feature sets, share one length scale.
+    ``n_shared_columns`` columns, or the feature sets, share one length scale. ``nugget`` holds
+    the bounds of the nugget.
     """
     chosen = representative_subset(np.arange(len(y)), n_max, n_max // 2)
     inputs, z = SplitInputs.of(X, n_shared_columns)[chosen], y[chosen]
@@ -354,8 +368,8 @@ def fit_column_scales(
     return fit_length_scales(
         squares,
         (z - z.mean()) / (z.std() or 1.0),
-        nugget=_NUGGET,
-        initial_nugget=1e-2,
+        nugget=nugget,
+        initial_nugget=float(np.clip(1e-2, *nugget)),
         max_iterations=20,
         tolerance=1e-3,
         noise=0.0 if variances is None else variances[chosen] / (z.var() or 1.0),

@@ -156,7 +156,8 @@ def fit_surrogate(
 
     def fitted(inputs: SplitInputs, targets: Array, variances: Array) -> Surrogate:
         if data.uses_gaussian_process:
-            return OrdinaryKriging(scales=scales).fit(inputs, targets, variances)
+            model = OrdinaryKriging(scales=scales, as_published=data.is_plain)
+            return model.fit(inputs, targets, variances)
         return get_surrogate(surrogate)(rng).fit(inputs.joined(), targets)
 
     variances = np.zeros(len(targets)) if variances is None else variances[data.best_first]

@@ -263,6 +263,23 @@ def test_kriging_agrees_with_scikit_learn_at_its_own_scales() -> None:
     np.testing.assert_allclose(ours.predict(NEW)[0], theirs.predict(NEW), atol=0.02)
 
 
+def test_the_published_process_has_a_fixed_nugget_and_all_rows() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((220, 2))
+    y = smooth(X) + 0.1 * rng.standard_normal(220)
+    ours = OrdinaryKriging(as_published=True).fit(X, y)
+    theirs = GaussianProcessRegressor(
+        Matern(nu=1.5, length_scale=ours._lengths), alpha=1e-4, optimizer=None, normalize_y=True
+    ).fit(X, y)
+    mean, sd = ours.predict(NEW)
+    expected, spread = theirs.predict(NEW, return_std=True)
+    np.testing.assert_allclose(mean, expected, atol=0.02)
+    # Ordinary kriging estimates the variance too.
+    np.testing.assert_allclose(sd / sd.mean(), spread / spread.mean(), atol=0.05)
+    # The default takes the noise into account, from 200 rows.
+    assert not np.allclose(OrdinaryKriging().fit(X, y).predict(NEW)[0], expected, atol=0.02)
+
+
 def test_many_trials_are_thinned_but_the_best_stay() -> None:
     X = np.random.default_rng(1).random((700, 2))
     model = OrdinaryKriging().fit(X, smooth(X))

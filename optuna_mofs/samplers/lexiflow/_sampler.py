@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 from optuna.distributions import BaseDistribution
@@ -15,7 +16,12 @@ from optuna_mofs._validation import check_int, did_you_mean
 from optuna_mofs.fronts._preference import LexicographicPreference
 from optuna_mofs.samplers._base import HistorySampler
 from optuna_mofs.samplers._context import Proposal, ProposalContext
-from optuna_mofs.samplers._initial_design import design_row, latin_hypercube, sample_mask
+from optuna_mofs.samplers._initial_design import (
+    RandomDesign,
+    design_row,
+    latin_hypercube,
+    sample_mask,
+)
 from optuna_mofs.samplers.lexiflow._acquisition import propose_candidate
 from optuna_mofs.samplers.lexiflow._directions import (
     MASK_SAMPLERS,
@@ -195,6 +201,9 @@ class LexiFlowSampler(HistorySampler):
         self, ctx: ProposalContext, space: EuclideanSpace, state: LocalSearchState, operator: str
     ) -> Proposal:
         row = self._random_row(ctx, space, operator)
+        if operator == "initial_design" and self.n_candidates and not self._config:
+            start = RandomDesign()(ctx.rng, ctx.history, ctx.trial_number, row)
+            return replace(start, note=state.note(operator, step_size=state.step_size))
         mask = sample_mask(ctx.rng, ctx.history.table, MASK_SAMPLERS, ctx.trial_number)
         return Proposal(row, mask, state.note(operator, step_size=state.step_size))
 

@@ -137,6 +137,10 @@ def test_the_history_has_the_estimates_of_stopped_trials(raced: Study) -> None:
     for values in history.values[is_stopped]:
         completed = history.values[~is_stopped]
         assert ((completed <= values).all(axis=1) & (completed < values).any(axis=1)).any()
+    # The error of a stopped trial is uncertain, its fraction of features is not.
+    assert (history.variances[is_stopped, 0] > 0).all()
+    assert not history.variances[is_stopped, 1].any()
+    assert not history.variances[~is_stopped].any()
 
 
 def test_a_reopened_study_continues_bit_for_bit(tmp_path: Any) -> None:

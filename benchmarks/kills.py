@@ -26,7 +26,6 @@ from typing import Any
 import optuna
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage, JournalStorage
-from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
 from optuna.study import Study
 from optuna.trial import TrialState
 
@@ -34,6 +33,7 @@ import optuna_mofs
 from benchmarks.common import markdown_table, parser
 from optuna_mofs import retry_interrupted
 from optuna_mofs._optuna import close_connections
+from optuna_mofs._storage import JournalFile
 from optuna_mofs.history._history import History
 from optuna_mofs.testing import _workers
 from optuna_mofs.testing.problems import PROBLEMS, make_study
@@ -57,11 +57,10 @@ MAX_KILLS, LAST_SECONDS = 200, 300.0
 def open_storage(where: str) -> BaseStorage:
     """Open a storage; a journal frees the lock of a killed process after a second."""
     if "://" in where:
-        return _workers.open_storage(where)
+        return optuna_mofs.storage(where)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # one second is short, but not here
-        lock = JournalFileSymlinkLock(where, grace_period=1)
-    return JournalStorage(JournalFileBackend(where, lock))
+        return JournalStorage(JournalFile(where, grace_period=1))
 
 
 @dataclass(frozen=True)
@@ -176,8 +175,8 @@ def run(arguments: Any) -> bool:
             urls["postgresql"] = stack.enter_context(postgresql())
         begin, seed = time.monotonic(), 0
         while sum(t["kills"] for t in totals.values()) < arguments.kills:
-            for kind in arguments.storages:
-                for sampler in arguments.samplers:
+            for sampler in arguments.samplers:
+                for kind in arguments.storages:
                     if sum(t["kills"] for t in totals.values()) >= arguments.kills:
                         continue
                     found = _one_study(arguments, urls[kind], kind, sampler, seed)

@@ -98,14 +98,20 @@ def journal(file: str | PathLike[str]) -> JournalStorage:
         >>> optuna.load_study(study_name="wine", storage=optuna_mofs.journal(file)).study_name
         'wine'
     """
-    return JournalStorage(_JournalFile(fspath(file)))
+    return JournalStorage(JournalFile(fspath(file)))
 
 
-class _JournalFile(JournalFileBackend):
-    """A journal file whose last line is always whole."""
+class JournalFile(JournalFileBackend):
+    """A journal file whose last line is always whole.
 
-    def __init__(self, path: str) -> None:
-        self._mutex = JournalFileSymlinkLock(path)
+    Args:
+        path: Path of the file.
+        grace_period: Seconds after which the lock of another process is taken as that of a
+            process that was killed.
+    """
+
+    def __init__(self, path: str, grace_period: int = 30) -> None:
+        self._mutex = JournalFileSymlinkLock(path, grace_period)
         self._journal = path
         super().__init__(path, self._mutex)
 

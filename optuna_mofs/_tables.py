@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import narwhals as nw
@@ -25,7 +27,13 @@ def to_pandas(X: Any) -> Any:
     """
     if isinstance(X, np.ndarray | pd.DataFrame | list | tuple) or sparse.issparse(X):
         return X
-    frame: Any = nw.from_native(X, pass_through=True)
+    try:
+        frame: Any = nw.from_native(X, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(
+            f"Two columns of the table have one name, rename one: {reason}"
+        ) from error
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     if not isinstance(frame, nw.DataFrame):
@@ -51,6 +59,34 @@ def _column(series: Any) -> Any:
     if dtype.is_temporal() and not has_nulls:
         return series.to_numpy()
     return pd.Series(series.to_list())
+
+
+def check_labels(X: Any) -> Any:
+    """Return X, or raise if scikit-learn would not accept its column names.
+
+    Example:
+        >>> check_labels(pd.DataFrame([[1, 2]], columns=["age", "age"]))
+        Traceback (most recent call last):
+        ...
+        ValueError: Column names must be unique, but 'age' occurs twice. Rename one.
+    """
+    if not isinstance(X, pd.DataFrame):
+        return X
+    others = [label for label in X.columns if not isinstance(label, str)]
+    if 0 < len(others) < X.shape[1]:
+        raise ValueError(
+            f"Some column names of X are strings, others are not ({others[0]!r}), which "
+            "scikit-learn does not accept. Use X.columns = X.columns.astype(str)."
+        )
+    check_unique(map(str, X.columns))
+    return X
+
+
+def check_unique(names: Iterable[str]) -> None:
+    """Raise if a column name occurs twice."""
+    twice = next((name for name, times in Counter(names).items() if times > 1), None)
+    if twice is not None:
+        raise ValueError(f"Column names must be unique, but {twice!r} occurs twice. Rename one.")
 
 
 def column_labels(X: Any) -> list[Any] | None:

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from optuna_mofs._typing import Floats
+
 
 class DamagedAttributeError(ValueError):
     """Raised for an attribute of a study or trial that was altered or truncated."""
@@ -146,6 +148,32 @@ def check_n_jobs(n_jobs: Any) -> int | None:
     return int(n_jobs)
 
 
+def check_numbers(name: str, values: Any, ndim: int | None = None) -> Floats:
+    """Return ``values`` as an array of floats, or raise if they are no numbers.
+
+    Args:
+        name: Name of the argument.
+        values: Numbers, in a list or array of any shape.
+        ndim: Number of dimensions that they must have.
+
+    Example:
+        >>> check_numbers("points", [[1, 2], [3]], ndim=2)
+        Traceback (most recent call last):
+        ...
+        ValueError: points must be numbers, with as many in each row, got [[1, 2], [3]].
+    """
+    try:
+        array: Floats = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(
+            f"{name} must be numbers, with as many in each row, got {repr(values)[:80]}."
+        ) from error
+    if ndim is not None and array.ndim != ndim:
+        kind = "one number after the other" if ndim == 1 else "rows of numbers"
+        raise ValueError(f"{name} must hold {kind}, got shape {array.shape}.")
+    return array
+
+
 def to_array(values: Any) -> Any:
     """Return a copy of ``values`` as an array; entries masked by :mod:`numpy.ma` become NaN.
 
@@ -153,7 +181,12 @@ def to_array(values: Any) -> Any:
         >>> to_array(np.ma.array([1, 2], mask=[True, False])).tolist()
         [nan, 2.0]
     """
-    return np.array(fill_masked(values))
+    try:
+        return np.array(fill_masked(values))
+    except ValueError as error:
+        raise ValueError(
+            f"Expected as many values in each row, got {repr(values)[:80]}. Pass an array."
+        ) from error
 
 
 def fill_masked(values: Any) -> Any:

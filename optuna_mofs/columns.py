@@ -13,7 +13,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from optuna_mofs._tables import column_labels, to_pandas
+from optuna_mofs._tables import check_labels, check_unique, column_labels, to_pandas
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import fill_masked, to_array
 
@@ -60,7 +60,7 @@ class ColumnSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = fill_masked(to_pandas(X))
         if not self.by_name or self.labels_ is None or not isinstance(X, pd.DataFrame):
-            return super().transform(X)
+            return super().transform(check_labels(X))
         selected = [self.labels_[j] for j in np.flatnonzero(self.support_)]
         _check_columns(X, selected)
         return X[selected]
@@ -89,7 +89,7 @@ def validate_table(estimator: Any, X: Any, **options: Any) -> Any:
         X: Array, sparse matrix or table of any library.
         options: Passed to ``validate_data``.
     """
-    X = to_pandas(X)
+    X = check_labels(to_pandas(X))
     return validate_data(
         estimator,
         fill_masked(X),
@@ -102,6 +102,8 @@ def validate_table(estimator: Any, X: Any, **options: Any) -> Any:
 
 
 def _check_columns(frame: pd.DataFrame, names: Sequence[Any]) -> None:
+    if not frame.columns.is_unique:
+        check_unique(str(label) for label in frame.columns if label in set(names))
     missing = [name for name in names if name not in frame.columns]
     if missing:
         raise ValueError(
@@ -112,7 +114,7 @@ def _check_columns(frame: pd.DataFrame, names: Sequence[Any]) -> None:
 
 def _check_positions(columns: Sequence[int], n_columns: int) -> Array:
     positions: Array = np.asarray(columns)
-    if len(positions) == 0:
+    if positions.size == 0:
         return positions.astype(int)
     if positions.ndim != 1 or positions.dtype.kind not in "iu":
         raise ValueError(

@@ -33,6 +33,7 @@ _TASKS = ("classification", "regression")
 # Early stopping of boosting as in Binder et al. (2020), Table 3.
 _MAX_ROUNDS = 2000
 _PATIENCE = 10
+_MAX_CATEGORIES = 20  # of a one-hot encoded column; rare ones share one
 
 
 @dataclass(frozen=True)
@@ -474,6 +475,7 @@ def get_learner(
     random_state: int | None = None,
     *,
     early_stopping: bool = False,
+    one_hot: bool = False,
     **overrides: Any,
 ) -> tuple[Any, Space]:
     """Return an estimator and the ranges of its hyperparameters.
@@ -489,6 +491,9 @@ def get_learner(
         early_stopping: For ``"xgboost"``, ``"lightgbm"`` and ``"catboost"``: choose the number of
             rounds (at most 2000, patience 10) on a share of the training rows instead of searching
             it.
+        one_hot: Encode columns of texts and categories in a table, each by one column per
+            category (at most 20: rare ones share one; a missing value is a category). The other
+            columns are numbers. A feature is still a column of the table.
         **overrides: Values by parameter name. A plain value is fixed and leaves the space; an
             Optuna distribution replaces or extends the space.
 
@@ -504,8 +509,15 @@ def get_learner(
         {'svm__C': FloatDistribution(high=10.0, log=True, low=0.1, step=None)}
         >>> estimator.get_params()["svm__gamma"]
         'scale'
+
+        >>> import pandas as pd
+        >>> estimator, _ = get_learner("svm", one_hot=True)
+        >>> table = pd.DataFrame({"city": ["Rome", "Oslo", None, "Oslo"], "age": [3, 1, 4, None]})
+        >>> estimator.fit(table, [0, 1, 0, 1]).predict(table).tolist()
+        [0, 1, 0, 1]
     """
     spec = _LEARNERS[check_choice("learner", name, _LEARNERS)]
+    check_choice("task", task, _TASKS)
     known = learner_names(task)
     if name not in known:
         raise ValueError(f"{name!r} is for {spec.tasks[0]} only. For {task} use one of {known}.")
@@ -527,4 +539,24 @@ def get_learner(
         seeds = [n for n in parameters if n.rpartition("__")[2] == "random_state"]
         estimator.set_params(**dict.fromkeys(seeds, random_state))
     estimator.set_params(**fixed)
-    return estimator, space
+    return _with_encoder(estimator, space) if one_hot else (estimator, space)
+
+
+def _with_encoder(estimator: Any, space: Space) -> tuple[Any, Space]:
+    """Return a learner that encodes those columns of texts and categories that are selected."""
+    from sklearn.compose import ColumnTransformer, make_column_selector
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    encoder = OneHotEncoder(
+        handle_unknown="infrequent_if_exist", max_categories=_MAX_CATEGORIES, sparse_output=False
+    )
+    encode = ColumnTransformer(
+        [("words", encoder, make_column_selector(dtype_exclude="number"))],
+        remainder="passthrough",
+        sparse_threshold=0,
+    )
+    if isinstance(estimator, Pipeline):
+        return Pipeline([("categories", encode), *estimator.steps]), space
+    pipeline = Pipeline([("categories", encode), ("model", estimator)])
+    return pipeline, {f"model__{name}": values for name, values in space.items()}

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optuna_mofs._typing import Floats
+from optuna_mofs._validation import check_int, check_numbers, check_probability
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def compare_ranks(
     """
     if names is None:
         names = getattr(scores, "columns", None)
-    table = np.asarray(scores, dtype=np.float64)
+    table = check_numbers("scores", scores)
     if table.ndim != 2 or table.shape[0] < 2 or table.shape[1] < 2:
         raise ValueError(
             "scores must have at least two rows (data sets or runs) and two columns (methods), "
@@ -104,8 +105,7 @@ def compare_ranks(
             f"scores must not have NaN, got one in row {row}, column {column}. Every method needs "
             "a score on every data set: leave out that row or method."
         )
-    if not 0.0 < alpha < 1.0:
-        raise ValueError(f"alpha must be between 0 and 1, got {alpha!r}.")
+    check_probability("alpha", alpha)
     n, k = table.shape
     labels = [f"method {j + 1}" for j in range(k)] if names is None else [str(s) for s in names]
     if len(labels) != k:
@@ -144,8 +144,10 @@ def friedman(ranks: ArrayLike) -> tuple[float, float]:
     """
     from scipy.stats import f
 
-    array = np.asarray(ranks, dtype=np.float64)
+    array = check_numbers("ranks", ranks, 2)
     n, k = array.shape
+    if n < 2 or k < 2:
+        raise ValueError(f"ranks must have at least two rows and two columns, got {n} × {k}.")
     between = n * float(((array.mean(axis=0) - (k + 1) / 2) ** 2).sum())
     # Without ties this is k(k + 1)/12 per row; ties make it smaller.
     within = float(((array - (k + 1) / 2) ** 2).sum()) / (n * (k - 1))
@@ -173,6 +175,7 @@ def critical_difference(n_methods: int, n_blocks: int, *, alpha: float = 0.05) -
     """
     from scipy.stats import studentized_range
 
+    check_probability("alpha", alpha)
     q = float(studentized_range.ppf(1.0 - alpha, n_methods, np.inf)) / math.sqrt(2.0)
     return q * _standard_error(n_methods, n_blocks)
 
@@ -181,7 +184,7 @@ def nemenyi(mean_ranks: ArrayLike, n_blocks: int) -> Floats:
     """Return the p-value of each pair's difference of mean ranks."""
     from scipy.stats import studentized_range
 
-    means = np.asarray(mean_ranks, dtype=np.float64)
+    means = check_numbers("mean_ranks", mean_ranks, 1)
     k = len(means)
     difference = np.abs(means[:, None] - means[None, :]) / _standard_error(k, n_blocks)
     found = np.ones((k, k))
@@ -209,10 +212,9 @@ def bonferroni_dunn(mean_ranks: ArrayLike, n_blocks: int, *, control: int = 0) -
     """
     from scipy.stats import norm
 
-    means = np.asarray(mean_ranks, dtype=np.float64)
+    means = check_numbers("mean_ranks", mean_ranks, 1)
     k = len(means)
-    if not 0 <= control < k:
-        raise ValueError(f"control must be a position from 0 to {k - 1}, got {control!r}.")
+    control = check_int("control", control, 0, k - 1)
     z = np.abs(means - means[control]) / _standard_error(k, n_blocks)
     found: Floats = np.minimum(1.0, 2.0 * norm.sf(z) * (k - 1))
     return found
@@ -235,12 +237,11 @@ def paired_wilcoxon(scores: ArrayLike, *, control: int = 0) -> Floats:
     """
     from scipy.stats import wilcoxon
 
-    table = np.asarray(scores, dtype=np.float64)
-    if table.ndim != 2 or table.shape[1] < 2:
-        raise ValueError(f"scores must have at least two columns, got shape {table.shape}.")
+    table = check_numbers("scores", scores, 2)
     k = table.shape[1]
-    if not 0 <= control < k:
-        raise ValueError(f"control must be a position from 0 to {k - 1}, got {control!r}.")
+    if k < 2:
+        raise ValueError(f"scores must have at least two columns, got shape {table.shape}.")
+    control = check_int("control", control, 0, k - 1)
     others = [j for j in range(k) if j != control]
     p_values = np.ones(len(others))
     for i, j in enumerate(others):
@@ -260,7 +261,7 @@ def holm(p_values: ArrayLike) -> Floats:
         >>> holm([0.01, 0.04, 0.03]).round(2).tolist()
         [0.03, 0.06, 0.06]
     """
-    p = np.asarray(p_values, dtype=np.float64)
+    p = check_numbers("p_values", p_values, 1)
     order = np.argsort(p, kind="stable")
     corrected = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
     found = np.empty(len(p))
@@ -269,4 +270,6 @@ def holm(p_values: ArrayLike) -> Floats:
 
 
 def _standard_error(n_methods: int, n_blocks: int) -> float:
+    check_int("n_methods", n_methods, 2)
+    check_int("n_blocks", n_blocks, 1)
     return math.sqrt(n_methods * (n_methods + 1) / (6.0 * n_blocks))

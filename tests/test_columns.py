@@ -135,3 +135,17 @@ def test_masked_entries_become_nan():
     np.testing.assert_array_equal(out, [[np.nan], [4.0]])
     out = NamedColumns(["b"], all_columns=["a", "b"], as_frame=False).transform(X)
     np.testing.assert_array_equal(out, [[np.nan], [4.0]])
+
+
+def test_columns_with_one_name_are_refused(frame):
+    twice = frame.rename(columns={"pay": "age"})
+    with pytest.raises(ValueError, match="'age' occurs twice"):
+        ColumnSelector().fit(twice)
+    with pytest.raises(ValueError, match="'age' occurs twice"):
+        ColumnSelector([1]).fit(frame).transform(twice)
+    # Only those that the model needs, if it finds columns by name.
+    for model in (NamedColumns(["age"]), ColumnSelector([0], by_name=True).fit(frame)):
+        with pytest.raises(ValueError, match="'age' occurs twice"):
+            model.transform(twice)
+    other = frame.rename(columns={"pay": "name"})
+    assert NamedColumns(["age"]).transform(other).shape == (3, 1)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from optuna_mofs._tables import column_labels, to_pandas
+from optuna_mofs._tables import check_labels, column_labels, to_pandas
 
 FRAME = pd.DataFrame(
     {
@@ -68,3 +68,31 @@ def test_other_objects_stay_as_they_are():
     for X in (np.eye(2), sparse.eye_array(2), [[1, 2]], FRAME, None, "text"):
         assert to_pandas(X) is X
     assert column_labels(np.eye(2)) is None
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["a", "a"], "'a' occurs twice"),
+        ([1, 1], "'1' occurs twice"),
+        ([np.nan, np.nan], "'nan' occurs twice"),
+        (["a", 2.5], r"others are not \(2.5\)"),
+    ],
+)
+def test_bad_labels_are_named(labels, message):
+    with pytest.raises(ValueError, match=message):
+        check_labels(pd.DataFrame([[1, 2]], columns=labels))
+
+
+def test_good_labels_and_what_has_none():
+    array = np.zeros((2, 2))
+    assert check_labels(array) is array
+    frame = pd.DataFrame(array, columns=["a", "b"])
+    assert check_labels(frame) is frame
+    assert check_labels(pd.DataFrame(array)).shape == (2, 2)
+
+
+def test_an_arrow_table_can_have_two_columns_of_one_name():
+    table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
+    with pytest.raises(ValueError, match=r"Two columns of the table have one name.*'a'"):
+        to_pandas(table)

@@ -19,6 +19,7 @@ from optuna_mofs.cli._errors import CommandError
 from optuna_mofs.cli._settings import Settings, load_table, make_objective
 from optuna_mofs.features._stability import selection_instability
 from optuna_mofs.measures._base import Fold
+from optuna_mofs.study._completed_trials import fold_scores
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.visualization._utils import (
     COLOR_SCALE,
@@ -314,7 +315,7 @@ def stability(
 
 
 def _similar_masks(front: Front, trial: FrozenTrial) -> list[Array]:
-    scores: list[float] = next(iter((trial.user_attrs.get("fold_scores") or {}).values()), [])
+    scores: list[float] = next(iter(fold_scores(trial).values()), [])
     if len(scores) < 2:
         return []
     margin = float(np.std(scores, ddof=1)) / math.sqrt(len(scores))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +19,7 @@ from sklearn.model_selection import (
 )
 from sklearn.utils import _safe_indexing
 
-from optuna_mofs._tables import column_labels, to_pandas
+from optuna_mofs._tables import check_labels, check_unique, column_labels, to_pandas
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import to_array
 from optuna_mofs.data._target import (
@@ -96,7 +95,7 @@ class Dataset:
         self._X: Any = X
         self.classification = classification
         self.y = self._checked(y, X.shape[0])
-        self.column_names = _column_names(X, feature_names)
+        self.column_names = _column_names(check_labels(X), feature_names)
         #: Names of the columns as the user's table has them, for example integers.
         self.labels: tuple[Any, ...] = self.column_names
         if feature_names is None:
@@ -208,13 +207,6 @@ def take_rows(X: Any, rows: Array) -> Any:
 
 def _column_names(X: Any, given: Sequence[str] | None) -> tuple[str, ...]:
     n_columns = X.shape[1]
-    if isinstance(X, pd.DataFrame):
-        others = [name for name in X.columns if not isinstance(name, str)]
-        if 0 < len(others) < n_columns:
-            raise ValueError(
-                f"Some column names of X are strings, others are not ({others[0]!r}), which "
-                "scikit-learn does not accept. Use X.columns = X.columns.astype(str)."
-            )
     if given is not None:
         names = tuple(map(str, given))
         if len(names) != n_columns:
@@ -225,9 +217,7 @@ def _column_names(X: Any, given: Sequence[str] | None) -> tuple[str, ...]:
         names = tuple(map(str, X.columns))
     else:
         names = tuple(f"x{j}" for j in range(n_columns))
-    if len(set(names)) != n_columns:
-        twice = next(name for name, times in Counter(names).items() if times > 1)
-        raise ValueError(f"Column names must be unique, but {twice!r} occurs twice. Rename one.")
+    check_unique(names)
     return names
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import did_you_mean
+from optuna_mofs._validation import check_numbers, did_you_mean
 from optuna_mofs.features._codec import pack_array, unpack_array
 from optuna_mofs.features._limits import check_limits, limit_mask, n_masks
 from optuna_mofs.features._redundancy import Similarity
@@ -311,7 +311,7 @@ def _check_columns(columns: Any, names: Sequence[str]) -> tuple[tuple[int, ...],
 
 
 def _check_costs(costs: Any, names: Sequence[str]) -> Array:
-    found = np.asarray(costs, dtype=float)
+    found = check_numbers("costs", costs)
     if found.shape != (len(names),):
         raise ValueError(
             f"costs must have one number for each of the {len(names)} features, "
@@ -404,7 +404,7 @@ def _costs(
     if costs is None:
         return None
     if not isinstance(costs, Mapping):
-        return np.asarray(costs, dtype=float)
+        return check_numbers("feature_costs", costs)
     vector = np.ones(len(table))
-    vector[table.positions(map(str, costs))] = list(costs.values())
+    vector[table.positions(map(str, costs))] = check_numbers("feature_costs", list(costs.values()))
     return vector

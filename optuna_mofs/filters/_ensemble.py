@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from optuna_mofs._typing import Floats
+from optuna_mofs._validation import check_numbers
 from optuna_mofs.filters._data import DEFAULT_BINS, FilterData
 from optuna_mofs.filters._registry import (
     DEFAULT_FILTERS,
@@ -42,7 +43,9 @@ def rank_scores(scores: ArrayLike) -> Floats:
         >>> rank_scores([0.3, 0.9, 0.3, float("nan")]).tolist()
         [0.5, 1.0, 0.5, 0.0]
     """
-    values = np.asarray(scores, dtype=np.float64)
+    values = check_numbers("scores", scores)
+    if values.ndim == 0 or values.size == 0:
+        return np.array(values)
     if values.shape[-1] == 1:
         return np.ones(values.shape)
     values = np.where(np.isnan(values), -np.inf, values)
@@ -154,7 +157,7 @@ class FilterEnsemble(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         m = len(self.names_)
-        w = np.asarray(np.ones(m) if weights is None else weights, dtype=np.float64)
+        w = check_numbers("weights", np.ones(m) if weights is None else weights)
         if w.shape != (m,):
             raise ValueError(
                 f"weights must hold one number per filter ({', '.join(self.names_)}), "

@@ -109,6 +109,9 @@ def hypervolume_table(
     """
     import pandas as pd
 
+    for name, runs in studies.items():
+        if not isinstance(runs, Sequence) or not all(isinstance(run, Study) for run in runs):
+            raise TypeError(f"Expected a list of studies for method {name!r}, got {runs!r}.")
     counts = {name: len(runs) for name, runs in studies.items()}
     if not counts or len(set(counts.values())) > 1 or 0 in counts.values():
         raise ValueError(

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from optuna_mofs._typing import Floats, Indices
+from optuna_mofs._validation import check_numbers
 
 
 def nondominated_mask(points: ArrayLike, *, duplicates: bool = True) -> NDArray[np.bool_]:
@@ -122,7 +123,7 @@ def update_front(points: Floats, front: Indices, row: int) -> Indices | None:
 
 def as_points(points: ArrayLike) -> Floats:
     """Return ``points`` as a float array of shape (number of points, number of objectives)."""
-    array = np.asarray(points, dtype=np.float64)
+    array: Floats = check_numbers("points", points)
     if array.ndim != 2 or array.shape[1] == 0:
         raise ValueError(
             f"Expected one row per point and one column per objective, got shape {array.shape}."
@@ -132,7 +133,7 @@ def as_points(points: ArrayLike) -> Floats:
 
 def as_reference(reference: ArrayLike, n_objectives: int) -> Floats:
     """Return ``reference`` as a finite vector with one entry per objective."""
-    array = np.asarray(reference, dtype=np.float64)
+    array: Floats = check_numbers("reference", reference)
     if array.ndim == 0:
         array = np.full(n_objectives, float(array))
     if array.shape != (n_objectives,):

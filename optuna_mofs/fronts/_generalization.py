@@ -93,7 +93,7 @@ def generalization(
     for trial in front:
         # The objective marks trials of equal parameters: their model is fitted once.
         same = trial.user_attrs.get("duplicate_of")
-        if same in rows:
+        if isinstance(same, int) and same in rows:
             rows[trial.number] = rows[same]
             continue
         values = objective.test_values(objective.refit(trial), trial, X_test, y_test)

@@ -72,10 +72,12 @@ class LexicographicPreference:
     goals: Mapping[Metric, float] | Sequence[float | None] | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.priorities, str) or not isinstance(self.priorities, Sequence | None):
+        order = self.priorities
+        is_sequence = isinstance(order, Sequence | None) and not isinstance(order, str)
+        if not is_sequence or not all(isinstance(m, str | int | np.integer) for m in order or ()):
             raise ValueError(
-                f"priorities must be a sequence of metrics, got {self.priorities!r}. "
-                "Put a single metric into a list."
+                "priorities must be a sequence of metrics (names or positions), got "
+                f"{self.priorities!r}. Put a single metric into a list."
             )
         checks: dict[str, Any] = {"tolerances": parse_tolerance, "goals": parse_goal}
         for what, check in checks.items():

@@ -107,7 +107,7 @@ def warm_start(study: Study, source: Study, *, n_trials: int = 10) -> WarmStart:
             "or create it with objective.create_study()."
         )
     transfer = _Transfer(study, source)
-    known = {trial.user_attrs.get(WARM_START) for trial in trials_of(study)}
+    known = {str(trial.user_attrs.get(WARM_START)) for trial in trials_of(study)}
     numbers: list[int] = []
     taken: set[str] = set()
     for trial in _in_order(front):

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from optuna_mofs._tables import check_labels
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_float, check_int
 
@@ -95,7 +96,7 @@ class DropoutMLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         n_layers = check_int("n_layers", self.n_layers, 1, _MAX_LAYERS)
         check_int("epochs", self.epochs, 1)
         check_int("batch_size", self.batch_size, 1)
-        X, y = validate_data(self, X, y)
+        X, y = validate_data(self, check_labels(X), y)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         units, rates, dropouts = [], [], []
@@ -153,7 +154,7 @@ class DropoutMLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class."""
         check_is_fitted(self)
-        values = validate_data(self, X, reset=False)
+        values = validate_data(self, check_labels(X), reset=False)
         for weight, bias in zip(self.coefs_[:-1], self.intercepts_[:-1]):
             values = np.maximum(values @ weight + bias, 0)
         found: Array = softmax(values @ self.coefs_[-1] + self.intercepts_[-1], axis=1)

@@ -20,7 +20,7 @@ from sklearn.utils.validation import (
 )
 
 from optuna_mofs._imports import optional_import
-from optuna_mofs._tables import to_pandas
+from optuna_mofs._tables import check_labels, to_pandas
 from optuna_mofs._typing import Indices
 from optuna_mofs._validation import check_float, check_int
 
@@ -91,14 +91,19 @@ class _EarlyStopping(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             return self._frame(X, y, **options)
         # Plain arrays, because both libraries reject some column names (with brackets, or quotes).
         return validate_data(
-            self, X, y, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", **options
+            self,
+            check_labels(X),
+            y,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan",
+            **options,
         )
 
     def _frame(
         self, X: pd.DataFrame, y: Any, *, reset: bool = True, y_numeric: bool = False
     ) -> Any:
         """Return a table with text and categories as categories, which are those of ``fit``."""
-        validate_data(self, X, reset=reset, skip_check_array=True)
+        validate_data(self, check_labels(X), reset=reset, skip_check_array=True)
         frame = X.set_axis([f"x{j}" for j in range(X.shape[1])], axis=1)
         if reset:
             nominal = [name for name, kind in frame.dtypes.items() if not is_numeric_dtype(kind)]

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from optuna_mofs._tables import check_labels
 from optuna_mofs._typing import Floats, Indices
 from optuna_mofs._validation import check_choice, check_float, check_int
 
@@ -54,7 +55,7 @@ class _KernelKNeighbors(BaseEstimator):  # type: ignore[misc]
 
     def _weights(self, X: Any) -> Any:
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        X = validate_data(self, check_labels(X), reset=False, dtype=np.float64)
         return neighbor_weights(
             self._rows,
             X * self._factor,
@@ -98,7 +99,7 @@ class KernelKNeighborsClassifier(ClassifierMixin, _KernelKNeighbors):  # type: i
     def fit(self, X: Any, y: Any) -> Self:
         """Store the (scaled) rows and the classes."""
         self._check_options()
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        X, y = validate_data(self, check_labels(X), y, dtype=np.float64)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         self._one_hot = np.eye(len(self.classes_))[codes]
@@ -139,7 +140,7 @@ class KernelKNeighborsRegressor(RegressorMixin, _KernelKNeighbors):  # type: ign
     def fit(self, X: Any, y: Any) -> Self:
         """Store the (scaled) rows and the targets."""
         self._check_options()
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        X, y = validate_data(self, check_labels(X), y, dtype=np.float64, y_numeric=True)
         self._targets = np.asarray(y, dtype=np.float64)
         self._fit_rows(X)
         return self

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
+import sys
 import tempfile
 import threading
 import time
@@ -14,14 +16,22 @@ from typing import Any
 
 from joblib.externals.loky import ProcessPoolExecutor
 from joblib.externals.loky.backend import reduction
+from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from optuna_mofs._typing import Array
 from optuna_mofs.data._dataset import Dataset, Split
 from optuna_mofs.objectives._evaluator import CrossValidation, Evaluator, FoldResult
 
+#: A process of fits that has grown by so many bytes is replaced, because estimators may leak.
+MAX_GROWTH = 2 * 1024**3
+
 
 class TrialTimeoutError(RuntimeError):
     """Raised if the fits of a trial take longer than allowed."""
+
+
+class FitProcessError(RuntimeError):
+    """Raised if the process of the fits of a trial ends, or is ended by an estimator."""
 
 
 class Fits:
@@ -71,7 +81,7 @@ class Fits:
         process = self._take()
         future = process.submit(_call_in_process, name, args)
         try:
-            result = future.result(self.timeout if seconds is None else seconds)
+            result, growth = future.result(self.timeout if seconds is None else seconds)
         except TimeoutError as error:
             if future.done():  # the estimator's own
                 self._idle.append(process)
@@ -80,12 +90,18 @@ class Fits:
             raise TrialTimeoutError(
                 f"the fits took longer than trial_timeout={self.timeout:g} seconds"
             ) from error
+        except BrokenProcessPool as error:
+            process.shutdown(kill_workers=True)
+            raise _ended(error) from error
         except BaseException:
             # A process that crashed cannot be used again; after any other error a new one is
             # cheap compared to the doubt.
             process.shutdown(kill_workers=True)
             raise
-        self._idle.append(process)
+        if growth > MAX_GROWTH:
+            process.shutdown(kill_workers=True)
+        else:
+            self._idle.append(process)
         return result
 
     def _take(self) -> ProcessPoolExecutor:
@@ -98,9 +114,11 @@ class Fits:
         with tempfile.NamedTemporaryFile(prefix="optuna_mofs", delete=False) as file:
             reduction.dump((self.evaluator, self.all_data), file)
         process = ProcessPoolExecutor(max_workers=1, initializer=_keep, initargs=(file.name,))
-        # The executor replaces a process that has leaked memory, which then reads the file again.
         weakref.finalize(process, os.remove, file.name)
-        process.submit(_is_ready).result()
+        try:
+            process.submit(_is_ready).result()
+        except BrokenProcessPool as error:
+            raise _ended(error) from error
         return process
 
     def __getstate__(self) -> dict[str, Any]:
@@ -143,6 +161,14 @@ class SharedLimit:
         return self._fits._run(name, *args, seconds=seconds)
 
 
+def _ended(error: BrokenProcessPool) -> FitProcessError:
+    code = re.search(r"exit codes of the workers are \{(.*)\}", str(error))
+    return FitProcessError(
+        f"the process of the fits ended ({code[1] if code else error}): the estimator crashed or "
+        "ended it, or there was not enough memory"
+    )
+
+
 def _call(evaluator: Evaluator, all_data: Dataset, name: str, args: Sequence[Any]) -> Any:
     if name == "evaluate":
         return evaluator(*args)
@@ -157,13 +183,28 @@ _KEPT: list[Any] = []
 
 
 def _keep(file: str) -> None:
-    _KEPT[:] = pickle.loads(Path(file).read_bytes())
+    _KEPT[:] = [*pickle.loads(Path(file).read_bytes()), _peak_memory()]
 
 
 def _is_ready() -> bool:
     return bool(_KEPT)
 
 
-def _call_in_process(name: str, args: Sequence[Any]) -> Any:
-    evaluator, all_data = _KEPT
-    return _call(evaluator, all_data, name, args)
+def _call_in_process(name: str, args: Sequence[Any]) -> tuple[Any, int]:
+    """Return the result of a call, and the growth of this process in bytes."""
+    evaluator, all_data, at_start = _KEPT
+    try:
+        return _call(evaluator, all_data, name, args), _peak_memory() - at_start
+    except SystemExit as error:
+        # Here it can only be the estimator's; in the process of the study it may be the user's.
+        raise FitProcessError(f"the estimator called sys.exit({error.code!r})") from error
+
+
+def _peak_memory() -> int:
+    """Return the largest size that this process had, in bytes, 0 where it is unknown."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

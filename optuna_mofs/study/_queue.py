@@ -18,6 +18,7 @@ from optuna_mofs._optuna import (
     retry_attrs,
     trials_of,
 )
+from optuna_mofs._validation import check_float
 from optuna_mofs.features._representation import MaskFeatures
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import MASK, check_enqueued
@@ -128,6 +129,7 @@ def retry_interrupted(
         >>> [trial.state.name for trial in study.trials]
         ['FAIL', 'WAITING']
     """
+    check_float("older_than", older_than, 0)
     now = datetime.datetime.now()
     states = (TrialState.RUNNING,) if numbers is None else (TrialState.RUNNING, TrialState.FAIL)
     interrupted = [

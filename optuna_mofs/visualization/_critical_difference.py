@@ -113,8 +113,7 @@ def _comparison(
             f"method, or a RankComparison, got {type(compared).__name__}."
         )
     names = [str(column) for column in compared.columns]
-    scores = compared.to_numpy(dtype=float)
-    return compare_ranks(scores, names, alpha=alpha, higher_is_better=higher_is_better)
+    return compare_ranks(compared, names, alpha=alpha, higher_is_better=higher_is_better)
 
 
 def _scale(figure: go.Figure, count: int, difference: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from types import ModuleType
@@ -130,6 +130,7 @@ def metric_label(points: CompletedTrials, column: int) -> str:
     measures = () if description is None else description.measures
     labels = {measure.name: measure.label for measure in measures}
     label = labels.get(points.measure_names[column], "").replace("1 - ", "1 − ")
+    label = "1 − R²" if label == "1 − r2" else label
     name = points.metric_names[column]
     return f"{name} ({label})" if label.startswith("1 − ") else label or name
 
@@ -184,30 +185,31 @@ def group_studies(studies: Studies) -> dict[str, list[Study]]:
         return {_label(studies, 0): [studies]}
     if isinstance(studies, Mapping):
         groups = {
-            str(name): [runs] if isinstance(runs, Study) else list(runs)
+            str(name): [runs] if isinstance(runs, Study) else _check_studies(runs)
             for name, runs in studies.items()
         }
     else:
         groups = {}
-        for i, study in enumerate(_check_studies(list(studies))):
+        for i, study in enumerate(_check_studies(studies)):
             label = _label(study, i)
             groups[f"{label} ({i})" if label in groups else label] = [study]
     for name, runs in groups.items():
-        if not _check_studies(runs):
+        if not runs:
             raise ValueError(f"No studies under the name {name!r}: give at least one.")
     if not groups:
         raise ValueError("No studies: give at least one.")
     return groups
 
 
-def _check_studies(runs: list[Study]) -> list[Study]:
-    for run in runs:
+def _check_studies(runs: Any) -> list[Study]:
+    found = list(runs) if isinstance(runs, Iterable) else [runs]
+    for run in found:
         if not isinstance(run, Study):
             raise TypeError(
                 "Expected a study, a sequence of studies, or a mapping from names to studies, got "
                 f"{type(run).__name__} {run!r}."
             )
-    return runs
+    return found
 
 
 def nonempty_front(
@@ -306,7 +308,9 @@ def hover_text(
     for name, value, i in zip(points.metric_names, values, points.value_indices):
         # The stored spread is that of the first measure.
         spread = trial.user_attrs.get("fold_std") if details and i == 0 else None
-        over_folds = "" if spread is None else f" ± {format_number(spread)} over folds"
+        over_folds = ""
+        if isinstance(spread, int | float):
+            over_folds = f" ± {format_number(spread)} over folds"
         lines.append(f"{name}: {format_number(value)}{over_folds}")
     if honest is not None:
         lines.append(f"on new rows: {honest}")

@@ -87,6 +87,7 @@ def test_ten_thousand_ranks_are_stored_small_and_exactly():
         ({"columns": ((0,), (1,), (0,))}, "'c' has column 0"),
         ({"columns": ((0,), (1,), (-1,))}, "negative"),
         ({"costs": [1, 2]}, r"3 features, got shape \(2,\)"),
+        ({"costs": [1, "a", 3]}, "must be numbers"),
         ({"costs": [1, -2, 3]}, "'b' costs -2"),
         ({"costs": [1, 2, np.nan]}, "'c' costs nan"),
         ({"costs": [np.inf, -2, 3]}, "'a' costs inf"),

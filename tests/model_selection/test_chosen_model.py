@@ -32,6 +32,15 @@ def test_predictions_are_those_of_the_model(fitted, wine):
     np.testing.assert_array_equal(model.predict(few), fitted.predict(X))
 
 
+def test_two_columns_of_one_name_are_refused(fitted, wine):
+    X, y = wine
+    twice = X.set_axis([X.columns[1], *X.columns[1:]], axis=1)
+    with pytest.raises(ValueError, match="'malic_acid' occurs twice"):
+        quick_search().fit(twice, y)
+    with pytest.raises(ValueError, match="'malic_acid' occurs twice"):
+        fitted.predict(twice)
+
+
 def test_methods_are_those_of_the_estimator(fitted):
     assert not hasattr(fitted, "decision_function")
     assert hasattr(quick_search(), "predict_proba")

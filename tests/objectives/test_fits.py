@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import copy
+import faulthandler
 import os
 import pickle
+import signal
+import sys
 import time
+import warnings
 from typing import Any
 
 import numpy as np
 import optuna
 import pytest
-from joblib.externals.loky.process_executor import BrokenProcessPool
 from optuna.distributions import CategoricalDistribution
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.naive_bayes import GaussianNB
 
 from optuna_mofs import FeatureSelectionObjective
-from optuna_mofs.objectives._fits import TrialTimeoutError
+from optuna_mofs.objectives import _fits
+from optuna_mofs.objectives._fits import FitProcessError, TrialTimeoutError
+
+#: What fits have leaked in this process.
+LEAKED: list[Any] = []
+MOODS = (
+    *("good", "hangs", "crashes", "raises", "SIGKILL", "SIGSEGV", "sys.exit", "leaks", "talks"),
+)
 
 
 class Moody(ClassifierMixin, BaseEstimator):
@@ -31,6 +41,17 @@ class Moody(ClassifierMixin, BaseEstimator):
             time.sleep(3600)
         if self.mood == "crashes":
             os._exit(3)
+        if self.mood in ("SIGKILL", "SIGSEGV"):
+            faulthandler.disable()  # of loky, which would print a page
+            os.kill(os.getpid(), getattr(signal, self.mood))
+        if self.mood == "sys.exit":
+            sys.exit("no license")
+        if self.mood == "leaks":
+            LEAKED.append(np.ones(5_000_000))
+        if self.mood == "talks":
+            for i in range(100_000):
+                print("line", i)
+                warnings.warn(f"warning {i}", UserWarning, stacklevel=1)
         if self.mood == "raises":
             raise TimeoutError("the license server is slow")
         self.model_ = GaussianNB().fit(X, y)
@@ -52,7 +73,7 @@ def make(timeout: float | None, **options: Any) -> FeatureSelectionObjective:
         Moody(),
         X,
         y,
-        space={"mood": CategoricalDistribution(("good", "hangs", "crashes", "raises"))},
+        space={"mood": CategoricalDistribution(MOODS)},
         cv=2,
         filters=[],
         trial_timeout=timeout,
@@ -73,7 +94,7 @@ def test_a_fit_that_hangs_or_crashes_fails_its_trial_and_the_study_goes_on() -> 
     assert states == ["COMPLETE", "FAIL", "COMPLETE", "FAIL", "FAIL", "COMPLETE", "COMPLETE"]
     reasons = [trial.user_attrs.get("failure_reason", "") for trial in study.trials]
     assert "longer than trial_timeout=3 seconds" in reasons[1]
-    assert "TerminatedWorkerError" in reasons[3]
+    assert "the process of the fits ended (EXIT(3))" in reasons[3]
     assert "license server" in reasons[4]
 
 
@@ -115,5 +136,44 @@ def test_a_process_that_dies_while_it_starts_is_an_error() -> None:
     fits = objective._fits
     # More than a pipe holds: its writer would wait for the dead process.
     fits.all_data = (Unreadable(), np.zeros(100_000))  # type: ignore[assignment]
-    with pytest.raises(BrokenProcessPool):
+    with pytest.raises(FitProcessError, match=r"ended \(EXIT\(3\)\)"):
         fits.evaluate(GaussianNB(), np.ones(4, dtype=bool), [np.ones(4, dtype=bool)] * 2)
+
+
+def _run(objective: FeatureSelectionObjective, *moods: str) -> list[optuna.trial.FrozenTrial]:
+    study = objective.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    for mood in moods:
+        study.enqueue_trial({"mood": mood, "x0": True, "x1": True, "x2": True, "x3": False})
+    study.optimize(objective, n_trials=len(moods))
+    return study.trials
+
+
+def test_an_estimator_that_ends_its_process_fails_its_trial_in_one_line() -> None:
+    trials = _run(make(60.0), "SIGKILL", "SIGSEGV", "sys.exit", "good")
+    assert [trial.state.name for trial in trials] == ["FAIL", "FAIL", "FAIL", "COMPLETE"]
+    reasons = [trial.user_attrs.get("failure_reason", "") for trial in trials]
+    assert "the process of the fits ended (SIGKILL(-9)): the estimator crashed" in reasons[0]
+    assert "SIGSEGV(-11)" in reasons[1]
+    assert "the estimator called sys.exit('no license')" in reasons[2]
+    assert not any("\n" in reason for reason in reasons)
+
+
+def test_a_process_that_leaks_memory_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    objective = make(60.0)
+    _run(objective, "good")
+    first = objective._fits._idle[0]
+    assert _run(objective, "leaks")[0].state.name == "COMPLETE"
+    assert objective._fits._idle == [first]  # 80 MB are no leak
+    assert not LEAKED
+    monkeypatch.setattr(_fits, "MAX_GROWTH", 50_000_000)
+    assert _run(objective, "leaks")[0].state.name == "COMPLETE"
+    assert first not in objective._fits._idle
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_an_estimator_that_prints_and_warns_a_lot_has_the_same_values(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    quiet, loud = _run(make(None), "good")[0], _run(make(None), "talks")[0]
+    assert loud.values == quiet.values
+    assert capsys.readouterr().out.count("line") >= 200_000  # nothing of the user's is hidden

@@ -240,6 +240,21 @@ def test_repeated_points_with_other_values_do_not_break_kriging() -> None:
     assert np.isfinite(sd).all()
 
 
+def test_a_value_of_large_variance_counts_less() -> None:
+    y = smooth(SEEN)
+    wrong = y.copy()
+    wrong[::4] += 3.0
+    variances = np.where(np.arange(len(y)) % 4 == 0, 9.0, 0.0)
+    truth = smooth(NEW)
+    errors = [
+        np.abs(OrdinaryKriging().fit(SEEN, wrong, each).predict(NEW)[0] - truth).mean()
+        for each in (variances, None)
+    ]
+    assert errors[0] < errors[1] / 3
+    same = OrdinaryKriging().fit(SEEN, y, np.zeros(len(y))).predict(NEW)
+    np.testing.assert_array_equal(same, OrdinaryKriging().fit(SEEN, y).predict(NEW))
+
+
 def test_kriging_agrees_with_scikit_learn_at_its_own_scales() -> None:
     ours = OrdinaryKriging().fit(SEEN, smooth(SEEN))
     theirs = GaussianProcessRegressor(

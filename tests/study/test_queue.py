@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime
+from typing import Any
 
 import optuna
 import pytest
@@ -153,3 +154,10 @@ def test_a_retry_that_was_interrupted_itself_repeats_nothing(
             retry_interrupted(study)
     assert retry_interrupted(study) == [0]
     assert [trial.state.name for trial in study.trials] == ["FAIL", "WAITING"]
+
+
+@pytest.mark.parametrize("older_than", [float("nan"), -1, "60"])
+def test_the_age_must_be_a_number_of_at_least_0(older_than: Any) -> None:
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    with pytest.raises(ValueError, match="older_than must be a number of at least 0"):
+        retry_interrupted(study, older_than=older_than)

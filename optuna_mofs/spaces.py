@@ -23,6 +23,7 @@ from optuna.distributions import (
 )
 
 from optuna_mofs._imports import optional_import
+from optuna_mofs._shared_space import SharedSpace
 from optuna_mofs._validation import check_choice, did_you_mean
 
 Space = dict[str, BaseDistribution]
@@ -382,7 +383,9 @@ xgboost = _learner(
 )
 
 
-def rosales_2014_learners(n_features: int, random_state: int | None = None) -> dict[str, Any]:
+def rosales_2014_learners(
+    n_features: int, random_state: int | None = None, *, shared: bool = True
+) -> dict[str, Any]:
     """Return the five model types of Rosales-Pérez et al. (2014), Table 1, with their spaces.
 
     For :class:`ModelTypeObjective`. They are those of WEKA and LIBSVM in terms of scikit-learn: a
@@ -394,6 +397,9 @@ def rosales_2014_learners(n_features: int, random_state: int | None = None) -> d
     Args:
         n_features: Number of columns.
         random_state: Seed of every learner.
+        shared: Whether the learners share their parameters, as in the paper (equation 12): each
+            trial has the same five positions in [0, 1], and the first one means the first
+            parameter of its learner. If not, each learner has parameters of its own.
 
     Example:
         >>> list(rosales_2014_learners(10))
@@ -407,7 +413,7 @@ def rosales_2014_learners(n_features: int, random_state: int | None = None) -> d
     considered = IntDistribution(1, max(1, n_features))
     seed = {"random_state": random_state}
     network = MLPClassifier(solver="sgd", tol=0.0, n_iter_no_change=10_000, **seed)
-    return {
+    learners: dict[str, tuple[Any, Space]] = {
         "j48": (
             DecisionTreeClassifier(criterion="entropy", **seed),
             {"ccp_alpha": _log(1e-4, 0.1), "min_samples_leaf": IntDistribution(1, 20)},
@@ -445,6 +451,10 @@ def rosales_2014_learners(n_features: int, random_state: int | None = None) -> d
             },
         ),
     }
+    if not shared:
+        return learners
+    count = max(len(space) for _, space in learners.values())
+    return {name: (model, SharedSpace(space, count)) for name, (model, space) in learners.items()}
 
 
 def learner_names(task: Task | None = None) -> list[str]:

@@ -262,14 +262,15 @@ def test_a_learner_needs_an_estimator():
 
 def test_the_five_model_types_of_table_1():
     X, y = make_classification(40, 6, random_state=0)
-    for name, (estimator, space) in spaces.rosales_2014_learners(6, random_state=0).items():
+    found = spaces.rosales_2014_learners(6, random_state=0, shared=False)
+    for name, (estimator, space) in found.items():
         sampler = optuna.samplers.RandomSampler(seed=0)
         trial = optuna.create_study(sampler=sampler).ask(space)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # few epochs
             model = clone(estimator).set_params(**trial.params).fit(X, y)
         assert model.score(X, y) > 0.3, name
-    svm = spaces.rosales_2014_learners(6)["svm"][1]
+    svm = found["svm"][1]
     assert {n.removeprefix("svm__") for n in svm} == {"kernel", "degree", "gamma", "coef0", "C"}
 
 

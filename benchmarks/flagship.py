@@ -301,6 +301,8 @@ def _print_errors(
 def _print_bars(
     values: dict[int, np.ndarray], methods: Sequence[str], marks: Sequence[int], where: str
 ) -> None:
+    if "default" not in methods:
+        return
     ours = methods.index("default")
     groups = np.array([METHODS[m].group for m in methods])
     peers, paths = np.flatnonzero(groups == "peer"), np.flatnonzero(groups == "path")

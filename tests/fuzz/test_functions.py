@@ -6,7 +6,6 @@ import inspect
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
@@ -196,8 +195,3 @@ def test_constructors(kind: Any, data: st.DataObject) -> None:
     except TypeError:
         return
     result_or_clear_error(lambda: kind(**given_))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _seeded() -> None:
-    np.random.seed(0)  # noqa: NPY002  (estimators without a random_state)

@@ -15,6 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -25,15 +26,20 @@ from sklearn.model_selection import train_test_split
 
 from benchmarks.common import markdown_table, parser  # first: it sets threads
 from benchmarks.honesty import DEFAULT, KEPT_OUT, MAX_ROWS, front_values, learner, table
+from benchmarks.peers import other_packages
 from optuna_mofs import (
     FeatureSelectionObjective,
     FilterEnsembleNSGA2Sampler,
+    LexicographicPreference,
+    LexiFlowSampler,
     MOEADSampler,
     ParEGOSampler,
     SMSEGOSampler,
 )
 from optuna_mofs.features import FilterEnsembleFeatures, MaskFeatures, SingleFilterFeatures
 from optuna_mofs.samplers import FeatureSetSearch, NSGA2Settings, RandomDesign
+from optuna_mofs.samplers.lexiflow import LexiFlowSettings
+from optuna_mofs.samplers.moead import MOEADSettings
 
 MARKS = (50, 100, 200, 400)
 
@@ -43,10 +49,28 @@ def masks(**options: Any) -> dict[str, Any]:
     return {"representation": "mask", "holdout": None, **options}
 
 
-def path(name: str) -> dict[str, Any]:
+def path(ranking: Any) -> dict[str, Any]:
     """Return options of an objective that selects the best features of one ranking."""
     chosen = SingleFilterFeatures(ranks="all")
-    return {"representation": chosen, "filters": [name], "holdout": None}
+    return {"representation": chosen, "filters": [ranking], "holdout": None}
+
+
+#: Function of (objective, study, number of trials, seed) that fills a study.
+Fill = Callable[[FeatureSelectionObjective, optuna.Study, int, int], None]
+
+
+def lexiflow(seed: int, settings: LexiFlowSettings) -> LexiFlowSampler:
+    """Return a sampler that looks for a small error first, then for few features."""
+    return LexiFlowSampler(
+        LexicographicPreference(tolerances=[0.02, 0.0]), settings=settings, seed=seed
+    )
+
+
+def plain(kind: Callable[..., Any], seed: int) -> Any:
+    """Return a sampler that starts at random hyperparameters and masks, as it did before."""
+    design = RandomDesign(("ensemble", "prefix", "geometric", "wide"), plain=True)
+    settings = MOEADSettings if kind is MOEADSampler else LexiFlowSettings
+    return kind(seed=seed, settings=settings(initial_design=design))
 
 
 @dataclass(frozen=True)
@@ -55,11 +79,13 @@ class Method:
 
     options: Callable[[], dict[str, Any]]
     sampler: Callable[[int], Any]
-    #: "ours", "peer", "path" (one ranking whose best features are tuned), or "variant" of the
-    #: default, which takes no part in a run of all methods.
+    #: "ours", "peer", "path" (one ranking whose best features are tuned), "all" (no selection, for
+    #: the error only), or "variant" of the default, which takes no part in a run of all methods.
     group: str = "ours"
     #: Number of trials that run at the same time.
     n_workers: int = 1
+    #: Runs the search of a package that is no sampler of Optuna.
+    fill: Fill | None = None
 
 
 METHODS = {
@@ -114,7 +140,16 @@ METHODS = {
     ),
     "ParEGOSampler": Method(dict, lambda seed: ParEGOSampler(seed=seed)),
     "SMSEGOSampler": Method(dict, lambda seed: SMSEGOSampler(seed=seed)),
+    "MOEADSampler": Method(dict, lambda seed: MOEADSampler(seed=seed)),
+    "MOEADSampler, plain start": Method(dict, partial(plain, MOEADSampler), "variant"),
     "MOEADSampler on masks": Method(masks, lambda seed: MOEADSampler(seed=seed)),
+    "MOEADSampler on masks, plain start": Method(masks, partial(plain, MOEADSampler), "variant"),
+    "LexiFlowSampler": Method(dict, partial(lexiflow, settings=LexiFlowSettings()), "variant"),
+    "LexiFlowSampler, plain start": Method(dict, partial(plain, lexiflow), "variant"),
+    "LexiFlowSampler on masks": Method(
+        masks, partial(lexiflow, settings=LexiFlowSettings()), "variant"
+    ),
+    "LexiFlowSampler on masks, plain start": Method(masks, partial(plain, lexiflow), "variant"),
     "GA-MO-FE (paper)": Method(
         masks, lambda seed: FilterEnsembleNSGA2Sampler.from_paper(seed=seed), "peer"
     ),
@@ -138,9 +173,19 @@ METHODS = {
         lambda seed: optuna.samplers.NSGAIISampler(seed=seed),
         "peer",
     ),
-    "pymoo NSGA-II on bits": Method(
-        lambda: masks(representation=MaskFeatures(form="bits")), lambda seed: "pymoo", "peer"
+    "SMAC3 ParEGO on the filter ensemble": Method(
+        lambda: {"representation": FilterEnsembleFeatures.from_paper(), "holdout": None},
+        lambda seed: None,
+        "peer",
+        fill=other_packages.smac_parego,
     ),
+    "pymoo NSGA-II on bits": Method(
+        lambda: masks(representation=MaskFeatures(form="bits")),
+        lambda seed: None,
+        "peer",
+        fill=other_packages.pymoo_nsga2,
+    ),
+    "MOFS-RFGA (moofs)": Method(masks, lambda seed: None, "peer", fill=other_packages.moofs_rfga),
     "forest elimination, k best tuned": Method(
         lambda: path("forest_elimination"),
         lambda seed: optuna.samplers.TPESampler(seed=seed),
@@ -148,6 +193,14 @@ METHODS = {
     ),
     "lasso path, k best tuned": Method(
         lambda: path("l1_path"), lambda seed: optuna.samplers.TPESampler(seed=seed), "path"
+    ),
+    "L0 path (abess), k best tuned": Method(
+        lambda: path(other_packages.l0_path),
+        lambda seed: optuna.samplers.TPESampler(seed=seed),
+        "path",
+    ),
+    "all features tuned": Method(
+        lambda: {"representation": None}, lambda seed: optuna.samplers.TPESampler(seed=seed), "all"
     ),
 }
 
@@ -164,19 +217,14 @@ def run(name: str, method: Method, seed: int, args: Any) -> dict[str, Any]:
     )
     sampler = method.sampler(seed)
     n_trials = max(args.marks)
-    if sampler == "pymoo":
-        from benchmarks.peers.pymoo_nsga2 import run_pymoo
-
-        study = objective.create_study(sampler=optuna.samplers.RandomSampler(seed=seed))
-        start = time.process_time()
-        run_pymoo(objective, study, objective.table.initial_size, n_trials, seed)
+    study = objective.create_study(sampler=sampler or optuna.samplers.RandomSampler(seed=seed))
+    start = time.process_time()
+    if method.fill is not None:
+        method.fill(objective, study, n_trials, seed)
+    elif method.n_workers == 1:
+        study.optimize(objective, n_trials=n_trials)
     else:
-        study = objective.create_study(sampler=sampler)
-        start = time.process_time()
-        if method.n_workers == 1:
-            study.optimize(objective, n_trials=n_trials)
-        else:
-            optimize_by_workers(objective, study, n_trials, method.n_workers)
+        optimize_by_workers(objective, study, n_trials, method.n_workers)
     seconds = time.process_time() - start
     found: dict[str, Any] = front_values(objective, study, args.marks, X_test, y_test)
     return {**found, "cpu": seconds / n_trials}
@@ -203,7 +251,8 @@ def _mean(values: Sequence[float]) -> str:
 
 def print_tables(runs: dict[str, Any], names: Sequence[str], marks: Sequence[int]) -> None:
     """Print hypervolume and ranks of the runs that all methods have."""
-    methods = [m for m in METHODS if any(key.split("|")[0] == m for key in runs)]
+    present = [m for m in METHODS if any(key.split("|")[0] == m for key in runs)]
+    methods = [m for m in present if METHODS[m].group != "all"]
     tasks = sorted({key.split("|", 1)[1] for key in runs})
     tasks = [t for t in tasks if all(f"{m}|{t}" in runs for m in methods)]
     tasks = [t for t in tasks if t.split("|")[0] in names]
@@ -229,14 +278,31 @@ def print_tables(runs: dict[str, Any], names: Sequence[str], marks: Sequence[int
         header = [f"{where}, {len(tasks)} runs", *(f"{k} trials" for k in marks)]
         print("\n" + markdown_table([*header, *(f"rank at {k}" for k in marks)], rows))
         _print_bars(values, methods, marks, where)
+    _print_errors(runs, present, tasks, marks)
     cpu = {m: np.mean([runs[f"{m}|{t}"]["cpu"] for t in tasks]) for m in methods}
     rows = [[m, f"{cpu[m] / cpu[methods[0]]:.2f}"] for m in methods]
     print("\n" + markdown_table(["CPU per trial, with evaluation", f"times {methods[0]}"], rows))
 
 
+def _print_errors(
+    runs: dict[str, Any], methods: Sequence[str], tasks: Sequence[str], marks: Sequence[int]
+) -> None:
+    """Print the error on new rows of the trial with the lowest cross-validated error."""
+    rows = []
+    for m in methods:
+        found = [runs[f"{m}|{t}"] for t in tasks if f"{m}|{t}" in runs]
+        if len(found) == len(tasks):
+            errors = [np.mean([run[str(mark)][3] for run in found]) for mark in marks]
+            rows.append([m, *(f"{error:.4f}" for error in errors)])
+    header = [f"error on new rows of the best trial, {len(tasks)} runs"]
+    print("\n" + markdown_table([*header, *(f"{mark} trials" for mark in marks)], rows))
+
+
 def _print_bars(
     values: dict[int, np.ndarray], methods: Sequence[str], marks: Sequence[int], where: str
 ) -> None:
+    if "default" not in methods:
+        return
     ours = methods.index("default")
     groups = np.array([METHODS[m].group for m in methods])
     peers, paths = np.flatnonzero(groups == "peer"), np.flatnonzero(groups == "path")

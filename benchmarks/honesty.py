@@ -207,9 +207,11 @@ def run_default(name: str, method: str, seed: int, args: Any) -> dict[str, Any]:
 def front_values(
     objective: Any, study: Any, marks: Sequence[int], X_test: Any, y_test: Any
 ) -> dict[str, list[float]]:
-    """Return, by number of trials: inner and outer hypervolume, and how far the error is too low.
+    """Return, by number of trials, four values.
 
-    Outer values are those of the members of the inner front, fitted on all rows of the search.
+    They are the inner and outer hypervolume, and of the trial with the lowest inner error how far
+    that is too low, and the outer error. Outer values are those of the members of the inner front,
+    fitted on all rows of the search.
     """
     found: dict[str, list[float]] = {}
     tested: dict[int, float] = {}
@@ -227,6 +229,7 @@ def front_values(
             _hypervolume(values[front]),
             _hypervolume(np.array(outer)),
             tested[trials[lowest].number] - values[lowest, 0],
+            tested[trials[lowest].number],
         ]
     return found
 

@@ -3,9 +3,10 @@
 Both searches have the same rows, folds, seeds and sampler; a quarter of the rows is held out.
 Printed are the hypervolume of error and fraction of features, reference (1, 1), of the front by
 cross-validation and on the held-out rows: after the same number of trials, with the share of the
-fits that racing needed, and after the same number of fits, when racing has tried more. The second
-table has the held-out error and the number of features of the default pick, less those without
-races; "repeats" spends the fits that racing saved on further folds of the members near the pick.
+fits that racing needed, and after the same number of fits, when racing has tried more. A search
+without races from another seed shows how much the seed alone changes. The second table has the
+held-out error and the number of features of the default pick, less those without races; "repeats"
+spends the fits that racing saved on further folds of the members near the pick.
 
     python -m benchmarks.racing --data DIR --seeds 5 --keep racing.json
 """
@@ -73,9 +74,12 @@ class Search:
         seed: Seed of the split, the folds and the sampler.
         args: Options of the script.
         racing: As of the objective.
+        shift: What is added to the seed of the sampler.
     """
 
-    def __init__(self, name: str, kind: str, seed: int, args: Any, racing: Any) -> None:
+    def __init__(
+        self, name: str, kind: str, seed: int, args: Any, racing: Any, shift: int = 0
+    ) -> None:
         X, y, task = table(name, args.data, MAX_ROWS)
         is_classes = task == "classification"
         X, self._X, y, self._y = train_test_split(
@@ -86,7 +90,7 @@ class Search:
         self._objective = Objective(
             estimator, X, y, space=space, cv=N_FOLDS, random_state=seed, racing=racing
         )
-        sampler = FilterEnsembleNSGA2Sampler(seed=seed)
+        sampler = FilterEnsembleNSGA2Sampler(seed=seed + shift)
         self.study = self._objective.create_study(sampler=sampler)
         self._tested: dict[int, float] = {}
 
@@ -170,7 +174,9 @@ def run(name: str, kind: str, seed: int, args: Any) -> dict[str, Any]:
     found["repeats"] = races.repeated_pick(budget - races.fits)
     found["repeats"]["fits"] += races.fits
     races.run(3 * args.trials, lambda: races.fits >= budget)
-    return {**found, "equal fits": races.values()}
+    other = Search(name, kind, seed, args, False, shift=1000)
+    other.run(args.trials)
+    return {**found, "equal fits": races.values(), "other seed": other.values()}
 
 
 def _mean(values: Any) -> str:
@@ -181,14 +187,14 @@ def _mean(values: Any) -> str:
 def report(results: dict[str, dict[str, Any]]) -> str:
     """Return the tables: by data set, and over all runs."""
     header = ["", "runs", "fits", "inner", "outer", "inner, equal fits", "outer, equal fits"]
-    header += ["trials, equal fits"]
+    header += ["inner, other seed", "outer, other seed", "trials, equal fits"]
     rows = []
     names = dict.fromkeys(key.split("/")[0] for key in results)
     for name in [*names, "all"]:
         cells = [r for key, r in results.items() if name in ("all", key.split("/")[0])]
         gains = {
             (mark, what): [c[mark][what] - c["plain"][what] for c in cells]
-            for mark in ("equal trials", "equal fits")
+            for mark in ("equal trials", "equal fits", "other seed")
             for what in ("inner", "outer")
         }
         share = np.mean([c["equal trials"]["fits"] / c["plain"]["fits"] for c in cells])

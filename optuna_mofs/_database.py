@@ -5,16 +5,19 @@ from __future__ import annotations
 import functools
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import optuna
 from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
 from optuna.storages import RDBStorage
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
+
+from optuna_mofs._database_reads import DIALECTS, read_study_trials, read_trial
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
     from sqlalchemy.engine import URL
 
 T = TypeVar("T")
@@ -149,12 +152,50 @@ class PatientStorage(RDBStorage):
 
         return self.patiently(tell)
 
+    def get_trial(self, trial_id: int) -> FrozenTrial:
+        """Return a trial."""
+        found = None
+        if self._reads_directly():
+            with self._connection() as connection:
+                found = read_trial(connection, trial_id)
+        # Optuna's own method raises the error for a trial that does not exist.
+        return super().get_trial(trial_id) if found is None else found
+
+    def _get_trials(
+        self,
+        study_id: int,
+        states: Container[TrialState] | None,
+        included_trial_ids: set[int],
+        trial_id_greater_than: int,
+    ) -> list[FrozenTrial]:
+        """Return all trials, or those with greater identifiers and the included ones."""
+        found = []
+        if self._reads_directly():
+            chosen = None if states is None else [s for s in TrialState if s in states]
+            with self._connection() as connection:
+                found = read_study_trials(
+                    connection, study_id, chosen, included_trial_ids, trial_id_greater_than
+                )
+        if found:
+            return found
+        return super()._get_trials(study_id, states, included_trial_ids, trial_id_greater_than)
+
+    def _reads_directly(self) -> bool:
+        return self.engine.dialect.name in DIALECTS
+
+    @contextmanager
+    def _connection(self) -> Iterator[Connection]:
+        from optuna.storages._rdb.storage import _create_scoped_session
+
+        with _create_scoped_session(self.scoped_session) as session:
+            yield session.connection()
+
     def __getstate__(self) -> dict[Any, Any]:
         return {key: value for key, value in super().__getstate__().items() if key != "_busy"}
 
 
 def _patient(name: str) -> Callable[..., Any]:
-    method = getattr(RDBStorage, name)
+    method = getattr(PatientStorage, name)
 
     @functools.wraps(method)
     def call(self: PatientStorage, *args: Any, **options: Any) -> Any:

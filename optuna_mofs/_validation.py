@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from optuna_mofs._typing import Floats
+
 T = TypeVar("T")
 
 
@@ -160,7 +162,7 @@ def check_n_jobs(n_jobs: Any) -> int | None:
     return int(n_jobs)
 
 
-def check_numbers(name: str, values: Any, ndim: int | None = None) -> Any:
+def check_numbers(name: str, values: Any, ndim: int | None = None) -> Floats:
     """Return ``values`` as an array of floats, or raise if they are no numbers.
 
     Args:
@@ -175,7 +177,7 @@ def check_numbers(name: str, values: Any, ndim: int | None = None) -> Any:
         ValueError: points must be numbers, with as many in each row, got [[1, 2], [3]].
     """
     try:
-        array = np.asarray(values, dtype=np.float64)
+        array: Floats = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(
             f"{name} must be numbers, with as many in each row, got {repr(values)[:80]}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -248,6 +248,7 @@ def noise_floor(
     *,
     n_trials: int | None = None,
     random_state: int = 0,
+    callbacks: Sequence[Callable[[Study, FrozenTrial], None]] | None = None,
 ) -> NoiseFloor:
     """Search on permuted labels, and store the best values that luck alone finds in the study.
 
@@ -264,6 +265,7 @@ def noise_floor(
             least 5 and at most 20.
         random_state: Seed of the permutation and of the sampler. Where the objective has
             ``groups``, whole groups exchange their labels.
+        callbacks: Optuna callbacks, called after each trial.
 
     Returns:
         The best values by number of features; ``Baselines.read(study).noise_floor`` from now on.
@@ -284,8 +286,7 @@ def noise_floor(
     """
     objective.attach(study)  # raises if the study has another objective
     if n_trials is None:
-        n_completed = len(trials_of(study, states=(TrialState.COMPLETE,)))
-        n_trials = int(np.clip(n_completed // 10, 5, 20))
+        n_trials = default_noise_floor_trials(study)
     n_trials = check_int("n_trials", n_trials, 1)
     seed = check_int("random_state", random_state, 0)
     data = objective.data
@@ -293,7 +294,7 @@ def noise_floor(
     with verbosity(optuna.logging.ERROR):
         permuted = objective.on_rows(objective.search_rows, y=target)
         null = permuted.create_study(sampler=fresh_sampler(study.sampler, seed))
-        null.optimize(permuted, n_trials=n_trials)
+        null.optimize(permuted, n_trials=n_trials, callbacks=callbacks)
     completed = read_completed_trials(null)
     if not completed.trials:
         raise ValueError(
@@ -310,6 +311,12 @@ def noise_floor(
     )
     write_baselines(study, noise_floor=floor)
     return floor
+
+
+def default_noise_floor_trials(study: Study) -> int:
+    """Return the number of trials of :func:`noise_floor`: a tenth of those of the study."""
+    n_completed = len(trials_of(study, states=(TrialState.COMPLETE,)))
+    return int(np.clip(n_completed // 10, 5, 20))
 
 
 def _permuted(y: Array, groups: Array | None, rng: np.random.Generator) -> Array:

@@ -23,6 +23,7 @@ from optuna.distributions import (
 )
 
 from optuna_mofs._imports import optional_import
+from optuna_mofs._shared_space import SharedSpace
 from optuna_mofs._validation import check_choice, did_you_mean
 
 Space = dict[str, BaseDistribution]
@@ -32,6 +33,7 @@ _TASKS = ("classification", "regression")
 # Early stopping of boosting as in Binder et al. (2020), Table 3.
 _MAX_ROUNDS = 2000
 _PATIENCE = 10
+_MAX_CATEGORIES = 20  # of a one-hot encoded column; rare ones share one
 
 
 @dataclass(frozen=True)
@@ -381,7 +383,9 @@ xgboost = _learner(
 )
 
 
-def rosales_2014_learners(n_features: int, random_state: int | None = None) -> dict[str, Any]:
+def rosales_2014_learners(
+    n_features: int, random_state: int | None = None, *, shared: bool = True
+) -> dict[str, Any]:
     """Return the five model types of Rosales-Pérez et al. (2014), Table 1, with their spaces.
 
     For :class:`ModelTypeObjective`. They are those of WEKA and LIBSVM in terms of scikit-learn: a
@@ -393,6 +397,9 @@ def rosales_2014_learners(n_features: int, random_state: int | None = None) -> d
     Args:
         n_features: Number of columns.
         random_state: Seed of every learner.
+        shared: Whether the learners share their parameters, as in the paper (equation 12): each
+            trial has the same five positions in [0, 1], and the first one means the first
+            parameter of its learner. If not, each learner has parameters of its own.
 
     Example:
         >>> list(rosales_2014_learners(10))
@@ -406,7 +413,7 @@ def rosales_2014_learners(n_features: int, random_state: int | None = None) -> d
     considered = IntDistribution(1, max(1, n_features))
     seed = {"random_state": random_state}
     network = MLPClassifier(solver="sgd", tol=0.0, n_iter_no_change=10_000, **seed)
-    return {
+    learners: dict[str, tuple[Any, Space]] = {
         "j48": (
             DecisionTreeClassifier(criterion="entropy", **seed),
             {"ccp_alpha": _log(1e-4, 0.1), "min_samples_leaf": IntDistribution(1, 20)},
@@ -444,6 +451,10 @@ def rosales_2014_learners(n_features: int, random_state: int | None = None) -> d
             },
         ),
     }
+    if not shared:
+        return learners
+    count = max(len(space) for _, space in learners.values())
+    return {name: (model, SharedSpace(space, count)) for name, (model, space) in learners.items()}
 
 
 def learner_names(task: Task | None = None) -> list[str]:
@@ -464,6 +475,7 @@ def get_learner(
     random_state: int | None = None,
     *,
     early_stopping: bool = False,
+    one_hot: bool = False,
     **overrides: Any,
 ) -> tuple[Any, Space]:
     """Return an estimator and the ranges of its hyperparameters.
@@ -479,6 +491,9 @@ def get_learner(
         early_stopping: For ``"xgboost"``, ``"lightgbm"`` and ``"catboost"``: choose the number of
             rounds (at most 2000, patience 10) on a share of the training rows instead of searching
             it.
+        one_hot: Encode columns of texts and categories in a table, each by one column per
+            category (at most 20: rare ones share one; a missing value is a category). The other
+            columns are numbers. A feature is still a column of the table.
         **overrides: Values by parameter name. A plain value is fixed and leaves the space; an
             Optuna distribution replaces or extends the space.
 
@@ -494,6 +509,12 @@ def get_learner(
         {'svm__C': FloatDistribution(high=10.0, log=True, low=0.1, step=None)}
         >>> estimator.get_params()["svm__gamma"]
         'scale'
+
+        >>> import pandas as pd
+        >>> estimator, _ = get_learner("svm", one_hot=True)
+        >>> table = pd.DataFrame({"city": ["Rome", "Oslo", None, "Oslo"], "age": [3, 1, 4, None]})
+        >>> estimator.fit(table, [0, 1, 0, 1]).predict(table).tolist()
+        [0, 1, 0, 1]
     """
     spec = _LEARNERS[check_choice("learner", name, _LEARNERS)]
     check_choice("task", task, _TASKS)
@@ -518,4 +539,24 @@ def get_learner(
         seeds = [n for n in parameters if n.rpartition("__")[2] == "random_state"]
         estimator.set_params(**dict.fromkeys(seeds, random_state))
     estimator.set_params(**fixed)
-    return estimator, space
+    return _with_encoder(estimator, space) if one_hot else (estimator, space)
+
+
+def _with_encoder(estimator: Any, space: Space) -> tuple[Any, Space]:
+    """Return a learner that encodes those columns of texts and categories that are selected."""
+    from sklearn.compose import ColumnTransformer, make_column_selector
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    encoder = OneHotEncoder(
+        handle_unknown="infrequent_if_exist", max_categories=_MAX_CATEGORIES, sparse_output=False
+    )
+    encode = ColumnTransformer(
+        [("words", encoder, make_column_selector(dtype_exclude="number"))],
+        remainder="passthrough",
+        sparse_threshold=0,
+    )
+    if isinstance(estimator, Pipeline):
+        return Pipeline([("categories", encode), *estimator.steps]), space
+    pipeline = Pipeline([("categories", encode), ("model", estimator)])
+    return pipeline, {f"model__{name}": values for name, values in space.items()}

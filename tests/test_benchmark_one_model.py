@@ -75,8 +75,30 @@ def test_tables(capsys: pytest.CaptureFixture[str]) -> None:
     }
     one_model.print_methods(runs)
     one_model.print_data_sets(runs)
+    one_model.print_bars(runs)
     printed = capsys.readouterr().out
     assert "| FeatureSelectionSearchCV | 2 | 15.0 |  | 8.0 |  | +1.0 | 0.50 |" in printed
     assert "| RFECV | 2 | 16.0 | +1.0 ± 1.0 | 32.0 | 4.00 | +6.0 | 1.00 |" in printed
     assert "| sonar | 15.0 (8) | 16.0 (32) |" in printed
     assert "Sequential" not in printed
+    assert "- held-out error below RFECV: met" in printed
+    assert "- at most .4 of the features of RFECV: met" in printed
+    assert "- no more CPU seconds than RFECV: met" in printed
+
+
+def test_standard_errors_are_over_data_sets() -> None:
+    gaps = {"a|svm|0": 0.0, "a|svm|1": 0.2, "b|svm|0": 0.3, "b|svm|1": 0.3}
+    assert one_model._mean_and_error(gaps) == pytest.approx((0.2, 0.1))
+
+
+def test_goals_can_be_missed(capsys: pytest.CaptureFixture[str]) -> None:
+    runs: dict[str, Any] = {}
+    for name, all_features in (("sonar", 0.1), ("wine", 0.4)):
+        runs[f"{name}|svm|0|FeatureSelectionSearchCV"] = [0.2, 8, 0.2, 2.0]
+        runs[f"{name}|svm|0|RFECV"] = [0.2, 10, 0.2, 1.0]
+        runs[f"{name}|svm|0|all features"] = [all_features, 60, 0.2, 1.0]
+    one_model.print_bars(runs)
+    printed = capsys.readouterr().out
+    # Lower by 5 points, which is less than their standard error.
+    assert "- held-out error below all features: missed" in printed
+    assert printed.count("missed") == 4

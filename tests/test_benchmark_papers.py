@@ -62,6 +62,24 @@ def test_tables_of_domhv_have_the_papers_figure_beside_ours(
     assert "| svm, GA-MO-FE | 2 | 0.3000 | 0.2000 | 0.0903 |" in printed
 
 
+def test_the_first_trials_of_a_longer_run_are_a_shorter_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep = stored(tmp_path / "runs", {"default": 0.9, "GA-MO-FE": 0.8})
+    args = options(keep, "default;GA-MO-FE")
+    args.trials = 50
+    runs = binder_2020.collect(args, ["default"])
+    assert {job[3] for job in runs} == {50}
+    assert {tuple(found["domhv"]) for found in runs.values()} == {(0.8,)}
+    binder_2020.tables(args)
+    assert "0.8000 ± 0.0000, inner 0.9000" in capsys.readouterr().out
+
+
+def test_xgboost_stops_early_on_large_data_only() -> None:
+    assert "booster__n_estimators" in binder_2020.learner_of("sonar", "xgboost")[1]
+    assert "booster__n_estimators" not in binder_2020.learner_of("madelon", "xgboost")[1]
+
+
 def test_variants_are_ranked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     values = {f"variant {v}": 0.1 * v for v in range(1, 7)}
     binder_2020.ablation(options(stored(tmp_path / "runs", values), ""))
@@ -88,6 +106,40 @@ def test_two_error_rates_are_compared_with_the_paper(capsys: pytest.CaptureFixtu
 def test_a_budget_of_every_reading_is_known() -> None:
     assert {reading.budget for _, reading in jung_2013.READINGS.values()} <= set(BUDGETS)
     assert jung_2013.READINGS["as printed"] == ("ratios", Reading())
+
+
+def test_readings_are_compared_with_the_paper(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "as printed, no guide"
+    jobs = [["reading", "ratios", name, "", seed, 9000] for seed in range(3)]
+    runs = [[10, 20, 30, 4000, -4000], [10, 20, 30, 2000, -2000], [50, -9000]]
+    keep = tmp_path / "runs"
+    keep.write_text("\n".join(map(json.dumps, zip(jobs, runs))))
+    args = argparse.Namespace(readings=name, seeds=4, trials=9000, finished=True, keep=keep)
+    jung_2013.readings(args)
+    printed = capsys.readouterr().out
+    assert f"| {name} | 3 | 2 of 3 | 3,000 | 10 / 20 / 30 / 4,000; " in printed
+    assert "mean 5,632" in printed
+
+
+def test_the_published_setting_finds_the_four_optima_of_the_paper() -> None:
+    # The paper: in every run, after 5,632 evaluations on average.
+    job, found = jung_2013.run(("guide", "ratios, noisier copies", "random", "paper", 0, 5632))
+    assert len(found) == 4, job
+
+
+def test_optima_in_a_quarter_of_the_papers_evaluations(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs = [["quarter", "ratios", "forest", "", seed, 1046] for seed in range(2)]
+    keep = tmp_path / "runs"
+    keep.write_text("\n".join(map(json.dumps, zip(jobs, [[1, 2, 3, 900], [1, 2]]))))
+    args = argparse.Namespace(
+        guides="forest,none", seeds=2, problem="ratios", variant="", jobs=1, keep=keep
+    )
+    jung_2013.quarter(args)
+    assert "| forest | 1,046 | 1 of 2 | 3.0 | 900 |" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("guide", ["random", "frequency", "forest", "none"])

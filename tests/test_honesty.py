@@ -338,6 +338,12 @@ def test_the_floor_depends_only_on_the_seed(searched):
     assert floors[0].n_trials == 5  # at least, for twelve trials
 
 
+def test_the_floor_calls_callbacks(searched):
+    numbers = []
+    noise_floor(*searched, n_trials=2, callbacks=[lambda _, trial: numbers.append(trial.number)])
+    assert numbers == [0, 1]
+
+
 def test_the_filters_of_the_floor_see_the_permuted_labels():
     targets = []
 

@@ -262,14 +262,15 @@ def test_a_learner_needs_an_estimator():
 
 def test_the_five_model_types_of_table_1():
     X, y = make_classification(40, 6, random_state=0)
-    for name, (estimator, space) in spaces.rosales_2014_learners(6, random_state=0).items():
+    found = spaces.rosales_2014_learners(6, random_state=0, shared=False)
+    for name, (estimator, space) in found.items():
         sampler = optuna.samplers.RandomSampler(seed=0)
         trial = optuna.create_study(sampler=sampler).ask(space)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # few epochs
             model = clone(estimator).set_params(**trial.params).fit(X, y)
         assert model.score(X, y) > 0.3, name
-    svm = spaces.rosales_2014_learners(6)["svm"][1]
+    svm = found["svm"][1]
     assert {n.removeprefix("svm__") for n in svm} == {"kernel", "degree", "gamma", "coef0", "C"}
 
 
@@ -281,3 +282,22 @@ def test_dropout_mlp_is_that_of_table_3():
         assert (found[f"n_units_{k}"].low, found[f"n_units_{k}"].high) == (4, 128)
         assert found[f"dropout_{k}"] == FloatDistribution(0.2, 0.5)
         assert found[f"learning_rate_{k}"] == FloatDistribution(1e-5, 1e-1, log=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "task"), [("svm", "regression"), ("logistic_regression", "classification")]
+)
+def test_texts_and_missing_values_are_encoded(name, task):
+    rng = np.random.default_rng(0)
+    city = rng.choice(["Rome", "Oslo", "Lima"], 120)
+    X = pd.DataFrame({"city": city, "age": rng.normal(size=120)})
+    X.loc[:20, "age"] = np.nan
+    X.loc[100:, "city"] = None
+    y = (city == "Oslo").astype(float)
+    estimator, space = get_learner(name, task, one_hot=True)
+    assert set(space) <= set(estimator.get_params())
+    assert estimator.fit(X[:90], y[:90]).score(X[90:100], y[90:100]) > 0.9
+    estimator.predict(X[100:])
+    estimator.predict(X[100:].assign(city="Bern"))  # a new category
+    # A trial may select no column of texts.
+    clone(estimator).fit(X[["age"]], y).predict(X[["age"]])

@@ -13,7 +13,8 @@ and fixed folds.
     python -m benchmarks.papers.binder_2020 --data DIR --keep FILE --parts ablation
     python -m benchmarks.papers.binder_2020 --data DIR --keep FILE --finished
 
-``--seeds`` is the number of outer folds.
+``--seeds`` is the number of outer folds. No method uses the number of trials, so that the first
+trials of a longer run in the file are a shorter run.
 """
 
 from __future__ import annotations
@@ -44,8 +45,10 @@ from optuna_mofs import (
     ParEGOSampler,
     SingleFilterFeatures,
     generalization,
+    spaces,
 )
 from optuna_mofs.filters import PAPER_FILTERS
+from optuna_mofs.statistics import compare_ranks
 
 #: domHV_gen after 2,000 evaluations (Table 6): BO-MO-FE and GA-MO-FE of knn, svm, xgboost.
 TABLE_6 = {
@@ -57,8 +60,12 @@ TABLE_6 = {
     "wdbc": ((0.9610, 0.9565), (0.9619, 0.9600), (0.9576, 0.9533)),
 }
 LEARNERS = ("knn", "svm", "xgboost")
+#: Data sets on which XGBoost stops early instead of searching the number of rounds (Table 3).
+LARGE = ("madelon", "arcene")
 #: Mean rank (4 is best) at evaluation 80, 125, 200, 500, 2,000 (Figure 3).
 MARKS = (80, 125, 200, 500, 2000)
+#: Evaluations at which fronts are tested: the same, and quarters of them.
+TESTED = tuple(sorted({*MARKS, *(mark // 4 for mark in MARKS)}))
 FIGURE_3 = {
     "BO-MO-FE": (3.14, 3.40, 3.17, 2.95, 3.17),
     "BO-MO": (2.26, 2.38, 2.33, 2.57, 2.69),
@@ -135,12 +142,35 @@ def halves(folder: str, name: str, rows: int, fold: int) -> tuple[np.ndarray, ..
     return X[train], y[train], X[test], y[test]
 
 
+@lru_cache(maxsize=8)
+def ranking(folder: str, name: str, rows: int, fold: int) -> Any:
+    """Return the ranks by the paper's filters, which do not depend on learner and method."""
+    X, y, _, _ = halves(folder, name, rows, fold)
+    estimator, _ = learner("svm")
+    return FeatureSelectionObjective(
+        estimator,
+        X,
+        y,
+        filters=PAPER_FILTERS,
+        representation=MaskFeatures(),
+        holdout=None,
+        random_state=fold,
+    ).ranking
+
+
+def learner_of(name: str, what: str) -> tuple[Any, dict[str, Any]]:
+    """Return an estimator and the paper's space on a data set (Table 3)."""
+    if what != "xgboost":
+        return learner(what)
+    return spaces.get_learner(what, random_state=0, early_stopping=name in LARGE)
+
+
 def run(folder: str, job: Job) -> dict[str, Any]:
     """Return domHV_gen, its inner value and the best test error at the marks, and CPU seconds."""
     task, rows, folds, n_trials, method, fold = job
     name, what = task.split(":")
     X, y, X_test, y_test = halves(folder, name, rows, fold)
-    estimator, space = learner(what)
+    estimator, space = learner_of(name, what)
     options, make = {**METHODS, **VARIANTS}[method]
     if method != DEFAULT:
         options = {**options, "filters": PAPER_FILTERS, "redraw_folds": True, "holdout": None}
@@ -148,9 +178,11 @@ def run(folder: str, job: Job) -> dict[str, Any]:
     objective = FeatureSelectionObjective(
         estimator, X, y, space=space, cv=folds, random_state=fold, **options
     )
+    if method != DEFAULT:
+        objective.ranking = ranking(folder, name, rows, fold)
     sampler = make(fold)
     study = objective.create_study(sampler=sampler)
-    marks = sorted({m for m in (*MARKS, n_trials // 4) if m < n_trials} | {n_trials})
+    marks = sorted({m for m in (*TESTED, n_trials // 4) if m < n_trials} | {n_trials})
     found: dict[str, Any] = {"marks": marks}
     volumes, inside, errors = [], [], []
     for mark in found["marks"]:
@@ -187,9 +219,23 @@ def finished(file: Path | None) -> dict[Job, dict[str, Any]]:
     return {tuple(job): found for job, found in map(json.loads, file.read_text().splitlines())}
 
 
+def shortened(runs: dict[Job, dict[str, Any]], n_trials: int) -> dict[Job, dict[str, Any]]:
+    """Return the first trials of all runs that have at least as many and were tested there."""
+    found = {}
+    for (task, rows, folds, trials, method, fold), result in runs.items():
+        if n_trials not in result["marks"]:
+            continue
+        end = result["marks"].index(n_trials) + 1
+        cut = {k: v[:end] if isinstance(v, list) else v for k, v in result.items()}
+        if trials != n_trials:
+            cut["seconds"] = float("nan")
+        found.setdefault((task, rows, folds, n_trials, method, fold), cut)
+    return found
+
+
 def collect(args: argparse.Namespace, methods: list[str]) -> dict[Job, dict[str, Any]]:
     """Run what is not in the file yet; return the runs of these methods."""
-    runs = finished(args.keep)
+    runs = shortened(finished(args.keep), args.trials)
     jobs: list[Job] = [
         (task, args.rows, args.folds, args.trials, method, fold)
         for fold in range(args.seeds)
@@ -256,6 +302,7 @@ def tables(args: argparse.Namespace) -> None:
     if marks is None or quarter is None:
         print("No task has runs of all methods.")
         return
+    print_size(args)
     header = []
     for method in methods:
         header += [f"{method} at {marks[quarter]}"] if method == DEFAULT else []
@@ -268,6 +315,21 @@ def tables(args: argparse.Namespace) -> None:
         for what, means in by_learner.items()
     ]
     print(markdown_table(["learner", "tasks", *header], lines))
+    spent = {
+        method: [r[method]["seconds"] for r in runs.values() if method in r] for method in methods
+    }
+    known = {m: np.nanmean(s) for m, s in spent.items() if np.isfinite(s).any()}
+    print("\nMean CPU seconds per run: " + ", ".join(f"{m} {s:.0f}" for m, s in known.items()))
+    print("The paper on sonar with 2,000 evaluations: GA-MO-FE 8 minutes, BO-MO-FE 10 hours.")
+
+
+def print_size(args: argparse.Namespace) -> None:
+    """Print what was run, and what the paper ran."""
+    rows = "all rows" if args.rows >= 10**9 else f"at most {args.rows} rows"
+    print(
+        f"\nSize: at most {args.seeds} of 10 outer folds, {args.folds} inner folds, {rows}, "
+        f"{args.trials:,} evaluations. The paper: 10, 10, all rows, 2,000."
+    )
 
 
 def ranks(args: argparse.Namespace) -> None:
@@ -300,6 +362,7 @@ def print_ranks(
         mine = [r for (t, _), r in complete.items() if t == task]
         means.append([np.mean([r[m]["domhv"] for r in mine], axis=0) for m in chosen])
     mean_ranks = rankdata(np.array(means), axis=1).mean(axis=0)
+    print_size(args)
     rows = []
     for method, line in zip(chosen, mean_ranks):
         cells = [f"{rank:.2f}" for rank in line]
@@ -307,6 +370,8 @@ def print_ranks(
         rows.append([method, *(f"{a} (paper {b})" for a, b in zip(cells, beside))])
     print(f"\n### {title}: mean rank over {len(means)} tasks, {len(chosen)} is best\n")
     print(markdown_table(["method", *(f"at {m}" for m in marks)], rows))
+    if len(means) > 1:
+        print(f"\nAt {marks[-1]}, 1 is best:\n{compare_ranks(np.array(means)[:, :, -1], chosen)}")
 
 
 def errors(args: argparse.Namespace) -> None:

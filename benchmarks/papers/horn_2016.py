@@ -72,7 +72,14 @@ def run(job: Job) -> Result:
 
 
 def report(part: str, found: dict[Job, Result], jobs: list[Job]) -> None:
-    """Print hypervolumes per data set, the tests, and the default at a quarter."""
+    """Print the size, hypervolumes per data set, the tests, and the default at a quarter."""
+    if jobs:
+        rows = "all rows" if jobs[0].rows >= 10**9 else f"at most {jobs[0].rows} rows"
+        print(
+            f"\nSize of {part}: {rows}, {jobs[0].folds} folds, {jobs[0].trials} evaluations, "
+            f"{len({job.seed for job in jobs})} runs of {len({job.task for job in jobs})} data "
+            f"sets. The paper: all rows, 10, {PARTS[part][1]}, 10 runs of 9."
+        )
     volumes: dict[tuple[str, int], dict[str, float]] = {}
     names = [*(job.method.partition("|")[0] for job in jobs)]
     names = list(dict.fromkeys(names))

@@ -3,8 +3,9 @@ r"""Test error of final models of a front, compared to the paper's and a default
 Rosales-Pérez et al. (2014), *Multi-objective model type selection*, Table 3, on the first official
 partitions of six of its data sets; and the hypervolume of MOEADSampler and other samplers on the
 same objective. ``--measures published`` is the paper's setting: training error and VC dimension of
-ten fits with the paper's labels, the learners of Table 1, MOEA/D as printed, hard votes and
-equation 17 without a floor. The paper has 1,000 evaluations and 100 partitions (20 of image).
+ten fits with the paper's labels, the learners of Table 1 in the shared encoding of equation 12,
+MOEA/D as printed, hard votes and equation 17 without a floor. The paper has 1,000 evaluations and
+100 partitions (20 of image).
 
     python -m benchmarks.papers.rosales_2014 --data DIR --keep runs.jsonl
     python -m benchmarks.papers.rosales_2014 --data DIR --keep runs.jsonl --measures published \
@@ -163,6 +164,10 @@ def main() -> None:
         if args.keep:
             with args.keep.open("a") as file:
                 file.write(json.dumps([job, runs[job]]) + "\n")
+    print(
+        f"Size: {trials:,} evaluations, {parts} partitions (the paper: 1,000, and 100, of image "
+        f"20); measures: {args.measures}.\n"
+    )
     if args.measures == PUBLISHED or samplers == ["MOEADSampler"]:
         report_errors(runs, jobs, tasks)
     if len(samplers) > 1:

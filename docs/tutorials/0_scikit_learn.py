@@ -40,9 +40,9 @@ search.fit(X_train, y_train)
 search.pareto_front_[["n_features", "error", "honest", "honest_low", "honest_high"]]
 
 # %%
-# One trial of the front is the model: by default the one with the fewest features whose honest
-# error is within one standard error of the lowest. Its score on new rows should lie in the
-# interval of ``honest_score_``.
+# One trial of the front is the model: by default the one with the fewest features whose error is
+# within one standard error of the lowest. Its score on new rows should lie in the interval of
+# ``honest_score_``.
 
 print("features:", search.get_feature_names_out().tolist())
 print("parameters:", search.best_params_)

@@ -69,8 +69,8 @@ from optuna_mofs.visualization import plot_front
 plot_front(study)
 
 # %%
-# Select a trial: ``pick`` takes the fewest features whose honest error is within one standard
-# error of the lowest one, ``best`` the lowest error with at most three features. ``refit`` fits
+# Select a trial: ``pick`` takes the fewest features whose error is within one standard error
+# of the lowest one, ``best`` the lowest error with at most three features. ``refit`` fits
 # the pipeline of a trial on all rows. The model accepts the full table and uses only the selected
 # columns.
 

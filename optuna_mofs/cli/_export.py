@@ -32,7 +32,7 @@ from optuna_mofs.cli._options import (
     add_study_options,
     read_feature_costs,
 )
-from optuna_mofs.cli._output import format_model, print_status, write_file, write_text
+from optuna_mofs.cli._output import format_model, print_refit, print_status, write_file, write_text
 from optuna_mofs.cli._settings import Settings, load_table, make_objective
 from optuna_mofs.cli._storage import existing_study
 from optuna_mofs.cli._table import Table
@@ -106,6 +106,8 @@ def run(arguments: argparse.Namespace) -> None:
         _check_columns(study, objective)
     output = arguments.output
     kind = arguments.format or next((f for f in FORMATS if output.endswith(f".{f}")), "joblib")
+    if not arguments.quiet:
+        print_refit(pick.trial)
     model = _fit(objective, table, pick.trial, named=Path(settings.data).suffix != ".npz")
     if _is_constant(model, table):
         _report_constant(pick, is_chosen=arguments.trial is not None)

@@ -35,6 +35,7 @@ from optuna_mofs.cli._settings import Settings
 from optuna_mofs.cli._storage import existing_study
 from optuna_mofs.fronts import HonestEstimate
 from optuna_mofs.visualization._honest_layers import expectation
+from optuna_mofs.visualization._utils import metric_label
 
 DESCRIPTION = """\
 Print the Pareto front of a study: the trials that no other trial dominates. Works on any Optuna
@@ -107,9 +108,23 @@ def front_text(front: Front) -> str:
         f"hypervolume {front.hypervolume():.4f}, * is the default pick"
     )
     lines.append(sentence(expectation(front)))
+    lines += _baselines(front)
     if front.honest().warning:
         lines.append(str(front.honest().warning))
     return "\n".join(lines)
+
+
+def _baselines(front: Front) -> list[str]:
+    """Return a line with what is easy to reach, as far as it is known."""
+    baselines, floor = front.baselines, front.baselines.noise_floor
+    parts = {
+        "a constant prediction": baselines.constant,
+        "all features, not tuned": baselines.all_features,
+        "the search on permuted labels": None if floor is None else floor.values[-1:],
+    }
+    texts = [f"{name} {format_number(values[0])}" for name, values in parts.items() if values]
+    metric = metric_label(front.points, 0)
+    return [f"For comparison, {metric}: {'; '.join(texts)}."] if texts else []
 
 
 def honest_header(front: Front) -> list[str]:
@@ -208,10 +223,9 @@ def add_pick_options(parser: Any) -> None:
         choices=("one_standard_error", "knee", "best", "lexicographic"),
         help="one_standard_error: fewest features within one standard error of the lowest "
         "cross-validated error; knee: the best trade-off; best: lowest error; lexicographic: by "
-        "--priority, --tolerance and --goal (default: one_standard_error of the error to expect "
-        "on new rows if it is known from all trials, else of the cross-validated one, or the knee "
-        "of a study without values per fold; lexicographic if one of these is given here or was "
-        "given to run)",
+        "--priority, --tolerance and --goal (default: one_standard_error, or the knee of a study "
+        "without values per fold; lexicographic if one of these is given here or was given to "
+        "run)",
     )
     group.add_argument("--trial", type=nonnegative_int, metavar="N", help="trial number N")
     group.add_argument(

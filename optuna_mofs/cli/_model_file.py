@@ -8,6 +8,7 @@ import json
 import pickle
 import pickletools
 import platform
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -102,9 +103,12 @@ def write_onnx(model: Pipeline, names: Sequence[str], table: Table, file: Path) 
         skl2onnx = optional_import("skl2onnx", "onnx")
         kind = optional_import("skl2onnx.common.data_types", "onnx").FloatTensorType
         options = {id(estimator): {"zipmap": False}} if is_classifier(estimator) else None
-        converted = skl2onnx.to_onnx(
-            estimator, initial_types=[("X", kind([None, len(names)]))], options=options
-        )
+        with warnings.catch_warnings():
+            # It reads attributes that scikit-learn is going to remove.
+            warnings.simplefilter("ignore", FutureWarning)
+            converted = skl2onnx.to_onnx(
+                estimator, initial_types=[("X", kind([None, len(names)]))], options=options
+            )
     except ImportError as error:
         raise CommandError(str(error)) from error
     except Exception as error:  # skl2onnx raises many kinds of them
@@ -179,7 +183,7 @@ def model_card(
         "warning": honest.warning,
         "format": kind,
         "needs_optuna_mofs": kind != "onnx" and needs_package(model),
-        "versions": _versions(),
+        "versions": _versions(settings.learner),
     }
 
 
@@ -239,9 +243,9 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | str | None) else str(value)
 
 
-def _versions() -> dict[str, str]:
+def _versions(learner: str) -> dict[str, str]:
     found = {"python": platform.python_version(), "optuna-mofs": __version__}
-    for name in (*_LIBRARIES, *_LEARNERS):
+    for name in (*_LIBRARIES, *(name for name in _LEARNERS if name == learner)):
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

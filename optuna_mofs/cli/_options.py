@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -198,7 +198,7 @@ def add_data_options(parser: Any) -> None:
     add(
         "--data",
         metavar="FILE",
-        type=lambda path: str(Path(path).absolute()),
+        type=lambda path: os.path.abspath(path),
         help="table with a header: .csv, .tsv (also .csv.gz), .parquet (needs pyarrow), or .npz "
         "with the arrays X, the target, and optionally feature_names",
     )

@@ -21,6 +21,8 @@ from optuna_mofs import FeatureSelectionObjective, __version__
 from optuna_mofs._format import format_number
 from optuna_mofs.cli._errors import CommandError
 
+_LONG = 10.0  # seconds after which a user asks what is going on
+
 
 def add_output_options(parser: Any, *, formats: Sequence[str]) -> None:
     """Add ``--format`` and ``--output``."""
@@ -116,6 +118,14 @@ def print_status(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+def print_refit(trial: FrozenTrial) -> None:
+    """Tell that a trial is fitted again, if that takes long."""
+    seconds = 0.0 if trial.duration is None else trial.duration.total_seconds()
+    if seconds > _LONG:
+        took = format_duration(seconds)
+        print_status(f"Fitting trial {trial.number} again, which took {took} in the search ...")
+
+
 def format_value(value: Any) -> str:
     """Return the value of a parameter as text."""
     return format_number(value) if isinstance(value, float) else str(value)
@@ -137,6 +147,19 @@ def format_count(count: int, noun: str) -> str:
         ('1 trial', '80 trials')
     """
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def format_duration(seconds: float) -> str:
+    """Return a time as text.
+
+    Example:
+        >>> format_duration(2.34), format_duration(200), format_duration(7380)
+        ('2.3 s', '3 min', '2 h 3 min')
+    """
+    if seconds < 99.5:
+        return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def format_list(items: Sequence[str], indent: str = "  ") -> str:
@@ -217,6 +240,8 @@ footer { margin-top: 24px; color: var(--soft); font-size: 13px; }
 """
 
 _MAX_NAMES = 12  # further names of a list are folded
+#: Makes figures get the width of their place, after the page around them is there.
+_RESIZE = "window.dispatchEvent(new Event('resize'))"
 
 
 def html_page(title: str, lead: str, parts: Iterable[str], *, has_figures: bool) -> str:
@@ -232,7 +257,8 @@ def html_page(title: str, lead: str, parts: Iterable[str], *, has_figures: bool)
 
         # The library must not contain the tag that ends the script.
         script = get_plotlyjs().replace("</script", "<\\/script")
-        library = f"<script>{script}</script>"
+        # The first of two figures side by side is drawn when it is still alone.
+        library = f"<script>{script}\nwindow.addEventListener('load', () => {_RESIZE})</script>"
     return (
         "<!DOCTYPE html>\n"
         f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
@@ -261,9 +287,8 @@ def html_section(title: str, *parts: str, note: str | None = None) -> str:
 def html_details(title: str, *parts: str) -> str:
     """Return parts that are shown only on request."""
     # Figures that were drawn while they were hidden get their width when they are shown.
-    resize = "window.dispatchEvent(new Event('resize'))"
     return (
-        f'<details class="more" ontoggle="{resize}"><summary>{escape(title)}</summary>'
+        f'<details class="more" ontoggle="{_RESIZE}"><summary>{escape(title)}</summary>'
         f"{''.join(parts)}</details>"
     )
 

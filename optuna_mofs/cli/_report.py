@@ -55,6 +55,12 @@ def add_options(parser: Any) -> None:
     parser.add_argument(
         "--output", metavar="FILE.html", required=True, help="file for the page; - for stdout"
     )
+    parser.add_argument(
+        "--no-predictions",
+        action="store_true",
+        help="do not fit the models of the chosen trial again, which takes as long as the trial: "
+        "no confusion matrix, ROC curve, residuals and importances",
+    )
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     add_pick_options(parser)
 
@@ -66,7 +72,12 @@ def run(arguments: argparse.Namespace) -> None:
         settings = Settings.read(study)
         pick = pick_trial(front, arguments, settings)
         objective = load_objective(front, settings)
-        page = _page(front, pick, settings, objective, arguments.storage)
+        predictions: list[str] = []
+        if objective is not None and not arguments.no_predictions:
+            if not arguments.quiet:
+                out.print_refit(pick.trial)
+            predictions = _predictions(pick, objective)
+        page = _page(front, pick, settings, objective, predictions, arguments.storage)
     out.write_text(page, arguments.output)
     if arguments.output != "-" and not arguments.quiet:
         size = Path(arguments.output).stat().st_size / 1e6
@@ -80,6 +91,7 @@ def _page(
     pick: Pick,
     settings: Settings | None,
     objective: FeatureSelectionObjective | None,
+    predictions: list[str],
     url: str,
 ) -> str:
     """Return the page as HTML; there are no settings if the study was not created by ``run``."""
@@ -93,7 +105,7 @@ def _page(
         *([] if first is None else [out.html_figure(first)]),
         _chosen_model(front, pick, stability(front, pick.trial, objective), settings, url),
         *_resamples(front, figures.get("stability")),
-        *_predictions(pick, objective),
+        *predictions,
         _front_table(front, pick),
         *([out.html_details("How the search went", *search)] if search else []),
     ]
@@ -196,9 +208,7 @@ def _resamples(front: Front, figure: Any) -> list[str]:
     return [out.html_section("Stability on other rows", *parts, note=note)]
 
 
-def _predictions(pick: Pick, objective: FeatureSelectionObjective | None) -> list[str]:
-    if objective is None:
-        return []
+def _predictions(pick: Pick, objective: FeatureSelectionObjective) -> list[str]:
     try:
         folds = objective.tested_folds(pick.trial)
         found = honest_predictions(objective, folds)
@@ -226,6 +236,10 @@ def _front_table(front: Front, pick: Pick) -> str:
     frame = front.to_frame()
     hidden = {*front.metric_names, "n_features", "features"}
     hidden |= {"honest", "honest_low", "honest_high"} if honest_header(front) else set()
+    description = StudyDescription.read(front.study)
+    # The features say what a rule of filter weights selects; the chosen model lists the weights.
+    rule = () if description is None else description.rule_parameters
+    hidden |= {*rule, *(f"params_{name}" for name in rule)} - set(front.metric_names)
     extra = [name for name in frame.columns if name not in hidden]
     has_counts = "n_features" in frame
     has_names = "features" in frame

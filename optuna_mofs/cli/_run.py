@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import optuna
 from optuna.study import Study
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
 
 from optuna_mofs import (
     AllTrialsFailedError,
@@ -64,10 +64,14 @@ from optuna_mofs.cli._worker import Job, Limits, Progress, run_trials, search_in
 from optuna_mofs.dashboard import save_figures, save_note
 from optuna_mofs.fronts import WarmStartWarning
 from optuna_mofs.fronts._hints import leak_hint
+from optuna_mofs.honesty import default_noise_floor_trials
 from optuna_mofs.study._completed_trials import Metrics
 
 _N_TRIALS = 100
 _MAX_NAMES = 10  # of columns in one line
+_MIN_FLOOR_SECONDS = 30.0
+_FLOOR_SHARE = 0.25  # of the time of the search, for trials on permuted labels
+_MANY_CELLS = 200_000  # of a table, whose ranking takes longer than a user waits without a word
 
 DESCRIPTION = """\
 Select features and tune a learner at once, on your own table. Every trial is stored in a
@@ -176,7 +180,8 @@ def add_options(parser: Any) -> None:
         type=nonnegative_int,
         metavar="N",
         help="trials on permuted labels at the end, 0 for none (default: once per study, "
-        "a tenth of its trials, at least 5 and at most 20; none with --timeout)",
+        "a tenth of its trials, at least 5 and at most 20, for at most a quarter of the time of "
+        "the search; none with --timeout)",
     )
     add_preference_options(group, purpose="lexiflow", default=argparse.SUPPRESS)
     group = parser.add_argument_group("study")
@@ -246,14 +251,18 @@ def run(arguments: argparse.Namespace) -> None:
                 trials = format_count(n_completed, "completed trial")
                 begin = f"Continuing study {name!r} after {trials}"
             print_status(f"{begin}: {settings.learner}, sampler {settings.sampler}.")
+            has_ranks = objective.representation is not None and objective.table.filters
+            if table.X.size > _MANY_CELLS and has_ranks:
+                print_status("Filters rank the features first; this can take a while.")
         if source is not None:
             _start_warm(study, source, quiet=arguments.quiet)
         if arguments.retry_running:
             retried = format_count(len(retry_interrupted(study)), "running trial")
             if not arguments.quiet:
                 print_status(f"{retried} enqueued again.")
+        started = time.monotonic()
         _search(arguments, settings, study, objective, n_existing)
-        _add_noise_floor(arguments, study, objective)
+        _add_noise_floor(arguments, study, objective, time.monotonic() - started)
         if arguments.dashboard:
             save_note(study)
             save_figures(study, preference=make_preference(settings))
@@ -417,19 +426,41 @@ def _limits(arguments: argparse.Namespace) -> Limits:
 
 
 def _add_noise_floor(
-    arguments: argparse.Namespace, study: Study, objective: FeatureSelectionObjective
+    arguments: argparse.Namespace,
+    study: Study,
+    objective: FeatureSelectionObjective,
+    search_seconds: float,
 ) -> None:
+    """Search on permuted labels; by default for a part of the time of the search.
+
+    On labels that cannot be learned some learners, such as boosting, take longer.
+    """
     n_trials = arguments.noise_floor
+    limit = max(_MIN_FLOOR_SECONDS, _FLOOR_SHARE * search_seconds) if n_trials is None else np.inf
     front = pareto_front(study)
     is_known = front.baselines.noise_floor is not None or arguments.timeout is not None
     if n_trials == 0 or (n_trials is None and is_known) or not len(front):
         return
+    n_trials = n_trials or default_noise_floor_trials(study)
     if not arguments.quiet:
-        print_status("Searching on permuted labels for the noise floor ...")
+        print_status("Noise floor: the same search on permuted labels (Ctrl-C skips it)")
+    progress = Progress(None, n_trials, quiet=arguments.quiet)
+    begin = time.monotonic()
+
+    def callback(permuted: Study, trial: FrozenTrial) -> None:
+        progress.update(trial.state)
+        if time.monotonic() - begin > limit:
+            permuted.stop()
+
     try:
-        noise_floor(study, objective, n_trials=n_trials)
+        noise_floor(study, objective, n_trials=n_trials, callbacks=[callback])
     except (ValueError, AllTrialsFailedError) as error:
         print_status(f"optuna-mofs: note: there is no noise floor. {error}")
+    except KeyboardInterrupt:
+        progress.close()
+        print_status("\nnote: the noise floor was skipped")
+    finally:
+        progress.close()
 
 
 def _print_task(settings: Settings, table: Table, objective: FeatureSelectionObjective) -> None:
@@ -444,9 +475,13 @@ def _print_task(settings: Settings, table: Table, objective: FeatureSelectionObj
         if names
     ]
     texts = f" ({'; '.join(kinds)})" if kinds else ""
-    task = "classification" if objective.data.classification else "regression"
+    task, classes = "regression", ""
+    if objective.data.classification:
+        task, classes = "classification", f" ({len(np.unique(table.y))} classes)"
     features = format_count(p, "feature")
-    print_status(f"{settings.data}: {n} rows, {features}{texts}, {task} of {settings.target!r}")
+    print_status(
+        f"{settings.data}: {n} rows, {features}{texts}, {task} of {settings.target!r}{classes}"
+    )
     if objective.holdout_rows is not None:
         held_out = format_count(len(objective.holdout_rows), "row")
         print_status(

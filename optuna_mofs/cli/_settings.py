@@ -11,10 +11,7 @@ from typing import Any
 import numpy as np
 from optuna.samplers import BaseSampler, NSGAIISampler, RandomSampler, TPESampler
 from optuna.study import Study
-from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.model_selection import TimeSeriesSplit
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder
 
 import optuna_mofs
 from optuna_mofs import FeatureSelectionObjective, LexicographicPreference
@@ -25,8 +22,6 @@ from optuna_mofs.filters import detect_task
 from optuna_mofs.spaces import get_learner
 
 _RUN = "run"  # key of the study attribute
-#: Maximum number of categories per text column; rarer categories share one.
-_MAX_CATEGORIES = 20
 #: Up to so many rows, the default learner is a support vector machine.
 _MAX_SVM_ROWS = 2000
 #: Up to so many columns, the default learner for more rows is boosting, else a linear model.
@@ -173,10 +168,11 @@ def make_objective(settings: Settings, table: Table) -> FeatureSelectionObjectiv
     settings = resolve_learner(settings, table)
     try:
         estimator, space = get_learner(
-            settings.learner, _task(settings, table), early_stopping=settings.early_stopping
+            settings.learner,
+            _task(settings, table),
+            early_stopping=settings.early_stopping,
+            one_hot=bool(table.text_columns),
         )
-        if table.text_columns:
-            estimator, space = _with_encoder(estimator, space)
         return FeatureSelectionObjective(
             estimator,
             table.X,
@@ -238,19 +234,3 @@ def make_preference(settings: Settings) -> LexicographicPreference | None:
         return LexicographicPreference(*given) if any(given) else None
     except ValueError as error:
         raise CommandError(str(error)) from error
-
-
-def _with_encoder(estimator: Any, space: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return a learner that one-hot encodes those text columns that are selected."""
-    encoder = OneHotEncoder(
-        handle_unknown="infrequent_if_exist", max_categories=_MAX_CATEGORIES, sparse_output=False
-    )
-    encode = ColumnTransformer(
-        [("words", encoder, make_column_selector(dtype_exclude="number"))],
-        remainder="passthrough",
-        sparse_threshold=0,
-    )
-    if isinstance(estimator, Pipeline):
-        return Pipeline([("categories", encode), *estimator.steps]), space
-    pipeline = Pipeline([("categories", encode), ("model", estimator)])
-    return pipeline, {f"model__{name}": values for name, values in space.items()}

@@ -16,7 +16,7 @@ from optuna_mofs.cli._settings import Settings
 from optuna_mofs.cli._storage import open_storage, storage_errors
 
 DESCRIPTION = """\
-List the studies of a database: completed, failed and running trials, learner and data.
+List the studies of a database: completed, stopped, failed and running trials, learner and data.
 
 examples:
   optuna-mofs studies
@@ -54,6 +54,7 @@ def _row(study: optuna.Study) -> dict[str, Any]:
     return {
         "study": study.study_name,
         "completed": states.count(TrialState.COMPLETE),
+        "stopped": states.count(TrialState.PRUNED),
         "failed": states.count(TrialState.FAIL),
         "running": states.count(TrialState.RUNNING),
         "learner": "-" if settings is None else settings.learner,

@@ -20,6 +20,7 @@ _DECIMAL_COMMA = r"\s*[-+]?\d*,\d+\s*"
 #: A text column may have this many distinct values, or half as many as it has rows. Values that
 #: hardly repeat are names or dates, from which no model can learn.
 _MAX_DISTINCT_TEXTS = 50
+_MAX_LISTED = 8  # columns in one message
 
 
 @dataclass(frozen=True)
@@ -200,16 +201,29 @@ class _ColumnProblems:
 
     def __init__(self) -> None:
         self._texts: list[str] = []
-        self._drop: list[str] = []
-        self._has_decimal_comma = False
+        self._decimal_commas: list[str] = []
+        self._infinite: list[str] = []
+        self._without_repeats: list[tuple[str, str]] = []  # names, and what they hold
 
     def raise_if_any(self) -> None:
         """Raise one error for all problems, with the options that solve them."""
-        if not self._texts:
-            return
-        add = ["--decimal", ","] if self._has_decimal_comma else []
-        add += ["--drop", *self._drop] if self._drop else []
-        raise CommandError(" ".join(self._texts), add=add)
+        texts, add = list(self._texts), []
+        if self._decimal_commas:
+            listed = _listed(self._decimal_commas)
+            texts.append(f"Numbers with a decimal comma: {listed}. Use --decimal ','.")
+            add += ["--decimal", ","]
+        if self._infinite:
+            listed = _listed(self._infinite)
+            texts.append(f"Infinity: {listed}. Replace it by a missing value or a large number.")
+        if self._without_repeats:
+            listed = _listed([text for _, text in self._without_repeats])
+            texts.append(
+                f"Texts that hardly repeat, from which no model can learn: {listed}. Ignore them "
+                "by --drop, or convert them to numbers or categories (dates: write 2026-01-31)."
+            )
+            add += ["--drop", *(name for name, _ in self._without_repeats)]
+        if texts:
+            raise CommandError(" ".join(texts), add=add)
 
     def check_target(self, y: pd.Series[Any], path: str) -> None:
         """Check that each row has a target."""
@@ -225,10 +239,7 @@ class _ColumnProblems:
         for name, column in frame.select_dtypes("number").items():
             infinite = np.flatnonzero(np.isinf(column.to_numpy(dtype=float, na_value=np.nan)))
             if len(infinite):
-                self._texts.append(
-                    f"Column {name!r} contains infinity in row {infinite[0] + 1}. Replace it by a "
-                    "missing value or a large number."
-                )
+                self._infinite.append(f"column {name!r} in row {infinite[0] + 1}")
 
     def text_columns(self, frame: pd.DataFrame) -> tuple[str, ...]:
         """Return the names of the columns of categories."""
@@ -245,22 +256,19 @@ class _ColumnProblems:
         """Return whether a column of texts cannot be used as categories."""
         texts = column.dropna().astype(str)
         if len(texts) and texts.str.fullmatch(_DECIMAL_COMMA).all():
-            self._has_decimal_comma = True
-            self._texts.append(
-                f"Column {name!r} contains numbers with a decimal comma, for example "
-                f"{texts.iloc[0]!r}: use --decimal ','."
-            )
+            self._decimal_commas.append(f"column {name!r} (for example {texts.iloc[0]!r})")
             return True
         distinct = column.nunique()
         if distinct <= max(_MAX_DISTINCT_TEXTS, len(column) // 2):
             return False
-        self._drop.append(name)
-        self._texts.append(
-            f"Column {name!r} contains {distinct} different texts in {len(column)} rows, for "
-            f"example {texts.iloc[0]!r}; no model can learn from that. Ignore it by --drop "
-            f"{name!r}, or convert it to numbers or categories (dates: write 2026-01-31)."
-        )
+        found = f"{distinct} in {len(column)} rows, for example {texts.iloc[0]!r}"
+        self._without_repeats.append((name, f"column {name!r} ({found})"))
         return True
+
+
+def _listed(texts: list[str]) -> str:
+    more = f" and {len(texts) - _MAX_LISTED} more" if len(texts) > _MAX_LISTED else ""
+    return f"{', '.join(texts[:_MAX_LISTED])}{more}"
 
 
 def _target(column: pd.Series[Any], positive_class: str | None) -> Any:

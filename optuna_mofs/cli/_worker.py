@@ -28,7 +28,7 @@ from optuna_mofs._format import format_number
 from optuna_mofs._optuna import close_connections
 from optuna_mofs.callbacks import StoppingCallback, trial_seconds
 from optuna_mofs.cli._errors import CommandError, Terminated
-from optuna_mofs.cli._output import format_count
+from optuna_mofs.cli._output import format_count, format_duration
 from optuna_mofs.cli._settings import Settings, load_table, make_objective, make_sampler
 from optuna_mofs.cli._storage import open_storage, storage_errors
 
@@ -267,33 +267,30 @@ class DeferredSignals:
         self._pending = interrupt
 
 
-def format_duration(seconds: float) -> str:
-    """Return a time as text.
-
-    Example:
-        >>> format_duration(2.34), format_duration(200), format_duration(7380)
-        ('2.3 s', '3 min', '2 h 3 min')
-    """
-    if seconds < 99.5:
-        return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
-
-
 class Progress:
     """Counts trials and shows the quality of the front, as a bar or as lines of a log.
 
-    ``total`` is the number of trials of this run, or None if it is unknown.
+    Args:
+        study: The study whose front is shown, or None to show none.
+        total: Number of trials of this run, or None if it is unknown.
+        quiet: Whether to show nothing.
+        stream: Where to write. Default: stderr.
     """
 
     def __init__(
-        self, study: Study, total: int | None, *, quiet: bool = False, stream: TextIO | None = None
+        self,
+        study: Study | None,
+        total: int | None,
+        *,
+        quiet: bool = False,
+        stream: TextIO | None = None,
     ) -> None:
         self._study = study
         self._total = total
         self._stream = stream or sys.stderr
         self._quiet = quiet
         self._begin = self._last_output = time.monotonic()
+        self._first = 0.0  # seconds until the first trial ended
         self.n_trials = 0
         self.n_failed = 0
         self._bar: Any = None
@@ -305,6 +302,8 @@ class Progress:
     def update(self, state: TrialState) -> None:
         """Count a trial that has ended."""
         self.n_trials += 1
+        if self.n_trials == 1:
+            self._first = time.monotonic() - self._begin
         self.n_failed += state == TrialState.FAIL
         if self._quiet:
             return
@@ -317,8 +316,8 @@ class Progress:
             self._bar.set_postfix_str(self._status())
         else:
             of = "" if self._total is None else f"/{self._total}"
-            text = f"  {self.n_trials}{of} trials, {self._status()}, {self._times()}"
-            print(text, file=self._stream, flush=True)
+            parts = [f"  {self.n_trials}{of} trials", self._status(), self._times()]
+            print(", ".join(filter(None, parts)), file=self._stream, flush=True)
 
     def close(self) -> None:
         """Close the bar."""
@@ -340,10 +339,15 @@ class Progress:
         text = f"{format_duration(elapsed)} elapsed"
         if self._total is None or self.n_trials >= self._total:
             return text
-        left = elapsed / self.n_trials * (self._total - self.n_trials)
+        # The first trial also ranks the features and evaluates the baselines.
+        is_first = self.n_trials == 1
+        seconds = elapsed if is_first else (elapsed - self._first) / (self.n_trials - 1)
+        left = seconds * (self._total - self.n_trials)
         return f"{text}, about {format_duration(left)} left"
 
     def _status(self) -> str:
+        if self._study is None:
+            return ""
         front = pareto_front(self._study, duplicates=False)
         parts = [f"hypervolume {front.hypervolume():.4f}", f"front {len(front)}"]
         if len(front):

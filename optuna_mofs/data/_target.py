@@ -17,6 +17,10 @@ Task = Literal["classification", "regression"]
 _MAX_CLASSES = 32
 #: More distinct integers are classes only if each occurs this often on average.
 _MIN_REPEATS = 10
+#: More distinct integers than these are never classes.
+_MAX_REPEATED_CLASSES = 200
+#: Numbers that repeat less often cannot be what a user of a classifier means.
+_FEW_REPEATS = 2.5
 
 
 def check_target(y: Any, n_rows: int | None = None, *, several: bool = False) -> Array:
@@ -80,6 +84,22 @@ def check_classes(target: Array) -> Array:
     return target
 
 
+def check_repeats(target: Array) -> None:
+    """Raise if classes are numbers that hardly repeat, which belong to a regressor.
+
+    scikit-learn would fit each number as a class, and only warn.
+    """
+    if target.ndim != 1 or target.dtype.kind not in "iuf":
+        return
+    n_distinct = len(np.unique(target))
+    if n_distinct > _MAX_CLASSES and len(target) < _FEW_REPEATS * n_distinct:
+        raise ValueError(
+            f"y holds {n_distinct} different numbers in {len(target)} rows, but the estimator is "
+            "a classifier. Pass a regressor, such as spaces.get_learner('svm', 'regression'). If "
+            "the numbers are classes, make them strings: y.astype(str)."
+        )
+
+
 def varying_outputs(target: Array) -> list[Array]:
     """Return the outputs of a target, which are its columns if it has several, that vary.
 
@@ -126,8 +146,9 @@ def detect_task(y: Any) -> Task:
 
     Strings, booleans and categories are classes; numbers with a fractional part are a regression
     target. Whole numbers are classes (as ``type_of_target`` has it) unless there are more than 32
-    distinct ones and they are stored as floats, or repeat fewer than 10 times on average: a price
-    or an age is then a quantity. Pass the task where this guess would be wrong.
+    distinct ones and they are stored as floats, or repeat fewer than 10 times on average, or there
+    are more than 200: a price or an age is then a quantity. Pass the task where this guess would
+    be wrong.
 
     Example:
         >>> detect_task([0, 1, 1, 0]), detect_task([0.5, 1.2, 3.3])
@@ -144,6 +165,7 @@ def detect_task(y: Any) -> Task:
     if target.dtype.kind in "iuf":
         n_distinct = len(np.unique(target))
         n_repeats = len(target) / max(n_distinct, 1)
-        if n_distinct > _MAX_CLASSES and (target.dtype.kind == "f" or n_repeats < _MIN_REPEATS):
+        is_rare = target.dtype.kind == "f" or n_repeats < _MIN_REPEATS
+        if n_distinct > _MAX_REPEATED_CLASSES or (n_distinct > _MAX_CLASSES and is_rare):
             return "regression"
     return "classification"

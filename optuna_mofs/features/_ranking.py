@@ -204,9 +204,10 @@ class Ranking:
             if name is not None and seconds > _SLOW_SECONDS:
                 write_arrays(name, arrays)
         if total > _SLOW_SECONDS:
+            plural = "" if len(to_do) == 1 else "s"
             _logger.info(
                 f"Ranked {len(self.unranked)} features by {len(self.unranked.filters)} filters on "
-                f"{len(to_do)} sets of rows, which took {total:.0f} seconds of work."
+                f"{len(to_do)} set{plural} of rows, which took {total:.0f} seconds of work."
             )
         return [table for table in tables if table is not None]
 

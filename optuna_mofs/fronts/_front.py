@@ -36,6 +36,8 @@ from optuna_mofs.study._description import StudyDescription
 if TYPE_CHECKING:
     import pandas as pd
 
+_MAX_TEXT = 60  # characters of a list of features that is printed
+
 
 def pareto_front(
     study: Study,
@@ -514,17 +516,46 @@ class Front(Sequence[FrozenTrial]):
 
     def __repr__(self) -> str:
         title = self._title()
-        return f"{title}\n{self.to_frame().to_string(max_rows=20)}" if len(self) else title
+        if not len(self):
+            return title
+        return f"{title}\n{self._shown_frame().to_string(max_rows=20, float_format=_short)}"
 
     def _repr_html_(self) -> str:
         from html import escape
 
-        table = self.to_frame().to_html(max_rows=20, border=0) if len(self) else ""
+        table = ""
+        if len(self):
+            shown = self._shown_frame()
+            table = shown.to_html(max_rows=20, border=0, float_format=_short)
         return f"<p>{escape(self._title())}</p>{table}"
+
+    def _shown_frame(self) -> pd.DataFrame:
+        """Return what is worth reading of :meth:`to_frame`: no weights of filters, short texts."""
+        frame, description = self.to_frame(), StudyDescription.read(self.study)
+        for name in () if description is None else description.rule_parameters:
+            column = f"params_{name}"
+            column = column if column in frame else name
+            if column not in self.metric_names:
+                frame = frame.drop(columns=column, errors="ignore")
+        if "features" in frame:
+            cut = [_cut(text) for text in frame["features"]]
+            frame["features"] = cut
+        return frame
 
     def _title(self) -> str:
         metrics = ", ".join(f"{n} {d}d" for n, d in zip(self.metric_names, self.directions))
         trials = "1 trial" if len(self) == 1 else f"{len(self)} trials"
-        title = f"Front of {trials} of study {self.study.study_name!r} ({metrics})"
+        name = self.study.study_name
+        of = "" if name.startswith("no-name-") else f" of study {name!r}"  # Optuna's default
+        title = f"Front of {trials}{of} ({metrics})"
         warning = self.honest().warning
         return title if warning is None else f"{title}\n{warning}"
+
+
+def _short(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def _cut(text: Any) -> Any:
+    """Return a text without what exceeds a line."""
+    return f"{text[:_MAX_TEXT]}..." if isinstance(text, str) and len(text) > _MAX_TEXT else text

@@ -112,7 +112,15 @@ class LexicographicOrder:
         for key in keys.T:
             if len(key) and (key != key[0]).any() and not any((key == k).all() for k in known):
                 known.append(key)
-        return np.lexsort((*known[::-1], ~valid))
+        if not valid.all() or not known:
+            return np.lexsort((*known[::-1], ~valid))
+        # One sort, and another one of the ties only.
+        order = np.argsort(known[0], kind="stable")
+        tied = known[0][order[1:]] == known[0][order[:-1]]
+        in_run = np.append(tied, False) | np.append(False, tied)
+        rows = np.sort(order[in_run])
+        order[in_run] = rows[np.lexsort([key[rows] for key in known[::-1]])]
+        return order
 
     def best(self, points: Floats, targets: Floats) -> int:
         """Return the first row of :meth:`ranking`, which takes much longer."""

@@ -33,7 +33,7 @@ from optuna_mofs.history._search_space import SearchSpace, merge_distributions, 
 from optuna_mofs.study._completed_trials import fold_scores
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import MASK
-from optuna_mofs.study._partial import measured_values
+from optuna_mofs.study._partial import measured_values, value_variances
 from optuna_mofs.study._trial_note import NOTE, TrialNote
 
 T = TypeVar("T")
@@ -58,6 +58,7 @@ class History:
     Attributes:
         numbers: Numbers of the trials by :meth:`position`, ascending.
         values: Trials × objectives, minimized.
+        variances: Variances of the values: 0 of a completed trial, positive of an estimate.
         violations: Sum of constraint violations of each trial, 0 for feasible ones.
         rows: Trials × parameters, encoded by ``space``, NaN where a parameter was inactive.
         packed: Trials × bytes, the packed masks over the free features.
@@ -84,6 +85,7 @@ class History:
         self._trials: list[FrozenTrial] = []
         self._numbers = _GrowingArray(np.int64)
         self._values = _GrowingArray(float)
+        self._variances = _GrowingArray(float)
         self._violations = _GrowingArray(float)
         self._rows = _GrowingArray(float)
         self._packed = _GrowingArray(np.uint8)
@@ -281,6 +283,7 @@ class History:
     def _set_arrays(self) -> None:
         self.numbers = self._numbers.view().ravel()
         self.values = self._values.view()
+        self.variances = self._variances.view()
         self.violations = self._violations.view().ravel()
         self.rows = self._rows.view()
         self.packed = self._packed.view()
@@ -319,6 +322,7 @@ class History:
         self._numbers.insert(i, position)
         values = np.nan_to_num(np.array(measured), posinf=LARGEST, neginf=-LARGEST)
         self._values.insert(i, self._signs * values)
+        self._variances.insert(i, value_variances(trial, len(values)))
         self._violations.insert(i, min(total_violation(trial), LARGEST))
         self._rows.insert(i, self.space.encode(trial.params))
         self._seconds.insert(i, trial_seconds(trial))

@@ -61,13 +61,20 @@ def _error(fold: Fold, *, train: bool) -> float:
     metric, _ = _metric(fold.scorer, fold.estimator)
     if metric is None or train or hasattr(fold.scorer, "_score_func"):
         score = fold.score(train=train)
-    elif metric is accuracy_score and fold.y_test.ndim == 2:
-        # scikit-learn's function accepts several columns of zeros and ones only.
-        right = (fold.prediction == fold.y_test).all(axis=1)
+    elif metric is accuracy_score and _are_labels(fold.y_test, fold.prediction):
+        # scikit-learn's function takes longer than many fits, and of several columns accepts
+        # only zeros and ones.
+        right = fold.prediction == fold.y_test
+        right = right.all(axis=1) if right.ndim == 2 else right
         score = float(np.average(right, weights=fold.test_weight))
     else:  # the estimator's own score, with predictions that the losses of rows use too
         score = float(metric(fold.y_test, fold.prediction, sample_weight=fold.test_weight))
     return -score if _is_loss(fold.scorer) else 1.0 - score
+
+
+def _are_labels(y: Array, predicted: Array) -> bool:
+    is_same = y.dtype.kind == predicted.dtype.kind and y.shape == predicted.shape
+    return y.ndim == 2 or (is_same and y.dtype.kind in "biuU")
 
 
 def _error_rows(fold: Fold) -> Array:

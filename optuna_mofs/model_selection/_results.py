@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,9 +11,19 @@ from optuna.trial import FrozenTrial, TrialState
 from scipy.stats import rankdata
 
 from optuna_mofs._typing import Array
+from optuna_mofs.measures import Fold, Measure
 from optuna_mofs.measures._prediction import scorer_measure, to_score
 from optuna_mofs.objectives import FeatureSelectionObjective
 from optuna_mofs.study._completed_trials import fold_scores
+
+
+def _score_time(fold: Fold) -> float:
+    """Return the CPU seconds since the fit: those of all measures before this one."""
+    return time.thread_time() - float(fold.cache["fitted_at"])
+
+
+#: Measures of a trial that are reported, and never optimized: the last ones of a fold.
+_TIMES = ("fit_time", Measure("score_time", fold=_score_time))
 
 
 class ScoredMeasures:
@@ -44,9 +55,9 @@ class ScoredMeasures:
         return found
 
     def recorded(self, measures: Sequence[Any]) -> list[Any]:
-        """Return the errors that a search with these measures does not optimize but reports."""
+        """Return the errors and times that a search with these measures only reports."""
         names = {getattr(measure, "name", measure) for measure in measures}
-        found = [*self._errors(), *(self._errors(train=True) if self._train else ())]
+        found = [*self._errors(), *(self._errors(train=True) if self._train else ()), *_TIMES]
         return [measure for measure in found if getattr(measure, "name", measure) not in names]
 
     def scores(self, trial: FrozenTrial, scorer: str, *, train: bool = False) -> Array | None:
@@ -94,7 +105,7 @@ def cv_results(
         train: Whether trials have training scores.
     """
     params = [objective.params_for(trial) for trial in trials]
-    results: dict[str, Any] = {**_param_columns(params), "params": params}
+    results: dict[str, Any] = {**_times(trials), **_param_columns(params), "params": params}
     n_splits = len(objective.evaluator.splits)
     for name in scored.scorers:
         for part in ("test", "train") if train else ("test",):
@@ -122,6 +133,16 @@ def cv_results(
     results["on_front"] = np.array([trial.number in members for trial in trials], dtype=bool)
     results["number"] = np.array([trial.number for trial in trials], dtype=int)
     return results
+
+
+def _times(trials: Sequence[FrozenTrial]) -> dict[str, Array]:
+    """Return mean and spread of the seconds per fold, NaN for trials that have none."""
+    columns: dict[str, Array] = {}
+    for name in ("fit_time", "score_time"):
+        folds = [trial.user_attrs.get("fold_scores", {}).get(name, [np.nan]) for trial in trials]
+        columns[f"mean_{name}"] = np.array([np.mean(seconds) for seconds in folds])
+        columns[f"std_{name}"] = np.array([np.std(seconds) for seconds in folds])
+    return columns
 
 
 def reported_trials(trials: Sequence[FrozenTrial], error_score: Any) -> list[FrozenTrial]:

@@ -280,6 +280,9 @@ class FeatureSelectionSearchCV(ChosenModel):
         )
         self.__dict__.pop("stability_", None)
         self.select(self.refit)
+        not_clear = self.front_.honest().warning
+        if not_clear is not None:
+            warnings.warn(not_clear, UserWarning, stacklevel=2)
         if self.stability:
             self.resample(self.stability)
         return self

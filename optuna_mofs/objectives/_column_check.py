@@ -17,7 +17,8 @@ _MAX_ROWS = 300
 _MAX_NAMES = 8
 _REMEDIES = {
     "texts": (
-        "Put an encoder before it: make_pipeline(make_column_transformer((OneHotEncoder("
+        "Use a learner that encodes them, such as spaces.get_learner('svm', one_hot=True). Or put "
+        "an encoder before it: make_pipeline(make_column_transformer((OneHotEncoder("
         "handle_unknown='ignore'), make_column_selector(dtype_exclude='number')), "
         "remainder='passthrough'), estimator). Or make them categories, X.astype({'name': "
         "'category'}), for a learner that uses these: "

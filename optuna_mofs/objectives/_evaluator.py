@@ -13,6 +13,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
+from sklearn import config_context, get_config
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.pipeline import Pipeline
@@ -131,7 +132,14 @@ class Evaluator:
             for split, data in zip(splits, self._narrowed(fold_masks), strict=True)
         )
         if self.n_jobs in (None, 1):
-            return [function(*args) for function, args, _ in jobs]
+            results: list[FoldResult] = []
+            is_checked = bool(get_config()["skip_parameter_validation"])
+            for (function, args, _), mask in zip(jobs, fold_masks):
+                # The parameters are the same in each fold: scikit-learn checks them once.
+                with config_context(skip_parameter_validation=is_checked):
+                    results.append(function(*args))
+                is_checked |= bool(mask.any())
+            return results
         found: list[FoldResult] = Parallel(n_jobs=self.n_jobs)(jobs)
         return found
 
@@ -226,7 +234,8 @@ def model_of_columns(estimator: Any, data: Dataset) -> Any:
     Without columns, or if the estimator uses none of them, it is the model of an empty set.
     """
     if data.shape[1]:
-        table = Columns.of_table(data.table_labels, data.n_table_columns, data.positions.tolist())
+        kept = data.positions.tolist()
+        table = Columns.of_table(data.table_labels, data.n_table_columns, kept, data.X)
         try:
             return narrow(estimator, table)
         except NothingLeftError:
@@ -277,7 +286,8 @@ def fit_fold(estimator: Any, data: Dataset, split: Split, scorer: Callable[..., 
     options = fit_options(fold.estimator, fold.train_weight, fold.train_groups)
     start = time.thread_time()
     fold.estimator.fit(fold.X_train, fold.y_train, **options)
-    fold.cache["fit_seconds"] = time.thread_time() - start
+    fold.cache["fitted_at"] = time.thread_time()
+    fold.cache["fit_seconds"] = fold.cache["fitted_at"] - start
     return fold
 
 

@@ -59,9 +59,8 @@ class FeatureSelectionObjective(StudyObjective):
             goes on.
         redraw_folds: Draw new folds for each trial (integer ``cv`` only), as the paper's code did.
         racing: Whether trials are stopped between folds if they can hardly join the front: True,
-            or the error rate of the test after the first fold, up to 0.5 (True is 0.3); see
-            :doc:`/how_to/racing`. ``"pruner"`` asks the pruner of the
-            study, which Optuna supports for one value only.
+            or the error rate of each test, up to 0.5 (True is 0.2); see :doc:`/how_to/racing`.
+            ``"pruner"`` asks the pruner of the study, which Optuna supports for one value only.
         holdout: Rows that the search does not see, which tell what to expect of its models on new
             rows: a fraction or a number of rows (drawn with the shares of the classes; whole
             groups), row numbers, or None. ``"auto"``: a fifth if all rows of the search choose the

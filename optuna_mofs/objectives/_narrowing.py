@@ -15,11 +15,25 @@ from sklearn.pipeline import Pipeline
 
 from optuna_mofs._estimators import unfitted_copy
 
-#: Parameters that list columns: of HistGradientBoosting, and of CatBoost.
-_COLUMN_LISTS = ("categorical_features", "cat_features", "text_features")
-#: Parameters with one entry per column, or a dictionary by name: of HistGradientBoosting and
-#: trees, and of XGBoost.
-_COLUMN_VALUES = ("monotonic_cst", "feature_types")
+#: Parameters that list columns: of HistGradientBoosting, LightGBM and CatBoost.
+_COLUMN_LISTS = (
+    "categorical_features",
+    "categorical_feature",
+    "cat_features",
+    "text_features",
+    "embedding_features",
+)
+#: Parameters with one entry per column, or a dictionary by column: of scikit-learn, then of
+#: XGBoost, LightGBM and CatBoost.
+_COLUMN_VALUES = (
+    "monotonic_cst",
+    "monotone_constraints",
+    "feature_types",
+    "feature_weights",
+    "feature_contri",
+)
+#: Parameters with lists of columns that may interact.
+_COLUMN_SETS = ("interaction_cst", "interaction_constraints")
 
 
 @dataclass(frozen=True)
@@ -31,16 +45,20 @@ class Columns:
         layout: The column of the table at each position of the part's input, or None if it is
             unknown, for example after an encoder that makes new columns.
         kept: Positions of the selected columns in the table.
+        table: The selected columns, if the part gets them as they are, else None.
     """
 
     labels: tuple[Any, ...]
     layout: tuple[int, ...] | None
     kept: frozenset[int]
+    table: Any = None
 
     @classmethod
-    def of_table(cls, labels: Sequence[Any], n_columns: int, kept: Iterable[int]) -> Columns:
+    def of_table(
+        cls, labels: Sequence[Any], n_columns: int, kept: Iterable[int], table: Any = None
+    ) -> Columns:
         """Return the columns of a table."""
-        return cls(tuple(labels), tuple(range(n_columns)), frozenset(kept))
+        return cls(tuple(labels), tuple(range(n_columns)), frozenset(kept), table)
 
     def is_gone(self, label: Any) -> bool:
         """Return whether a name is that of a column that is not selected.
@@ -69,12 +87,19 @@ class Columns:
         return [new[int(c) % n] for c in listed if int(c) % n in new]
 
     def narrow_values(self, values: Any) -> Any:
-        """Return one value per column, as a list or by name, without those that are gone."""
+        """Return one value per column, as a list or by column, without those that are gone."""
         if isinstance(values, Mapping):
-            return {name: v for name, v in values.items() if not self.is_gone(name)}
+            by_column = [(self.narrow([column]), value) for column, value in values.items()]
+            return {left[0]: value for left, value in by_column if left}
         if self.layout is None or len(values) != len(self.layout):
             return values
-        return [value for value, j in zip(values, self.layout) if j in self.kept]
+        left = [value for value, j in zip(values, self.layout) if j in self.kept]
+        return tuple(left) if isinstance(values, tuple) else left  # XGBoost wants a tuple
+
+    def narrow_sets(self, sets: Sequence[Any]) -> list[Any]:
+        """Return lists of columns without those that are gone, and without empty lists."""
+        found = [self.narrow(part) for part in sets]
+        return [type(part)(left) for part, left in zip(sets, found) if left]
 
     def _listed(self, part: slice) -> list[Any]:
         if isinstance(part.start, str) or isinstance(part.stop, str):
@@ -100,11 +125,13 @@ def narrow(estimator: Any, columns: Columns) -> Any:
     In every ``ColumnTransformer``, the columns of each transformer are those that are selected,
     and a transformer without columns is left out. Lists of columns such as
     ``categorical_features`` are narrowed too. Parts inside of pipelines, and of any estimator that
-    has others as parameters, are treated in the same way. Positions in an input whose columns are
+    has others as parameters, are treated in the same way; those of a list, as in ``FeatureUnion``,
+    are dropped if they use none of the selected columns. Positions in an input whose columns are
     unknown are kept as they are.
 
     Raises:
         NothingLeftError: If a ``ColumnTransformer`` would drop all selected columns.
+        ValueError: If a part is frozen, but not all of its columns are selected.
 
     Example:
         >>> from sklearn.ensemble import HistGradientBoostingClassifier
@@ -118,7 +145,11 @@ def narrow(estimator: Any, columns: Columns) -> Any:
 
 def _narrow(estimator: Any, columns: Columns) -> tuple[Any, Columns]:
     """Narrow an estimator in place, and return it with the columns of its output."""
-    output = columns if _keeps_columns(estimator) else replace(columns, layout=None)
+    output = replace(columns, table=None)
+    if not _keeps_columns(estimator):
+        output = replace(output, layout=None)
+    elif estimator is None or estimator == "passthrough":
+        output = columns
     if isinstance(estimator, Pipeline):
         steps, at = [], columns
         for name, step in estimator.steps:
@@ -128,7 +159,10 @@ def _narrow(estimator: Any, columns: Columns) -> tuple[Any, Columns]:
         return estimator, at
     if isinstance(estimator, ColumnTransformer):
         return _narrow_transformers(estimator, columns)
-    if isinstance(estimator, FrozenEstimator) or not hasattr(estimator, "get_params"):
+    if isinstance(estimator, FrozenEstimator):
+        _check_frozen(estimator, columns)
+        return estimator, output
+    if not hasattr(estimator, "get_params"):
         return estimator, output
     params = estimator.get_params(deep=False)
     changed = {}
@@ -139,13 +173,37 @@ def _narrow(estimator: Any, columns: Columns) -> tuple[Any, Columns]:
             changed[name] = columns.narrow(value) or None
         elif name in _COLUMN_VALUES and not isinstance(value, type):
             changed[name] = columns.narrow_values(value) or None
+        elif name in _COLUMN_SETS:
+            changed[name] = columns.narrow_sets(value) or None
         elif hasattr(value, "get_params") and not isinstance(value, type):
             changed[name] = _narrow(value, columns)[0]
-        elif isinstance(value, list) and all(map(_is_named_part, value)):
-            changed[name] = [(key, _narrow(part, columns)[0]) for key, part in value]
+        elif isinstance(value, list) and value and all(map(_is_named_part, value)):
+            changed[name] = _narrow_list(value, columns)
     if changed:
         estimator.set_params(**changed)
     return estimator, output
+
+
+def _narrow_list(parts: Sequence[tuple[str, Any]], columns: Columns) -> list[tuple[str, Any]]:
+    """Return the named parts of a union or vote; those that use no selected column are dropped."""
+    found: list[tuple[str, Any]] = []
+    for name, part in parts:
+        try:
+            found.append((name, _narrow(part, columns)[0]))
+        except NothingLeftError:
+            found.append((name, "drop"))
+    if all(isinstance(part, str) for _, part in found):
+        raise NothingLeftError("No part uses any of the selected columns.")
+    return found
+
+
+def _check_frozen(frozen: FrozenEstimator, columns: Columns) -> None:
+    if columns.layout is None or columns.kept.issuperset(columns.layout):
+        return
+    raise ValueError(
+        f"The frozen {type(frozen.estimator).__name__} needs all of its columns, but some are not "
+        "selected. Let them be one feature, feature_groups={...}, or pass it unfrozen."
+    )
 
 
 def _keeps_columns(step: Any) -> bool:
@@ -165,42 +223,45 @@ def _narrow_transformers(
     transformer: ColumnTransformer, columns: Columns
 ) -> tuple[ColumnTransformer, Columns]:
     parts, used, output = [], set[int](), list[int]()
-    is_known = columns.layout is not None
+    is_known, has_columns = columns.layout is not None, False
     for name, part, given in transformer.transformers:
         if callable(given):
             chosen = given if isinstance(given, make_column_selector) else Present(given)
             parts.append((name, part, chosen))
             is_known = False
+            has_columns |= columns.table is None or len(chosen(columns.table)) > 0
             continue
         is_one = isinstance(given, str | int | np.integer)
         chosen = columns.narrow([given] if is_one else given)
         before = _positions(columns, [given] if is_one else given)
         used |= set(before or ())
-        is_known &= before is not None and _keeps_columns(part)
-        output += before or ()
+        is_dropped = isinstance(part, str) and part == "drop"
+        if not is_dropped:
+            is_known &= before is not None and _keeps_columns(part)
+            output += before or ()
         if not (any(chosen) if _is_mask(chosen) else len(chosen)):
             continue
-        if isinstance(part, FrozenEstimator) and before is not None:
-            lost = [j for j in before if j not in columns.kept]
-            if lost:
-                raise ValueError(
-                    f"The frozen transformer {name!r} needs all of its columns, but some are not "
-                    "selected. Let them be one feature: feature_groups={...}."
-                )
         inner = None if before is None else tuple(before)
-        narrowed = _narrow(part, replace(columns, layout=inner))[0]
+        try:
+            narrowed = _narrow(part, replace(columns, layout=inner, table=None))[0]
+        except NothingLeftError:  # of a ColumnTransformer inside
+            narrowed, is_dropped = "drop", True
+        has_columns |= not is_dropped
         parts.append((name, narrowed, chosen[0] if is_one else chosen))
-    is_dropped = transformer.remainder == "drop"
-    if not parts and is_dropped:
-        raise NothingLeftError("ColumnTransformer drops all selected columns.")
-    if hasattr(transformer.remainder, "get_params"):
-        transformer.remainder = _narrow(transformer.remainder, replace(columns, layout=None))[0]
+    remainder, rest = transformer.remainder, [j for j in columns.layout or () if j not in used]
+    if hasattr(remainder, "get_params"):
+        transformer.remainder = _narrow(remainder, replace(columns, layout=None, table=None))[0]
         is_known = False
-    elif not is_dropped:
-        output += [j for j in columns.layout or () if j not in used]
+    if not isinstance(remainder, str) or remainder != "drop":
+        # Of an input whose columns are unknown, or by a selector, something may be left.
+        is_certain = columns.layout is not None and not any(callable(c) for _, _, c in parts)
+        has_columns |= not is_certain or not columns.kept.isdisjoint(rest)
+        output += rest
+    if not has_columns:
+        raise NothingLeftError("ColumnTransformer drops all selected columns.")
     # It may be empty: the remainder then has all columns.
     transformer.transformers = parts
-    return transformer, replace(columns, layout=tuple(output) if is_known else None)
+    return transformer, Columns(columns.labels, tuple(output) if is_known else None, columns.kept)
 
 
 def _is_mask(columns: Sequence[Any]) -> bool:

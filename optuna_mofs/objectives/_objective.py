@@ -34,6 +34,7 @@ from optuna_mofs.objectives._fingerprint import comparable_conditions
 from optuna_mofs.objectives._problem import SelectionProblem
 from optuna_mofs.objectives._racing import (
     FitFolds,
+    PeerReader,
     PrunerVerdict,
     Race,
     Stopped,
@@ -42,7 +43,7 @@ from optuna_mofs.objectives._racing import (
     fold_by_fold,
     rivals_of,
 )
-from optuna_mofs.objectives._row_rungs import climb, rung_results, rungs_attr
+from optuna_mofs.objectives._row_rungs import climb, rung_losses, rungs_attr
 from optuna_mofs.objectives._settings import ObjectiveSettings
 from optuna_mofs.study._baselines import write_baselines
 from optuna_mofs.study._completed_trials import fold_scores
@@ -78,13 +79,14 @@ class StudyObjective(SelectionProblem):
 
     def __getstate__(self) -> dict[str, Any]:
         # Caches of the studies of this process are not copied; a copy attaches again.
-        caches = ("_duplicates", "_fronts", "_lock")
+        caches = ("_duplicates", "_fronts", "_peers", "_lock")
         return {k: v for k, v in self.__dict__.items() if k not in caches}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._duplicates: WeakKeyDictionary[Study, DuplicateIndex] = WeakKeyDictionary()
         self._fronts: WeakKeyDictionary[Study, FrontIndex] = WeakKeyDictionary()
+        self._peers: WeakKeyDictionary[Study, PeerReader] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
     # ---- the study ----------------------------------------------------------------------------
@@ -129,6 +131,14 @@ class StudyObjective(SelectionProblem):
                 study.set_metric_names(self.metric_names)
         self._duplicates[study] = DuplicateIndex(StudyDescription.require(study).representation)
         self._fronts[study] = FrontIndex()
+        # Rows of one group or of different weights are no independent, equal draws.
+        is_plain = self.data.groups is None and self.data.score_weight is None
+        self._peers[study] = PeerReader(
+            self.measures,
+            study_signs(study),
+            self.evaluator.splits,
+            self._loss_measure if is_plain else None,
+        )
 
     def _write_baselines(self, study: Study) -> None:
         # Before the description, so that a study that has one has these too.
@@ -226,7 +236,7 @@ class StudyObjective(SelectionProblem):
                 same = self._duplicates[study].find(study, trial, mask)
             if same is not None:
                 user |= {"duplicate_of": same.number, **_fold_attrs(fold_scores(same))}
-                system |= copied_losses(same) | rungs_attr(rung_results(same))
+                system |= copied_losses(same) | rungs_attr(rung_losses(same))
                 return tuple(same.values)
         try:
             splits = self._splits_of(trial.number)
@@ -243,6 +253,7 @@ class StudyObjective(SelectionProblem):
         if isinstance(result, Stopped):
             user |= result.estimate.user_attrs()
             system |= result.estimate.to_attr()
+            self._report_stopped(trial, result)
             raise optuna.TrialPruned(result.reason)
         undefined = [m.name for m, v in zip(self.measures, result.values) if math.isnan(v)]
         if undefined:
@@ -250,6 +261,17 @@ class StudyObjective(SelectionProblem):
         held_out = self._holdout_losses(trial, estimator, full, result.values)
         system |= losses_attr({"cross_validation": result.losses, "holdout": held_out})
         return tuple(result.values)
+
+    def _report_stopped(self, trial: Trial, result: Stopped) -> None:
+        """Report the means of the folds so far, by which samplers of Optuna rank pruned trials.
+
+        Optuna refuses them in a study of several values. A pruner was told them before.
+        """
+        if len(self.measures) > 1 or result.estimate.rival is None:
+            return
+        scores = result.by_fold.get(self.measures[0].name, [])
+        for i in range(len(scores)):
+            trial.report(float(np.mean(scores[: i + 1])), i)
 
     def _cross_validate(
         self,
@@ -277,28 +299,18 @@ class StudyObjective(SelectionProblem):
             with self._lock:
                 rivals = rivals_of(trial.study, self.measures, self._fronts[trial.study], whole)
                 completed = self._fronts[trial.study].completed.copy()
-            stopped = self._climb(rate, rivals, whole, fold_masks[0], fit, system)
+            stopped = self._climb(rate, rivals, completed, whole, fold_masks[0], fit, system)
             if stopped is not None:
                 return stopped
-            # Rows of one group or of different weights are no independent, equal draws.
-            is_plain = self.data.groups is None and self.data.score_weight is None
-            verdict = Race(
-                self.measures,
-                self._loss_measure if is_plain else None,
-                study_signs(trial.study),
-                rivals,
-                completed,
-                whole,
-                splits,
-                self.data.shape[0],
-                rate,
-            )
+            reader = self._peers[trial.study]
+            verdict = Race(reader, rivals, completed, whole, self.data.shape[0], rate)
         return fold_by_fold(self.evaluator, fit, whole, fold_masks, splits, order, verdict)
 
     def _climb(
         self,
         error_rate: float,
         rivals: Sequence[FrozenTrial],
+        completed: Sequence[FrozenTrial],
         whole: Sequence[float],
         mask: Array,
         fit: FitFolds,
@@ -312,6 +324,7 @@ class StudyObjective(SelectionProblem):
             self.rungs,
             lambda rung: fit([mask], [rung])[0],
             rivals,
+            completed,
             np.array(whole),
             columns[0],
             error_rate,

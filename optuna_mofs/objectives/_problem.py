@@ -27,7 +27,7 @@ from optuna_mofs.data._dataset import (
     is_fold_count,
     restrict_splits,
 )
-from optuna_mofs.data._target import check_target
+from optuna_mofs.data._target import check_repeats, check_target
 from optuna_mofs.features._ranking import Ranking
 from optuna_mofs.features._representation import Representation
 from optuna_mofs.features._table import FeatureTable, feature_layout
@@ -90,6 +90,8 @@ class SelectionProblem:
             sample_weight=settings.sample_weight,
             groups=settings.groups,
         )
+        if all_data.classification:
+            check_repeats(all_data.y)
         all_data.weighted_scoring = settings.weighted_scoring
         chosen = settings.get_representation(all_data.shape[1])
         self._scorer = settings.get_scorer(estimator_space.estimators)

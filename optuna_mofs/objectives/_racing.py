@@ -9,7 +9,7 @@ import numpy as np
 from optuna.pruners import WilcoxonPruner
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial
-from scipy.stats import t as student
+from scipy.stats import norm
 
 from optuna_mofs._optuna import study_signs
 from optuna_mofs._typing import Array
@@ -27,11 +27,13 @@ from optuna_mofs.study._losses import kept_rows, read_losses
 from optuna_mofs.study._partial import PartialEstimate
 
 #: Default of ``error_rate``; what it saves and loses is in ``docs/benchmarks/racing.md``.
-ERROR_RATE = 0.3
-#: Weight, in folds, of the variance that is known before any difference between two folds.
-_PRIOR_FOLDS = 4
+ERROR_RATE = 0.2
 #: Completed trials from which the variance between folds is estimated, at least.
 _MIN_TRIALS = 5
+#: Trials that a race compares with: the latest ones, and the members of the front.
+_MAX_PEERS = 200
+#: Rows from which a variance is estimated, at least, and weight of the median variance in rows.
+_MIN_PAIRS, _PRIOR_PAIRS = 5, 5
 
 
 def check_racing(racing: Any) -> float | str | None:
@@ -111,122 +113,204 @@ def rivals_of(
     return front.members_up_to(study, fixed, (np.array(whole) * study_signs(study))[fixed])
 
 
-class Race:
-    """Tests after each fold whether a trial would be dominated after all of them.
+class Peer(NamedTuple):
+    """What a race compares with: the folds of a completed trial, minimized.
 
-    The rivals are the members of the front with values at most those of the trial in all measures
-    that need no fold, such as the number of features. The trial is stopped if, for one of them and
-    every other measure, the lower confidence bound of the difference after all folds is positive.
+    Attributes:
+        number: Number of the trial.
+        values: Its values.
+        folds: Measures that need folds × folds.
+        losses: Losses of the kept rows, or None.
+    """
 
-    The differences are paired by fold. Those of the other folds are predicted: with ``k`` of ``K``
-    folds and variance ``v`` of a fold's difference, the final mean has the variance
-    ``v (K - k) / (K k)`` around the present one. ``v`` is the variance of the paired differences
-    of rows, divided by the rows of a fold; without losses of single rows, the mean variance
-    between folds of the completed trials. The variance between the folds of this trial is added
-    with the weight of its degrees of freedom.
+    number: int
+    values: Array
+    folds: Array
+    losses: Array | None
+
+
+class PeerReader:
+    """Reads completed trials as peers, each of them once.
 
     Args:
         measures: The measures of the values.
-        loss_measure: The measure with losses of rows, or None if rows are not independent.
         signs: 1 for each minimized value, -1 for each maximized one.
-        rivals: Members of the front, see :func:`rivals_of`.
-        completed: All completed trials.
-        whole: Values of the trial that need no fold, NaN for the others.
         splits: The folds.
-        n_rows: Number of rows of the search.
-        error_rate: Probability that the test after the first fold stops a trial that would end
-            level with its rival. That of later tests falls in proportion to the folds that a stop
-            saves.
+        loss_measure: The measure with losses of rows, or None if rows are not independent.
     """
 
     def __init__(
         self,
         measures: Sequence[Measure],
-        loss_measure: Measure | None,
         signs: Array,
+        splits: Sequence[Split],
+        loss_measure: Measure | None,
+    ) -> None:
+        #: Positions of the measures that need folds.
+        self.by_fold = [j for j, m in enumerate(measures) if m.whole is None]
+        self.signs = signs
+        self.tests = [test for _, test in splits]
+        #: Position among them of the measure with losses of rows, or None.
+        self.loss_position = next(
+            (i for i, j in enumerate(self.by_fold) if measures[j] is loss_measure), None
+        )
+        self._names = [measures[j].name for j in self.by_fold]
+        self._known: dict[int, Peer | None] = {}
+
+    def __call__(self, trials: Sequence[FrozenTrial]) -> list[Peer]:
+        """Return the trials with values of all folds as peers, ordered by number."""
+        for trial in trials:
+            if trial.number not in self._known:
+                self._known[trial.number] = self._peer(trial)
+        found = map(self._known.__getitem__, sorted(trial.number for trial in trials))
+        return [peer for peer in found if peer is not None]
+
+    def _peer(self, trial: FrozenTrial) -> Peer | None:
+        scores = fold_scores(trial)
+        rows = [scores.get(name, ()) for name in self._names]
+        if any(len(row) != len(self.tests) for row in rows):
+            return None  # a trial that was added by hand
+        folds = self.signs[self.by_fold, None] * np.array(rows, dtype=float)
+        if not np.isfinite(folds).all():
+            return None
+        kept = None if self.loss_position is None else read_losses(trial)
+        losses = None if kept is None else np.asarray(kept.values, dtype=float)
+        return Peer(trial.number, np.array(trial.values) * self.signs, folds, losses)
+
+
+class Race:
+    """Tests after each fold whether a trial would be dominated after all of them.
+
+    The values after all folds are estimated from every completed trial: its value plus the mean
+    difference on the same folds. Differences are weighted by the inverse of their squared
+    variance, because similar trials differ least from fold to fold. The trial is stopped if the
+    estimates are worse than the values of a rival by more than chance explains: a member of the
+    front that is no worse in any measure that needs no fold, such as the number of features.
+
+    A difference has the variance of the paired losses of rows divided by the rows of a fold, or
+    more if the folds of the completed trials vary more than their rows explain; without losses
+    of single rows it is twice the variance between folds that is left of a trial when the means
+    of the folds are removed. With ``k`` of ``K`` folds and variance ``v`` of a fold, the final
+    mean has the variance ``v (K - k) / (K k)`` around the present one. Half of it is noise of
+    the other trials, which their number averages out.
+
+    Args:
+        reader: Reads completed trials.
+        rivals: Members of the front, see :func:`rivals_of`.
+        completed: All completed trials.
+        whole: Values of the trial that need no fold, NaN for the others.
+        n_rows: Number of rows of the search.
+        error_rate: Probability that a test stops a trial that would end level with its rival.
+    """
+
+    def __init__(
+        self,
+        reader: PeerReader,
         rivals: Sequence[FrozenTrial],
         completed: Sequence[FrozenTrial],
         whole: Sequence[float],
-        splits: Sequence[Split],
         n_rows: int,
         error_rate: float,
     ) -> None:
-        self._tests = [test for _, test in splits]
+        self._reader = reader
+        self._rivals = reader(rivals)
+        latest = {t.number: t for t in [*completed[-_MAX_PEERS:], *rivals]}
+        self._peers = reader([t for t in latest.values() if "duplicate_of" not in t.user_attrs])
+        self._known = np.array(whole) * reader.signs
         self._n_rows = n_rows
-        self._signs = signs
-        self._by_fold = [j for j, m in enumerate(measures) if m.whole is None]
-        self._names = [m.name for m in measures]
-        losses = [j for j, m in enumerate(measures) if m is loss_measure]
-        self._loss_column = losses[0] if losses else None
-        self._rivals = list(filter(None, map(self._rival, rivals)))
-        self._known = np.array(whole) * signs
-        self._completed = completed
-        self._error_rate = error_rate
+        self._limit = float(norm.ppf(1 - error_rate))
 
     def __call__(self, done: Sequence[int], found: Sequence[FoldResult]) -> PartialEstimate | None:
         """Return the estimate of a trial that is dominated, else None."""
-        own = np.array([result.values for result in found]).T
-        n_folds = len(self._tests)
-        error_rate = self._error_rate * (n_folds - len(done)) / (n_folds - 1)
+        if not self._rivals:
+            return None
+        reader, signs = self._reader, self._reader.signs
+        own = signs[reader.by_fold] * np.array([result.values for result in found])
+        values, variances = self._known.copy(), np.zeros(len(self._known))
+        for i, j in enumerate(reader.by_fold):
+            differences = own[:, i] - np.array([peer.folds[i][done] for peer in self._peers])
+            ends = np.array([peer.values[j] for peer in self._peers]) + differences.mean(axis=1)
+            rows = self._row_variances(done, found) if i == reader.loss_position else None
+            each = self._fold_variances(i, rows)
+            if each is None:
+                return None
+            values[j], variances[j] = weighted_estimate(ends, each, len(done), len(reader.tests))
+        margins = self._limit * np.sqrt(variances[reader.by_fold])
         best: PartialEstimate | None = None
         for rival in self._rivals:
-            bounds, means = [], []
-            for j in self._by_fold:
-                sign = self._signs[j]
-                differences = sign * own[self._position(j)] - rival.folds[j][list(done)]
-                means.append(differences.mean())
-                variance, freedom = self._variance(rival, j, done, found)
-                bounds.append(lower_bound(differences, n_folds, variance, freedom, error_rate))
-            bound = min(bounds)
+            worse = values[reader.by_fold] - rival.values[reader.by_fold]
+            bound = float((worse - margins).min())
             if bound > 0 and (best is None or bound > best.bound):
-                values = self._known.copy()
-                values[self._by_fold] = rival.values[self._by_fold] + means
                 best = PartialEstimate(
-                    values=tuple((values * self._signs).tolist()),
+                    values=tuple((values * signs).tolist()),
                     folds=tuple(done),
                     rival=rival.number,
-                    bound=float(bound),
+                    bound=bound,
+                    variances=tuple(variances.tolist()),
                 )
         return best
 
-    def _position(self, column: int) -> int:
-        return self._by_fold.index(column)
+    def _row_variances(
+        self, done: Sequence[int], found: Sequence[FoldResult]
+    ) -> tuple[Array, float] | None:
+        """Return the variance of a fold's difference to each peer by its rows, and among peers."""
+        losses = [peer.losses for peer in self._peers if peer.losses is not None]
+        if len(losses) < len(self._peers):
+            return None
+        own = np.full(self._n_rows, np.nan)
+        for i, result in zip(done, found):
+            own[self._reader.tests[i]] = result.losses
+        n_kept = min(map(len, losses))  # the first ones of one permutation
+        theirs = np.array([kept[:n_kept] for kept in losses])
+        differences = own[kept_rows(self._n_rows)[:n_kept]] - theirs
+        differences = differences[:, np.isfinite(differences).all(axis=0)]
+        if differences.shape[1] < _MIN_PAIRS:
+            return None
+        n_per_fold = np.mean([len(test) for test in self._reader.tests])
+        centered = theirs - theirs.mean(axis=0)
+        among = np.nanmean(np.nanvar(centered, axis=1, ddof=1))
+        n_pairs = differences.shape[1]
+        each = differences.var(axis=1, ddof=1)
+        # Of few rows, equal predictions are no proof of equal models.
+        each = (n_pairs * each + _PRIOR_PAIRS * np.median(each)) / (n_pairs + _PRIOR_PAIRS)
+        return each / n_per_fold, float(among / n_per_fold)
 
-    def _rival(self, trial: FrozenTrial) -> _Rival | None:
-        scores = fold_scores(trial)
-        folds = {}
-        for j in self._by_fold:
-            values = scores.get(self._names[j], ())
-            if len(values) != len(self._tests) or not np.isfinite(values).all():
-                return None  # a trial that was added by hand
-            folds[j] = self._signs[j] * np.array(values)
-        losses = None
-        if self._loss_column is not None:
-            kept = read_losses(trial)
-            if kept is not None:
-                losses = np.full(self._n_rows, np.nan)
-                losses[kept_rows(self._n_rows)[: len(kept.values)]] = kept.values
-        return _Rival(trial.number, np.array(trial.values) * self._signs, folds, losses)
+    def _fold_variances(self, i: int, rows: tuple[Array, float] | None) -> Array | None:
+        """Return the variance of a fold's difference to each peer, or None if it is not known."""
+        folds = np.array([peer.folds[i] for peer in self._peers])
+        between = np.nan
+        if len(folds) >= _MIN_TRIALS:
+            between = float((folds - folds.mean(axis=0)).var(axis=1, ddof=1).mean())
+        if rows is None:
+            return None if np.isnan(between) else np.full(len(folds), 2 * between)
+        each, among = rows
+        is_more = not np.isnan(between) and between > among > 0
+        return each * (between / among) if is_more else each
 
-    def _variance(
-        self, rival: _Rival, column: int, done: Sequence[int], found: Sequence[FoldResult]
-    ) -> tuple[float, float]:
-        """Return the variance of a fold's difference, and its degrees of freedom."""
-        if column == self._loss_column and rival.losses is not None:
-            rows = np.concatenate([self._tests[i] for i in done])
-            own = np.concatenate([np.asarray(result.losses) for result in found])
-            differences = own - rival.losses[rows]
-            differences = differences[np.isfinite(differences)]
-            if len(differences) > 2:
-                n_per_fold = len(rows) / len(done)
-                return float(differences.var(ddof=1)) / n_per_fold, len(differences) - 1
-        name, sign = self._names[column], self._signs[column]
-        others = [fold_scores(t).get(name, ()) for t in self._completed]
-        usable = [values for values in others if len(values) == len(self._tests)]
-        if len(usable) < _MIN_TRIALS:
-            return np.inf, 1
-        differences = sign * np.array(usable, dtype=float) - rival.folds[column]
-        return float(np.nanmean(differences.var(axis=1, ddof=1))), len(usable) - 1
+
+def weighted_estimate(
+    ends: Array, variances: Array, n_done: int, n_folds: int
+) -> tuple[float, float]:
+    """Return the value after all folds, and its variance.
+
+    Args:
+        ends: What each of the other trials predicts.
+        variances: Variance of the difference of a fold to each of them.
+        n_done: Number of folds that were fitted.
+        n_folds: Number of all folds.
+
+    Example:
+        >>> value, variance = weighted_estimate(np.array([0.2, 0.3]), np.array([0.01, 0.02]), 1, 5)
+        >>> round(value, 3), round(variance, 5)
+        (0.22, 0.00806)
+    """
+    smallest = max(float(variances.min()), 1e-12)
+    weights = (smallest / np.maximum(variances, smallest)) ** 2
+    weights /= weights.sum()
+    # Noise of the others has the share 1/2 of each difference, and is averaged.
+    share = (1 + float(weights @ weights)) / 2
+    left = (n_folds - n_done) / (n_folds * n_done)
+    return float(weights @ ends), float(weights @ variances) * share * left
 
 
 class PrunerVerdict:
@@ -256,35 +340,3 @@ class PrunerVerdict:
         if not self._trial.should_prune():
             return None
         return PartialEstimate(values=(float(np.mean(values)),), folds=tuple(done))
-
-
-class _Rival(NamedTuple):
-    """A member of the front, minimized."""
-
-    number: int
-    values: Array
-    folds: dict[int, Array]
-    losses: Array | None
-
-
-def lower_bound(
-    differences: Array, n_folds: int, variance: float, freedom: float, error_rate: float
-) -> float:
-    """Return the lower confidence bound of the mean difference after all folds.
-
-    Args:
-        differences: Differences of the folds that were fitted.
-        n_folds: Number of all folds.
-        variance: Variance of the difference of a fold, by other sources than ``differences``.
-        freedom: Degrees of freedom of that variance.
-        error_rate: Probability that the mean is below the bound.
-
-    Example:
-        >>> round(lower_bound(np.array([0.2]), 5, 0.0025, 30, 0.05), 3)
-        0.124
-    """
-    k = len(differences)
-    own = float(differences.var(ddof=1)) if k > 1 else 0.0
-    both = (_PRIOR_FOLDS * variance + (k - 1) * own) / (_PRIOR_FOLDS + k - 1)
-    error = np.sqrt(both * (n_folds - k) / (n_folds * k))
-    return float(differences.mean() - student.ppf(1 - error_rate, freedom) * error)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from optuna.trial import FrozenTrial
-from scipy.stats import norm
+from scipy.stats import t as student
 
 from optuna_mofs._optuna import frozen_attr
 from optuna_mofs._typing import Array
@@ -21,17 +20,12 @@ MIN_ROWS = 20_000
 FACTOR = 3
 #: Training rows of the first rung, at least, and test rows of any, at most.
 _MIN_TRAIN, _MAX_TEST = 2_000, 5_000
-#: A part of the rows says less than a fold: the error rate is divided by this.
+#: What all rows add differs between models: the error rate is divided by this.
 _CAUTION = 3.0
-#: Key of the attribute that holds the results of a completed trial.
+#: Completed trials that a rung is compared with, at least and at most.
+_MIN_PEERS, _MAX_PEERS = 8, 200
+#: Key of the attribute that holds the losses of a completed trial.
 _KEY = "rungs"
-
-
-class RungResult(NamedTuple):
-    """The mean loss of the test rows of a rung, and the variance of this mean."""
-
-    mean: float
-    variance: float
 
 
 def row_rungs(splits: Sequence[Split], n_rows: int, seed: int) -> list[Split]:
@@ -53,51 +47,58 @@ def climb(
     rungs: Sequence[Split],
     fit: Callable[[Split], FoldResult],
     rivals: Sequence[FrozenTrial],
+    completed: Sequence[FrozenTrial],
     known: Array,
     column: int,
     error_rate: float,
-) -> tuple[list[RungResult], PartialEstimate | None]:
-    """Return the results of the rungs, and the estimate of a trial that is stopped at one.
+) -> tuple[list[float], PartialEstimate | None]:
+    """Return the losses on the rungs, and the estimate of a trial that is stopped at one.
 
-    The trial is stopped if its loss exceeds that of a rival on the same rung by more than
-    chance explains. The losses are compared as if they were not paired, which is cautious.
+    What all rows add to the loss on a rung is estimated by its mean over the completed trials,
+    and its standard deviation says how well a rung predicts. The trial is stopped if a rival has
+    a lower loss than the estimate by more than that explains.
 
     Args:
         rungs: The rungs.
         fit: Fits one of them.
         rivals: Completed trials that are no worse where no fit is needed.
+        completed: Completed trials; the latest ones are used.
         known: Values of the trial that need no fit, NaN for the others.
         column: Position of the measure with losses of rows.
-        error_rate: That of the test after the first fold.
+        error_rate: That of the tests after folds.
     """
-    limit = float(norm.ppf(1 - error_rate / _CAUTION))
-    found: list[RungResult] = []
+    found: list[float] = []
+    peers = [(rung_losses(trial), trial.values[column]) for trial in completed[-_MAX_PEERS:]]
+    peers = [(losses, value) for losses, value in peers if len(losses) == len(rungs)]
+    rival = min(rivals, key=lambda trial: trial.values[column], default=None)
     for i, rung in enumerate(rungs):
-        losses = np.asarray(fit(rung).losses, dtype=float)
-        found.append(RungResult(float(losses.mean()), float(losses.var(ddof=1) / len(losses))))
-        best: PartialEstimate | None = None
-        for rival in rivals:
-            other = rung_results(rival)
-            if len(other) <= i:
-                continue
-            difference = found[i].mean - other[i].mean
-            bound = difference - limit * np.sqrt(found[i].variance + other[i].variance)
-            if bound > 0 and (best is None or bound > best.bound):
-                values = known.copy()
-                values[column] = rival.values[column] + difference
-                best = PartialEstimate(
-                    tuple(values.tolist()), (), rival.number, float(bound), len(rung[0])
-                )
-        if best is not None:
-            return found, best
+        found.append(float(np.mean(np.asarray(fit(rung).losses))))
+        if rival is None or len(peers) < _MIN_PEERS:
+            continue
+        added = np.array([value - losses[i] for losses, value in peers])
+        estimate = found[i] + float(added.mean())
+        variance = float(added.var(ddof=1)) * (1 + 1 / len(added))
+        limit = float(student.ppf(1 - error_rate / _CAUTION, len(added) - 1))
+        bound = estimate - rival.values[column] - limit * np.sqrt(variance)
+        if bound > 0:
+            values, variances = known.copy(), np.zeros(len(known))
+            values[column], variances[column] = estimate, variance
+            return found, PartialEstimate(
+                values=tuple(values.tolist()),
+                folds=(),
+                rival=rival.number,
+                bound=float(bound),
+                n_rows=len(rung[0]),
+                variances=tuple(variances.tolist()),
+            )
     return found, None
 
 
-def rungs_attr(found: Sequence[RungResult]) -> dict[str, list[list[float]]]:
-    """Return the results of a completed trial as a system attribute."""
-    return {_KEY: [list(result) for result in found]} if found else {}
+def rungs_attr(losses: Sequence[float]) -> dict[str, list[float]]:
+    """Return the losses of a completed trial as a system attribute."""
+    return {_KEY: list(losses)} if losses else {}
 
 
-def rung_results(trial: FrozenTrial) -> list[RungResult]:
-    """Return the results that :func:`rungs_attr` stored."""
-    return [RungResult(*pair) for pair in frozen_attr(trial, _KEY) or []]
+def rung_losses(trial: FrozenTrial) -> list[float]:
+    """Return the losses that :func:`rungs_attr` stored."""
+    return list(frozen_attr(trial, _KEY) or [])

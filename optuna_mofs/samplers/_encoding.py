@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from optuna_mofs._typing import Array
+from optuna_mofs.features._codec import count_selected
 from optuna_mofs.features._mask_sampling import cost_adjusted
 from optuna_mofs.features._redundancy import BatchSelection, selection_order, top_masks
 from optuna_mofs.features._representation import FRACTION, FilterFeatures
@@ -188,13 +189,13 @@ class FeatureSetEmbedding:
     def __call__(self, masks: Array) -> Array:
         """Return the log size and the embedding of masks over the free features."""
         p = max(1, masks.shape[1])
-        sizes = np.log1p(masks.sum(axis=1, keepdims=True)) / np.log1p(p)
+        sizes = np.log1p(count_selected(masks)[:, None]) / np.log1p(p)
         return np.hstack([sizes, self.embed(masks[:, self.features])])
 
     @staticmethod
     def embed(masks: Array) -> Array:
         """Return the embedding of masks over the embedded features."""
-        size = masks.sum(axis=1, keepdims=True)
+        size = count_selected(masks)[:, None]
         points: Array = masks / np.sqrt(np.maximum(size, 1), dtype=np.float32)
         return points
 
@@ -380,7 +381,7 @@ class TriedFeatureSets:
             found: Array = is_set & is_running
             return found
         n_trials = np.array(list(map(self._counts.__getitem__, packed)))
-        enough: Array = n_trials >= np.sqrt(np.maximum(1, masks.sum(axis=1)))
+        enough: Array = n_trials >= np.sqrt(np.maximum(1, count_selected(masks)))
         return enough & is_set
 
     def repeats(self, row: Array, parent: Array | None, rule_columns: Array) -> bool:

@@ -60,6 +60,7 @@ def fit_length_scales(
     initial_nugget: float = 0.1,
     max_iterations: int = 15,
     tolerance: float = 2.2e-9,
+    noise: Array | float = 0.0,
 ) -> Array:
     """Return logarithms of the length scale of each part and of the nugget.
 
@@ -74,6 +75,7 @@ def fit_length_scales(
         initial_nugget: Nugget at which the optimization starts.
         max_iterations: Maximum number of iterations.
         tolerance: Relative gain in likelihood below which the optimization ends.
+        noise: What is added to the nugget of each point.
     """
     parts, count, _ = squares.shape
     flat = squares.reshape(parts, -1)
@@ -83,10 +85,10 @@ def fit_length_scales(
     prior = np.log(0.5 * np.sqrt(parts))
 
     def loss(theta: Array) -> tuple[float, Array]:
-        weights, noise = np.exp(-2 * theta[:-1]), np.exp(theta[-1])
+        weights, common = np.exp(-2 * theta[:-1]), np.exp(theta[-1])
         r = (3 * weights) @ flat
         kernel, decay = matern32(np.sqrt(r, out=r))
-        kernel[diagonal] += noise
+        kernel[diagonal] += common + noise
         factor, failed = dpotrf(kernel.reshape(count, count).T, lower=1, overwrite_a=1)
         if failed:
             return 1e10, np.zeros(parts + 1)
@@ -96,7 +98,7 @@ def fit_length_scales(
         inner = dpotri(factor, lower=1, overwrite_c=1)[0]
         inner -= np.outer(alpha / variance, alpha)
         gradient = np.empty(parts + 1)
-        gradient[-1] = 0.5 * noise * np.trace(inner)
+        gradient[-1] = 0.5 * common * np.trace(inner)
         inner *= half
         decay *= inner.T.reshape(-1)
         gradient[:-1] = 1.5 * weights * (flat @ decay)
@@ -260,6 +262,7 @@ class OrdinaryKriging:
         n_shared_columns: Number of last columns that share one length scale.
         scales: Logarithms of the length scales and of the nugget, if known; see
             :func:`fit_column_scales`.
+        as_published: Whether the nugget is 1e-4, and all rows are used.
 
     Example:
         >>> X = np.linspace(0, 1, 9)[:, None]
@@ -269,22 +272,37 @@ class OrdinaryKriging:
         True
     """
 
-    def __init__(self, n_shared_columns: int = 0, scales: Array | None = None) -> None:
+    def __init__(
+        self,
+        n_shared_columns: int = 0,
+        scales: Array | None = None,
+        *,
+        as_published: bool = False,
+    ) -> None:
         self._n_shared_columns = n_shared_columns
         self._scales = scales
+        self._as_published = as_published
 
-    def fit(self, X: Array | SplitInputs, y: Array) -> OrdinaryKriging:
-        """Fit the process to rows, the best first."""
+    def fit(
+        self, X: Array | SplitInputs, y: Array, variances: Array | None = None
+    ) -> OrdinaryKriging:
+        """Fit the process to rows, the best first; some values can vary more than the others."""
+        variances = np.zeros(len(y)) if variances is None else variances
         inputs, scales = SplitInputs.of(X, self._n_shared_columns), self._scales
-        if scales is None:
-            scales = fit_column_scales(inputs, y, n_max=100)
+        if scales is None and self._as_published:
+            nugget = (_NUGGET[0], _NUGGET[0])
+            scales = fit_column_scales(inputs, y, variances, n_max=len(y), nugget=nugget)
+        elif scales is None:
+            scales = fit_column_scales(inputs, y, variances, n_max=100)
         self._center, self._spread = float(y.mean()), float(y.std()) or 1.0
         z = (y - self._center) / self._spread
         self._lengths = np.exp(scales[:-1])
-        subset = representative_subset(np.arange(len(z)), _MAX_ROWS, _MAX_ROWS // 2)
+        n_max = len(z) if self._as_published else _MAX_ROWS
+        subset = representative_subset(np.arange(len(z)), n_max, n_max // 2)
         inputs = self._scaled(inputs[subset], float)
         K = self._kernel(inputs, inputs)
-        K[np.diag_indices_from(K)] += float(np.exp(scales[-1]))
+        noise = variances[subset] / self._spread**2
+        K[np.diag_indices_from(K)] += float(np.exp(scales[-1])) + noise
         factor = dpotrf(K, lower=1)[0]
         self._mean, variance, alpha, ones = _solve_constant_mean(factor, z[subset])
         self._variance = max(variance, 1e-12)
@@ -327,12 +345,19 @@ class OrdinaryKriging:
 
 
 def fit_column_scales(
-    X: Array | SplitInputs, y: Array, *, n_shared_columns: int = 0, n_max: int = 250
+    X: Array | SplitInputs,
+    y: Array,
+    variances: Array | None = None,
+    *,
+    n_shared_columns: int = 0,
+    n_max: int = 250,
+    nugget: tuple[float, float] = _NUGGET,
 ) -> Array:
     """Return logarithms of the length scale of each column and of the nugget.
 
     The rows are sorted, the best first, and at most ``n_max`` of them are used. The last
-    ``n_shared_columns`` columns, or the feature sets, share one length scale.
+    ``n_shared_columns`` columns, or the feature sets, share one length scale. ``nugget`` holds
+    the bounds of the nugget.
     """
     chosen = representative_subset(np.arange(len(y)), n_max, n_max // 2)
     inputs, z = SplitInputs.of(X, n_shared_columns)[chosen], y[chosen]
@@ -343,10 +368,11 @@ def fit_column_scales(
     return fit_length_scales(
         squares,
         (z - z.mean()) / (z.std() or 1.0),
-        nugget=_NUGGET,
-        initial_nugget=1e-2,
+        nugget=nugget,
+        initial_nugget=float(np.clip(1e-2, *nugget)),
         max_iterations=20,
         tolerance=1e-3,
+        noise=0.0 if variances is None else variances[chosen] / (z.var() or 1.0),
     )
 
 

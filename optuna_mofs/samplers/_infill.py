@@ -88,11 +88,12 @@ class Acquisition:
 class ObjectiveSurrogates:
     """One surrogate per objective that is not known exactly.
 
-    ``fit`` is a function of targets, and length scales if known, that returns a surrogate.
+    ``fit`` is a function of targets, length scales if known, and variances of the targets that
+    returns a surrogate.
     """
 
     def __init__(
-        self, data: TrainingData, fit: Callable[[Array, Array | None], Surrogate]
+        self, data: TrainingData, fit: Callable[[Array, Array | None, Array], Surrogate]
     ) -> None:
         self._data = data
         self._models: dict[int, Surrogate] = {}
@@ -101,7 +102,7 @@ class ObjectiveSurrogates:
         for j in data.modeled:
             estimated = data.uses_gaussian_process and not data.is_plain
             scales = data.length_scales(j) if estimated else None
-            self._models[j] = fit(data.values[:, j], scales)
+            self._models[j] = fit(data.values[:, j], scales, data.variances[:, j])
             self._of_trials[j] = self._models[j].predict(model_inputs(data, data.trials.inputs))
 
     def predict(self, batch: EncodedBatch) -> tuple[Array, Array]:
@@ -136,6 +137,7 @@ def fit_surrogate(
     rng: np.random.Generator,
     targets: Array,
     scales: Array | None = None,
+    variances: Array | None = None,
 ) -> Surrogate:
     """Return a surrogate fitted to one number per trial.
 
@@ -149,20 +151,26 @@ def fit_surrogate(
         rng: Generator.
         targets: One number per trial.
         scales: Length scales of a Gaussian process, if known.
+        variances: Variances of the targets. Only a Gaussian process takes them.
     """
 
-    def make() -> Surrogate:
+    def fitted(inputs: SplitInputs, targets: Array, variances: Array) -> Surrogate:
         if data.uses_gaussian_process:
-            return OrdinaryKriging(scales=scales)
-        return get_surrogate(surrogate)(rng)
+            model = OrdinaryKriging(scales=scales, as_published=data.is_plain)
+            return model.fit(inputs, targets, variances)
+        return get_surrogate(surrogate)(rng).fit(inputs.joined(), targets)
 
+    variances = np.zeros(len(targets)) if variances is None else variances[data.best_first]
     inputs, targets = data.trials.inputs[data.best_first], targets[data.best_first]
-    model = make().fit(model_inputs(data, inputs), targets)
+    model = fitted(inputs, targets, variances)
     if data.running is None:
         return model
     believed = model.predict(model_inputs(data, data.running.inputs))[0]
-    inputs = SplitInputs.joined_rows(data.running.inputs, inputs)
-    return make().fit(model_inputs(data, inputs), np.concatenate([believed, targets]))
+    return fitted(
+        SplitInputs.joined_rows(data.running.inputs, inputs),
+        np.concatenate([believed, targets]),
+        np.concatenate([np.zeros(len(believed)), variances]),
+    )
 
 
 def model_inputs(data: TrainingData, inputs: SplitInputs) -> Any:

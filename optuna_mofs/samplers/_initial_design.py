@@ -61,9 +61,19 @@ class RandomDesign:
         for sampler in self.mask_samplers or ():
             get_mask_sampler(sampler)
 
-    def __call__(self, rng: np.random.Generator, history: History, number: int) -> Proposal:
-        """Return the configuration of a trial."""
-        row, table = history.space.sample(rng)[0], history.table
+    def __call__(
+        self, rng: np.random.Generator, history: History, number: int, row: Array | None = None
+    ) -> Proposal:
+        """Return the configuration of a trial.
+
+        Args:
+            rng: Generator.
+            history: The completed trials.
+            number: Number of the trial.
+            row: Hyperparameters of the trials that are not near the defaults; random if None.
+        """
+        drawn, table = history.space.sample(rng)[0], history.table
+        row = drawn if row is None else row
         if table is None:
             if not self.plain:
                 row = spread_size(row, history, number)

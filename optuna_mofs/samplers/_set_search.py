@@ -10,6 +10,7 @@ import numpy as np
 
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_int, check_probability
+from optuna_mofs.features._codec import count_selected
 from optuna_mofs.features._mask_sampling import (
     cost_adjusted,
     ensemble_probability,
@@ -263,7 +264,7 @@ class _MaskMakers:
         made = np.concatenate([made for made, _, _ in parts])
         masks[: len(made), self._active] = made
         low, high = self._table.size_limits
-        sizes = masks.sum(axis=1)
+        sizes = count_selected(masks)
         for i in np.flatnonzero((sizes < low) | (sizes > high)):
             masks[i] = self._table.limited(masks[i])
         return _Sets(masks, self._starts.rows[origin], origin, operators)
@@ -314,7 +315,7 @@ class _MaskMakers:
     def _drop(self, origin: Array) -> Array:
         """Drop a random share of the features, drawn by the filters."""
         rng, masks = self._rng, self._parents[origin]
-        sizes = masks.sum(axis=1)
+        sizes = count_selected(masks)
         keys = self._scores(len(masks)) + 0.3 * rng.gumbel(size=masks.shape)
         keys[~masks] = -np.inf
         kept = np.floor(sizes * np.exp(-rng.exponential(0.5, len(masks)))).astype(np.int64)

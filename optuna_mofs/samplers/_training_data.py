@@ -11,6 +11,7 @@ import moocore
 import numpy as np
 
 from optuna_mofs._typing import Array
+from optuna_mofs.features._codec import count_selected
 from optuna_mofs.history._search_space import ConditionalParameters
 from optuna_mofs.samplers._candidates import Candidates
 from optuna_mofs.samplers._context import ProposalContext
@@ -112,6 +113,8 @@ class TrainingData:
         self.rows = history.rows[self.positions]
         self.violations = history.violations[self.positions]
         self.values = scaled[self.positions]
+        #: Variances of the values, positive for trials that were stopped.
+        self.variances = self.scale.variances(history.values, history.variances)[self.positions]
         #: Lower limit of all bounds: an objective that was never negative gets none below 0.
         self.floor = np.where(
             (history.values.min(axis=0) >= 0) & (not self.is_plain),
@@ -222,7 +225,7 @@ class TrainingData:
             return self.filters.sizes(candidates.rows)
         if candidates.masks is None:
             return None
-        sizes: Array = candidates.masks.sum(axis=1)
+        sizes = count_selected(candidates.masks)
         return sizes if candidates.mask_index is None else sizes[candidates.mask_index]
 
     def encode(self, candidates: Candidates) -> EncodedBatch:
@@ -251,10 +254,14 @@ class TrainingData:
     def _fit_scales(self, objective: int, n_trials: int) -> Array:
         values = self.history.values[:n_trials]
         violations = self.history.violations[:n_trials]
-        scaled = ObjectiveScale.fit(values, violations)(values, violations)
+        scale = ObjectiveScale.fit(values, violations)
+        scaled = scale(values, violations)
+        variances = scale.variances(values, self.history.variances[:n_trials])
         order = np.argsort(ranks(scaled), kind="stable")
         order = representative_subset(order, _MAX_SCALE_TRIALS, _MAX_SCALE_TRIALS // 2)
-        return fit_column_scales(self._encoder.of_trials(order), scaled[order, objective])
+        return fit_column_scales(
+            self._encoder.of_trials(order), scaled[order, objective], variances[order, objective]
+        )
 
 
 class KnownObjectives:
@@ -349,6 +356,13 @@ class ObjectiveScale:
         """Return the inverse of :meth:`linear`."""
         values: Array = self.low + self.span * scaled
         return values
+
+    def variances(self, values: Array, variances: Array) -> Array:
+        """Return the variances of scaled values, given those of the values."""
+        # Beyond 1 saturation has the slope exp(1 - scaled).
+        slope = np.exp(1 - np.clip(self.linear(values), 1.0, 50.0)) / self.span
+        scaled: Array = variances * slope**2
+        return scaled
 
     @staticmethod
     def saturated(linear: Array) -> Array:

@@ -216,7 +216,7 @@ def shorten(names: Sequence[str], limit: int = _MAX_CHARACTERS) -> str:
     if len(text) <= limit:
         return text
     lengths = itertools.accumulate(len(name) + 2 for name in names)
-    n_shown = sum(length <= limit for length in lengths)
+    n_shown = sum(1 for _ in itertools.takewhile(limit.__ge__, lengths))
     rest = f"{len(names) - n_shown} more"
     return f"{', '.join(names[:n_shown])} and {rest}" if n_shown else rest
 

@@ -23,6 +23,7 @@ class PartialEstimate:
         folds: The folds that were fitted.
         rival: Number of the trial that dominates, or None if a pruner of Optuna decided.
         bound: Lower confidence bound of the difference to the rival.
+        variances: Variance of each value around what all folds would give; 0 where it is known.
         n_rows: Training rows, if only a part of a fold was fitted.
     """
 
@@ -31,11 +32,12 @@ class PartialEstimate:
     rival: int | None = None
     bound: float = 0.0
     n_rows: int | None = None
+    variances: tuple[float, ...] = ()
 
     def to_attr(self) -> dict[str, Any]:
         """Return the system attribute of a trial."""
-        lists = {"values": list(self.values), "folds": list(self.folds)}
-        return {_KEY: asdict(self) | lists}
+        data = asdict(self)
+        return {_KEY: {k: list(v) if isinstance(v, tuple) else v for k, v in data.items()}}
 
     def user_attrs(self) -> dict[str, Any]:
         """Return the user attributes of a trial."""
@@ -50,8 +52,8 @@ def partial_estimate(trial: FrozenTrial) -> PartialEstimate | None:
     found = frozen_attr(trial, _KEY)
     if found is None or trial.state != TrialState.PRUNED:
         return None
-    lists = {"values": tuple(found["values"]), "folds": tuple(found["folds"])}
-    return PartialEstimate(**{**found, **lists})
+    data: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in found.items()}
+    return PartialEstimate(**data)
 
 
 def measured_values(trial: FrozenTrial) -> Sequence[float] | None:
@@ -60,3 +62,9 @@ def measured_values(trial: FrozenTrial) -> Sequence[float] | None:
         return list(trial.values)
     found = partial_estimate(trial)
     return None if found is None else found.values
+
+
+def value_variances(trial: FrozenTrial, n_values: int) -> Sequence[float]:
+    """Return the variance of each of the :func:`measured_values`, 0 for a completed trial."""
+    found = partial_estimate(trial)
+    return [0.0] * n_values if found is None or not found.variances else found.variances

@@ -130,6 +130,7 @@ def metric_label(points: CompletedTrials, column: int) -> str:
     measures = () if description is None else description.measures
     labels = {measure.name: measure.label for measure in measures}
     label = labels.get(points.measure_names[column], "").replace("1 - ", "1 − ")
+    label = "1 − R²" if label == "1 − r2" else label
     name = points.metric_names[column]
     return f"{name} ({label})" if label.startswith("1 − ") else label or name
 

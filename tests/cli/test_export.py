@@ -205,6 +205,7 @@ def test_the_model_card(capsys: pytest.CaptureFixture[str]) -> None:
     assert card["classes"] == ["high", "low"]
     assert card["on_new_rows"]["low"] <= card["on_new_rows"]["value"]
     assert card["versions"]["optuna"] == optuna.__version__
+    assert "lightgbm" not in card["versions"]  # installed, but not used
     text = Path("m.card.md").read_text(encoding="utf-8")
     for part in ("# m.joblib", "Predicts *risk*", "- on new rows: error", "## Features"):
         assert part in text

@@ -48,7 +48,7 @@ def test_a_continued_study_equals_an_uninterrupted_one(
     assert "60 rows, 5 features (1 text column: city), classification of 'risk'" in first.err
     assert "12 rows not used by the search" in first.err
     assert "5/5 trials, hypervolume 0." in first.err
-    assert "Searching on permuted labels" in first.err
+    assert "the same search on permuted labels" in first.err
     assert "optuna-mofs report --study people --output people.html" in first.err
     assert "Front of 5 completed trials" in first.out
 
@@ -99,6 +99,41 @@ def test_a_search_on_permuted_labels_that_fails_is_a_note(
     captured = capsys.readouterr()
     assert "note: there is no noise floor. nothing was completed" in captured.err
     assert "Front of 2 completed trials" in captured.out
+
+
+def test_ctrl_c_skips_the_noise_floor(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("optuna_mofs.cli._run.noise_floor", stopped)
+    assert main([*NEW, "--trials", "2"]) == 0
+    captured = capsys.readouterr()
+    assert "the noise floor was skipped" in captured.err
+    assert "Front of 2 completed trials" in captured.out
+
+
+def test_the_noise_floor_takes_a_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("optuna_mofs.cli._run._MIN_FLOOR_SECONDS", 0.0)
+    monkeypatch.setattr("optuna_mofs.cli._run._FLOOR_SHARE", 0.0)
+    assert main([*NEW, "--trials", "2", "--quiet"]) == 0
+    floor = Baselines.read(_study()).noise_floor
+    assert floor is not None
+    assert floor.n_trials == 1  # of five
+
+
+def test_baselines_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*NEW, "--trials", "2", "--noise-floor", "2"]) == 0
+    captured = capsys.readouterr()
+    assert "2/2 trials, " in captured.err.partition("Noise floor")[2]
+    line = next(
+        x
+        for x in captured.out.splitlines()
+        if x.startswith("For comparison, error (1 − accuracy): ")
+    )
+    for name in ("a constant prediction", "all features, not tuned", "permuted labels"):
+        assert re.search(rf"{name} 0\.\d+", line)
 
 
 @pytest.mark.parametrize(

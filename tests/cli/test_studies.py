@@ -19,9 +19,10 @@ def test_studies_are_listed_with_learner_and_data(
     run = ["run", "--data", path, "--target", "risk", "--drop", "name", *QUICK]
     assert main([*run, "--trials", "2", "--noise-floor", "0", "--quiet"]) == 0
     assert main(["studies"]) == 0
-    assert capsys.readouterr().out.splitlines()[1].split()[:5] == [
+    assert capsys.readouterr().out.splitlines()[1].split()[:6] == [
         "people",
         "2",
+        "0",
         "0",
         "0",
         "ridge",

@@ -4,7 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from optuna_mofs.data._target import check_target, detect_task, strata, varying_outputs
+from optuna_mofs.data._target import (
+    check_repeats,
+    check_target,
+    detect_task,
+    strata,
+    varying_outputs,
+)
 
 
 @pytest.mark.parametrize(
@@ -37,12 +43,21 @@ def test_target_containers():
         (list(range(40)), "regression"),
         (list(range(40)) * 20, "classification"),
         ([float(k) for k in range(40)] * 20, "regression"),
+        (list(range(300)) * 20, "regression"),
         ([float(k) for k in range(30)] * 20, "classification"),
         ([str(k) for k in range(40)], "classification"),
     ],
 )
 def test_detect_task(y, task):
     assert detect_task(y) == task
+
+
+def test_numbers_are_no_classes():
+    numbers = np.arange(100) % 50
+    with pytest.raises(ValueError, match=r"50 different numbers in 100 rows.*Pass a regressor"):
+        check_repeats(numbers)
+    for classes in (numbers.astype(str), np.arange(100) % 30, np.arange(400) % 100):
+        check_repeats(classes)
 
 
 def test_several_outputs():

@@ -8,7 +8,11 @@ import optuna
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from optuna.samplers import RandomSampler
+from sklearn.datasets import load_breast_cancer
+from sklearn.naive_bayes import GaussianNB
 
+from optuna_mofs import FeatureSelectionObjective
 from optuna_mofs.fronts import Front, hypervolume, pareto_front
 from optuna_mofs.study import MeasureDescription, StudyDescription
 
@@ -366,7 +370,7 @@ def test_frame_counts_are_integers():
 def test_repr_and_html():
     front = pareto_front(errors_and_sizes())
     text = repr(front)
-    assert text.startswith("Front of 4 trials of study")
+    assert text.startswith("Front of 4 trials (error minimized")
     assert "error minimized, fraction minimized" in text
     assert "0.18" in text
     study = make_study([[1.0, 1.0]], names=["a<b", "c"])
@@ -374,6 +378,23 @@ def test_repr_and_html():
     assert "a&lt;b" in html
     assert "a<b" not in html
     assert "<table" in html
+
+
+def test_what_is_printed_leaves_out_weights_and_long_lists():
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    objective = FeatureSelectionObjective(
+        GaussianNB(), X[:100], y[:100], cv=2, filters=["anova_f", "variance"]
+    )
+    study = objective.create_study(study_name="wide", sampler=RandomSampler(seed=0))
+    study.optimize(objective, n_trials=5)
+    front = pareto_front(study)
+    assert "weight_anova_f" in front.to_frame()
+    for text in (repr(front), front._repr_html_()):
+        assert "weight_anova_f" not in text
+        assert "params_fraction" not in text
+        assert "fraction" in text
+        assert "of study &#x27;wide&#x27;" in text or "of study 'wide'" in text
+    assert max(map(len, repr(front).splitlines())) < 180
 
 
 def test_empty_front():

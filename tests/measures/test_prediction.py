@@ -11,10 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from optuna.samplers import RandomSampler
+from sklearn.base import ClassifierMixin
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.metrics import (
+    accuracy_score,
     brier_score_loss,
+    check_scoring,
     confusion_matrix,
     get_scorer,
     mean_squared_error,
@@ -49,6 +52,10 @@ class Says:
 
     def predict(self, X):
         return self.prediction
+
+
+class ClassifierSays(ClassifierMixin, Says):
+    """The same, with the score of scikit-learn's classifiers."""
 
 
 def fold(truth, said, *, train=None, weight=None):
@@ -93,6 +100,21 @@ def test_the_larger_label_is_the_positive_one():
     found = fold(["no", "no", "yes", "yes", "yes"], ["yes", "no", "no", "yes", "yes"])
     assert false_negative_rate(found) == pytest.approx(1 / 3)
     assert false_positive_rate(found) == pytest.approx(1 / 2)
+
+
+@pytest.mark.parametrize(
+    ("labels", "dtype"),
+    [([0, 1, 2], int), ([0, 1], bool), (["no", "yes"], str), (["no", "yes"], object)],
+)
+def test_the_error_is_that_of_scikit_learn(labels, dtype):
+    rng = np.random.default_rng(0)
+    truth, said = rng.choice(np.array(labels, dtype=dtype), (2, 31))
+    for weight in (None, rng.random(31)):
+        found = fold(truth, said, weight=weight)
+        found.scorer = check_scoring(DecisionTreeClassifier())
+        found.estimator = ClassifierSays(said)
+        expected = 1 - accuracy_score(truth, said, sample_weight=weight)
+        assert get_measure("error", found.scorer).fold(found) == expected
 
 
 def scored_fold(scoring, model, *, weight=None):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 
 import numpy as np
+import polars as pl
 import pytest
 from sklearn.decomposition import PCA
 from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import ShuffleSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
@@ -88,6 +90,28 @@ def test_failed_trials_do_not_disturb_a_function(wine):
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     assert len(search.cv_results_["params"]) < len(search.trials_) == 25
     assert search.best_estimator_.predict(wine[0]).shape == (178,)
+
+
+def test_results_fit_into_a_table_as_those_of_scikit_learn(wine):
+    search = quick_search(
+        estimator=make_pipeline(PCA(), GaussianNB()),
+        param_distributions={"pca__n_components": [1, 2]},
+        cv=ShuffleSplit(n_splits=4, random_state=0),
+        refit=lambda results: int(np.argmin(results["rank_test_score"])),
+        scoring="accuracy",
+        min_features=2,
+        return_train_score=True,
+    ).fit(*wine)
+    results = search.cv_results_
+    columns = ["mean_test_score", "std_test_score", "mean_train_score", "std_train_score"]
+    columns += ["mean_fit_time", "rank_test_score", "param_pca__n_components"]
+    table = pl.DataFrame({name: results[name] for name in columns}).sort("mean_test_score")
+    assert set(table["param_pca__n_components"]) == {1, 2}
+    assert table["mean_fit_time"].min() > 0
+    assert table["rank_test_score"][-1] == 1
+    assert sum(k.startswith("split") and k.endswith("test_score") for k in results) == 4
+    components = results["param_pca__n_components"][search.best_index_]
+    assert search.best_params_ == {"pca__n_components": components}
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import optuna
 import pandas as pd
 import pytest
 from optuna.trial import TrialState
+from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import Ridge
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import RandomizedSearchCV, cross_val_score
@@ -20,9 +23,8 @@ from tests.model_selection.searches import SPACE, quick_search
 def test_columns_are_those_of_scikit_learn_and_more(fitted, wine):
     X, y = wine
     other = RandomizedSearchCV(GaussianNB(), SPACE, n_iter=2, cv=3, random_state=0).fit(X, y)
-    times = {"mean_fit_time", "std_fit_time", "mean_score_time", "std_score_time"}
     own = {"n_features", "support", "on_front", "number", "error", "fraction"}
-    assert set(fitted.cv_results_) == (set(other.cv_results_) - times) | own
+    assert set(fitted.cv_results_) == set(other.cv_results_) | own
     frame = pd.DataFrame(fitted.cv_results_)
     assert len(frame) == 25
     assert frame["number"].tolist() == list(range(25))
@@ -43,6 +45,28 @@ def test_scores_are_those_of_the_models(wine):
     np.testing.assert_allclose(results["std_test_score"][row], scores.std())
     train = [model.fit(X.loc[r, columns], y[r]).score(X.loc[r, columns], y[r]) for r, _ in splits]
     np.testing.assert_allclose(results["mean_train_score"][row], np.mean(train))
+
+
+def test_times_are_those_of_the_folds(wine):
+    class Slow(GaussianNB):
+        def fit(self, X, y):
+            end = time.thread_time() + 0.02
+            while time.thread_time() < end:
+                pass
+            return super().fit(X, y)
+
+    results = quick_search(estimator=Slow(), n_trials=4, min_features=1).fit(*wine).cv_results_
+    assert (results["mean_fit_time"] >= 0.02).all()
+    assert (results["std_fit_time"] < results["mean_fit_time"]).all()
+    assert (results["mean_score_time"] > 0).all()
+    assert (results["mean_score_time"] < 0.02).all()
+    assert (results["std_score_time"] >= 0).all()
+    failed = quick_search(estimator=Slow(), param_distributions={"var_smoothing": [1e-9, -1.0]})
+    with pytest.warns(FitFailedWarning):
+        failed.set_params(error_score=0.0, min_features=1).fit(*wine)
+    has_failed = failed.cv_results_["param_var_smoothing"] == -1.0
+    assert np.isnan(failed.cv_results_["mean_fit_time"][has_failed]).all()
+    assert not np.isnan(failed.cv_results_["mean_fit_time"][~has_failed]).any()
 
 
 def test_ranks_put_the_highest_score_first(fitted):
@@ -98,7 +122,8 @@ def test_measures_of_scorers():
     scored = ScoredMeasures({"auc": get_scorer("roc_auc")}, train=True)
     expanded = scored.expand(["error", "fraction"])
     assert [getattr(m, "name", m) for m in expanded] == ["error_auc", "fraction"]
-    assert [m.name for m in scored.recorded(expanded)] == ["training_error_auc"]
+    recorded = [getattr(m, "name", m) for m in scored.recorded(expanded)]
+    assert recorded == ["training_error_auc", "fit_time", "score_time"]
     assert scored.of_measure("error_auc") == "auc"
     assert scored.of_measure("fraction") is None
     # A single scorer is the objective's own.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import pickle
+import warnings
 
 import joblib
 import numpy as np
@@ -446,3 +447,14 @@ def test_a_search_starts_from_another_one() -> None:
         first.trials_[number]
     )
     assert len(second.trials_) == 4
+
+
+def test_a_front_of_noise_warns() -> None:
+    X, y = np.random.default_rng(0).normal(size=(40, 30)), np.arange(40) % 2
+    search = FeatureSelectionSearchCV(GaussianNB(), n_trials=12, filters=["auc"], random_state=0)
+    with pytest.warns(UserWarning, match="Not clearly better than chance.*constant model"):
+        search.fit(X, y)
+    X, y = load_wine(return_X_y=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        search.fit(X, y)

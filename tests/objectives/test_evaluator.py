@@ -5,6 +5,7 @@ import optuna
 import pytest
 from optuna.samplers import RandomSampler
 from optuna.trial import TrialState
+from sklearn import get_config
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import Ridge
@@ -93,6 +94,21 @@ def test_folds_can_be_replaced_for_one_call():
     assert len(by_fold["error"]) == 2
     with pytest.raises(ValueError, match="zip"):
         found(TREE, MASK, [MASK] * 2)
+
+
+def test_parameters_are_checked_in_the_first_fold_with_columns():
+    class Recording(GaussianNB):
+        def fit(self, X, y, sample_weight=None):
+            checks.append(not get_config()["skip_parameter_validation"])
+            return super().fit(X, y)
+
+    checks = []
+    none = np.zeros(5, dtype=bool)
+    evaluator()(Recording(), MASK, [none, MASK, MASK])
+    assert checks == [True, False]
+    assert not get_config()["skip_parameter_validation"]
+    with pytest.raises(ValueError, match="var_smoothing"):
+        evaluator()(GaussianNB(var_smoothing=-1), MASK, [MASK] * 3)
 
 
 def test_an_empty_set_predicts_the_majority_class():

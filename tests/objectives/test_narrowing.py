@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, StackingClassifier
@@ -98,6 +99,41 @@ def test_constraints_with_one_entry_per_column():
     assert narrow(model, columns(0, 2)).monotonic_cst == {"age": 1}
 
 
+class Booster(BaseEstimator):
+    """Has the parameters of several libraries for columns."""
+
+    def __init__(self, **options):
+        self.options = options
+
+    def get_params(self, deep=True):
+        return dict(self.options)
+
+    def set_params(self, **params):
+        self.options |= params
+        return self
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"categorical_feature": [1, 2]}, [1]),  # LightGBM
+        ({"categorical_feature": [1]}, None),
+        ({"embedding_features": ["job"]}, ["job"]),  # CatBoost
+        ({"monotone_constraints": (1, 0, -1, 0)}, (1, -1)),  # XGBoost
+        ({"monotone_constraints": {"age": 1, "pay": -1}}, {"age": 1}),
+        ({"monotone_constraints": {0: 1, 2: -1, 3: 1}}, {0: 1, 1: -1}),  # CatBoost
+        ({"feature_weights": [0.1, 0.2, 0.3, 0.4]}, [0.1, 0.3]),
+        ({"interaction_constraints": [["age", "city"], ["city", "pay"]]}, [["age"]]),
+        ({"interaction_constraints": [[0, 2], [1, 3]]}, [[0, 1]]),
+        ({"interaction_cst": [{0, 1}, {2, 3}]}, [{0}, {1}]),
+        ({"interaction_cst": "no_interactions"}, "no_interactions"),
+    ],
+)
+def test_parameters_of_other_libraries(given, expected):
+    found = narrow(Booster(**given), columns(0, 2)).options
+    assert found == dict.fromkeys(given, expected)
+
+
 def test_parts_of_estimators_of_any_kind():
     def inner():
         return make_pipeline(
@@ -149,8 +185,53 @@ def test_a_frozen_transformer_needs_all_of_its_columns():
     encoder = ColumnTransformer([("scale", frozen, ["age", "pay"])], remainder="passthrough")
     assert narrow(encoder, columns(0, 3)).transformers[0][1] is frozen
     assert narrow(encoder, columns(1)).transformers == []
-    with pytest.raises(ValueError, match="frozen transformer 'scale' needs all of its columns"):
+    with pytest.raises(ValueError, match="frozen StandardScaler needs all of its columns"):
         narrow(encoder, columns(0, 1))
+    with pytest.raises(ValueError, match=r"feature_groups=\{...\}, or pass it unfrozen"):
+        narrow(make_pipeline(FrozenEstimator(StandardScaler().fit(X))), columns(0, 1))
+
+
+def test_columns_that_are_dropped_anyway():
+    encoder = make_column_transformer(("drop", ["age"]), (StandardScaler(), ["pay"]))
+    with pytest.raises(NothingLeftError):
+        narrow(encoder, columns(0, 1))
+    assert [part[2] for part in narrow(encoder, columns(0, 3)).transformers] == [["age"], ["pay"]]
+    others = make_column_transformer(("drop", ["age", "city"]), remainder="passthrough")
+    with pytest.raises(NothingLeftError):
+        narrow(others, columns(0, 1))
+    boosting = HistGradientBoostingClassifier(categorical_features=[0])
+    model = narrow(make_pipeline(others, boosting), columns(0, 2))
+    assert model[-1].categorical_features == [0]  # job, without age and city
+
+
+def test_a_selector_that_finds_nothing_leaves_nothing():
+    words = make_column_transformer(
+        (OneHotEncoder(), make_column_selector(dtype_exclude="number"))
+    )
+    table = pd.DataFrame({"age": [1.0, 2.0], "pay": [2.0, 1.0]})
+    with pytest.raises(NothingLeftError):
+        narrow(words, Columns.of_table(LABELS, 4, [0, 3], table))
+    table = pd.DataFrame({"age": [1.0, 2.0], "job": ["a", "b"]})
+    assert len(narrow(words, Columns.of_table(LABELS, 4, [0, 2], table)).transformers) == 1
+    # After another step, what the selector finds is unknown.
+    model = make_pipeline(StandardScaler(), words)
+    assert len(narrow(model, columns(0, 3))[1].transformers) == 1
+
+
+def test_parts_of_a_union_without_columns_are_dropped():
+    words = make_column_transformer((OneHotEncoder(), ["city", "job"]))
+    numbers = make_column_transformer((StandardScaler(), ["age", "pay"]))
+    union = FeatureUnion([("words", words), ("numbers", numbers)])
+    assert narrow(union, columns(0)).transformer_list[0] == ("words", "drop")
+    assert narrow(union, columns(1)).transformer_list[1] == ("numbers", "drop")
+    alone = FeatureUnion([("words", words)])
+    with pytest.raises(NothingLeftError):
+        narrow(alone, columns(0))
+    outer = make_column_transformer((words, ["city", "age"]), (StandardScaler(), ["pay"]))
+    parts = narrow(outer, columns(0, 3)).transformers
+    assert [part[1] == "drop" for part in parts] == [True, False]
+    with pytest.raises(NothingLeftError):
+        narrow(outer, columns(0))
 
 
 def test_arrays_have_positions_only():

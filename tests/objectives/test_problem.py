@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from optuna.samplers import RandomSampler
 from optuna.trial import TrialState
+from sklearn.datasets import load_diabetes
 from sklearn.linear_model import Ridge
 from sklearn.metrics import accuracy_score, make_scorer, matthews_corrcoef
 from sklearn.model_selection import PredefinedSplit, RepeatedKFold, TimeSeriesSplit
@@ -18,6 +19,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from optuna_mofs import (
+    FeatureSelectionObjective,
     FilterEnsembleFeatures,
     ModelTypeObjective,
     enqueue_features,
@@ -458,3 +460,9 @@ def test_another_holdout_is_refused():
     with pytest.raises(ValueError, match=r"holdout: 18 rows \w+ in the study, none now"):
         objective(holdout=None).attach(study)
     objective(holdout=0.2).attach(study)
+
+
+def test_numbers_need_a_regressor():
+    X, y = load_diabetes(return_X_y=True)
+    with pytest.raises(ValueError, match=r"214 different numbers in 442 rows.*Pass a regressor"):
+        FeatureSelectionObjective(GaussianNB(), X, y)

@@ -15,7 +15,6 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.study import Study
 from optuna.trial import TrialState
-from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_breast_cancer
 from sklearn.naive_bayes import GaussianNB
@@ -29,7 +28,7 @@ from optuna_mofs import (
     pareto_front,
 )
 from optuna_mofs.history import History
-from optuna_mofs.objectives._racing import lower_bound
+from optuna_mofs.objectives._racing import weighted_estimate
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._losses import read_losses
 from optuna_mofs.study._partial import measured_values, partial_estimate
@@ -138,6 +137,10 @@ def test_the_history_has_the_estimates_of_stopped_trials(raced: Study) -> None:
     for values in history.values[is_stopped]:
         completed = history.values[~is_stopped]
         assert ((completed <= values).all(axis=1) & (completed < values).any(axis=1)).any()
+    # The error of a stopped trial is uncertain, its fraction of features is not.
+    assert (history.variances[is_stopped, 0] > 0).all()
+    assert not history.variances[is_stopped, 1].any()
+    assert not history.variances[~is_stopped].any()
 
 
 def test_a_reopened_study_continues_bit_for_bit(tmp_path: Any) -> None:
@@ -236,6 +239,15 @@ def test_folds_that_are_left_out_are_not_fitted() -> None:
     assert Clocked.n_fits - before == study.trials[1].user_attrs["n_folds"] < 5
 
 
+def test_stopped_trials_of_one_value_have_intermediate_values() -> None:
+    study = run(make(measures=["error"]), 25, sampler=TPESampler(seed=0))
+    assert stopped(study)
+    for trial in stopped(study):
+        scores = trial.user_attrs["fold_scores"]["error"]
+        means = [float(np.mean(scores[: i + 1])) for i in range(len(scores))]
+        assert list(trial.intermediate_values.values()) == means
+
+
 @pytest.mark.parametrize("pruner", [MedianPruner(n_startup_trials=3), WilcoxonPruner()])
 def test_pruners_of_optuna(pruner: Any) -> None:
     objective = make(measures=["error"], racing="pruner")
@@ -299,22 +311,29 @@ def test_the_estimator_races() -> None:
     assert search.best_trial_.state == TrialState.COMPLETE
 
 
-def test_bound_of_known_variance() -> None:
-    bound = lower_bound(np.array([0.3]), 4, 0.04, 1e9, 0.1)
-    assert bound == pytest.approx(0.3 - norm.ppf(0.9) * 0.2 * np.sqrt(3 / 4))
+def test_the_estimate_follows_similar_trials() -> None:
+    value, variance = weighted_estimate(np.array([0.3, 0.1]), np.array([1e-4, 1e-2]), 1, 5)
+    assert value == pytest.approx(0.3, abs=1e-3)
+    assert variance == pytest.approx(1e-4 * 4 / 5, rel=0.05)
+    # Of equal trials each says as much, and half of the variance of a difference is their own.
+    value, variance = weighted_estimate(np.array([0.3, 0.1] * 50), np.full(100, 0.01), 2, 5)
+    assert value == pytest.approx(0.2)
+    assert variance == pytest.approx(0.01 / 2 * 3 / 10, rel=0.05)
+    assert weighted_estimate(np.array([0.1, 0.2]), np.zeros(2), 1, 5)[0] == pytest.approx(0.15)
 
 
-def test_the_error_rate_of_the_bound() -> None:
-    """Of differences whose final mean is negative, at most this share has a positive bound."""
+def test_the_variance_of_the_estimate() -> None:
+    """Trials whose folds differ by the fold, by the trial, and by chance."""
     rng = np.random.default_rng(0)
-    wrong = n = 0
-    for _ in range(3000):
-        folds = 0.02 + 0.1 * rng.standard_normal(5)
-        if folds.mean() < 0:
-            n += 1
-            wrong += lower_bound(folds[:2], 5, 0.01, 100, 0.05) > 0
-    assert wrong / n < 0.05
-    assert n > 500
+    scores = []
+    for _ in range(400):
+        folds = rng.standard_normal((31, 5)) * 0.1
+        folds += rng.standard_normal((31, 1)) * 0.05 + rng.standard_normal(5) * 0.5
+        ends = folds[1:].mean(axis=1) + folds[0, 1] - folds[1:, 1]
+        value, variance = weighted_estimate(ends, np.full(30, 0.02), 1, 5)
+        scores.append((value - folds[0].mean()) / np.sqrt(variance))
+    assert np.mean(np.square(scores)) == pytest.approx(1, abs=0.2)
+    assert abs(np.mean(scores)) < 0.15
 
 
 def test_measures_that_are_maximized() -> None:

@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from optuna_mofs import FeatureSelectionObjective
 from optuna_mofs.objectives import _row_rungs as module
-from optuna_mofs.objectives._row_rungs import row_rungs, rung_results
+from optuna_mofs.objectives._row_rungs import row_rungs, rung_losses
 from optuna_mofs.study._partial import partial_estimate
 
 FOLDS = [(np.delete(np.arange(30_000), np.s_[k::3]), np.arange(k, 30_000, 3)) for k in range(3)]
@@ -61,7 +61,7 @@ def test_bad_trials_are_stopped_on_a_part_of_the_rows(monkeypatch: pytest.Monkey
         assert trial.user_attrs["n_rows"] == estimate.n_rows in (266, 800)
         assert np.less_equal(study.trials[estimate.rival].values, estimate.values).all()
     completed = study.get_trials(states=(TrialState.COMPLETE,))
-    assert all(len(rung_results(trial)) == 2 for trial in completed)
+    assert all(len(rung_losses(trial)) == 2 for trial in completed)
     # A wrong stop would be a better trial than all that were completed with as few features.
     plain = objective(monkeypatch, racing=False)
     for trial in early:
@@ -73,4 +73,4 @@ def test_other_measures_of_models_leave_the_rungs_out(monkeypatch: pytest.Monkey
     made = objective(monkeypatch, measures=["error", "fnr", "fraction"])
     study = made.create_study(sampler=RandomSampler(seed=0))
     study.optimize(made, n_trials=6)
-    assert not any(rung_results(trial) for trial in study.trials)
+    assert not any(rung_losses(trial) for trial in study.trials)

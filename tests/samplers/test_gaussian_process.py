@@ -240,12 +240,44 @@ def test_repeated_points_with_other_values_do_not_break_kriging() -> None:
     assert np.isfinite(sd).all()
 
 
+def test_a_value_of_large_variance_counts_less() -> None:
+    y = smooth(SEEN)
+    wrong = y.copy()
+    wrong[::4] += 3.0
+    variances = np.where(np.arange(len(y)) % 4 == 0, 9.0, 0.0)
+    truth = smooth(NEW)
+    errors = [
+        np.abs(OrdinaryKriging().fit(SEEN, wrong, each).predict(NEW)[0] - truth).mean()
+        for each in (variances, None)
+    ]
+    assert errors[0] < errors[1] / 3
+    same = OrdinaryKriging().fit(SEEN, y, np.zeros(len(y))).predict(NEW)
+    np.testing.assert_array_equal(same, OrdinaryKriging().fit(SEEN, y).predict(NEW))
+
+
 def test_kriging_agrees_with_scikit_learn_at_its_own_scales() -> None:
     ours = OrdinaryKriging().fit(SEEN, smooth(SEEN))
     theirs = GaussianProcessRegressor(
         Matern(nu=1.5, length_scale=ours._lengths), alpha=1e-4, optimizer=None, normalize_y=True
     ).fit(SEEN, smooth(SEEN))
     np.testing.assert_allclose(ours.predict(NEW)[0], theirs.predict(NEW), atol=0.02)
+
+
+def test_the_published_process_has_a_fixed_nugget_and_all_rows() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((220, 2))
+    y = smooth(X) + 0.1 * rng.standard_normal(220)
+    ours = OrdinaryKriging(as_published=True).fit(X, y)
+    theirs = GaussianProcessRegressor(
+        Matern(nu=1.5, length_scale=ours._lengths), alpha=1e-4, optimizer=None, normalize_y=True
+    ).fit(X, y)
+    mean, sd = ours.predict(NEW)
+    expected, spread = theirs.predict(NEW, return_std=True)
+    np.testing.assert_allclose(mean, expected, atol=0.02)
+    # Ordinary kriging estimates the variance too.
+    np.testing.assert_allclose(sd / sd.mean(), spread / spread.mean(), atol=0.05)
+    # The default takes the noise into account, from 200 rows.
+    assert not np.allclose(OrdinaryKriging().fit(X, y).predict(NEW)[0], expected, atol=0.02)
 
 
 def test_many_trials_are_thinned_but_the_best_stay() -> None:

@@ -63,11 +63,12 @@ def test_bounds_of_modeled_and_known_objectives() -> None:
         trials=trials,
         modeled=[0],
         values=np.zeros((2, 2)),
+        variances=np.zeros((2, 2)),
         floor=np.array([0.0, -np.inf]),
         uses_gaussian_process=False,
         scale=ObjectiveScale(np.zeros(2), np.ones(2)),
     )
-    surrogates = ObjectiveSurrogates(cast(Any, data), lambda targets, scales: Constant())
+    surrogates = ObjectiveSurrogates(cast(Any, data), lambda *targets: Constant())
     bounds = surrogates.lower_bounds(trials, 2.0)
     assert bounds.tolist() == [[0.5, 0.7], [0.0, 0.1]]  # the second is at the floor
     other = batch_of([3.0], np.array([[np.nan, 0.3]]))

@@ -13,7 +13,15 @@ from optuna.distributions import (
     IntDistribution,
 )
 from optuna.samplers import RandomSampler
+from sklearn.datasets import load_wine
+from sklearn.naive_bayes import GaussianNB
 
+from optuna_mofs import (
+    FeatureSelectionObjective,
+    FilterEnsembleNSGA2Sampler,
+    LexiFlowSampler,
+    MOEADSampler,
+)
 from optuna_mofs.features._mask_sampling import weights_from_raw
 from optuna_mofs.features._representation import (
     FilterEnsembleFeatures,
@@ -24,6 +32,7 @@ from optuna_mofs.features._representation import (
 )
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._history import History
+from optuna_mofs.samplers._base import HistorySampler
 from optuna_mofs.samplers._initial_design import (
     RandomDesign,
     gower_distances,
@@ -410,3 +419,38 @@ def test_a_plain_design_is_random_throughout(features: Representation) -> None:
         made = RandomDesign(plain=True)(np.random.default_rng(number), history, number)
         drawn = history.space.sample(np.random.default_rng(number))[0]
         np.testing.assert_array_equal(made.row, drawn)
+
+
+def test_a_given_row_is_used_where_the_trial_is_not_near_the_defaults() -> None:
+    history = rule_history(MaskFeatures(), defaults=DEFAULTS)
+    row = np.full(len(history.space), 0.25)
+    made = [RandomDesign()(np.random.default_rng(0), history, n, row).row for n in range(3)]
+    np.testing.assert_array_equal(made[0], row)
+    assert all((near != row).any() for near in made[1:])
+
+
+# ---- samplers that share it ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [MOEADSampler, LexiFlowSampler, FilterEnsembleNSGA2Sampler])
+@pytest.mark.parametrize("representation", ["mask", "filter_ensemble"])
+def test_samplers_start_near_the_defaults_of_the_estimator(
+    kind: type[HistorySampler], representation: str
+) -> None:
+    X, y = load_wine(return_X_y=True)
+    objective = FeatureSelectionObjective(
+        GaussianNB(var_smoothing=1e-6),
+        X[::4],
+        y[::4],
+        space={"var_smoothing": FloatDistribution(1e-12, 1.0, log=True)},
+        representation=representation,
+        filters=["anova_f", "auc"],
+        holdout=None,
+    )
+    study = objective.create_study(sampler=kind(seed=3))
+    study.optimize(objective, n_trials=15)
+    logs = np.log10([trial.params["var_smoothing"] for trial in study.trials])
+    is_near = np.arange(15) % 3 > 0
+    assert np.median(np.abs(logs[is_near] + 6)) < 1.5 < np.median(np.abs(logs[~is_near] + 6))
+    assert study.trials[1].user_attrs["n_features"] == 0
+    assert len({trial.user_attrs["n_features"] for trial in study.trials}) > 6

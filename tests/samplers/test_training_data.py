@@ -174,9 +174,9 @@ def estimates(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     real = module.fit_column_scales
 
-    def counted(X: np.ndarray, y: np.ndarray, **options: Any) -> np.ndarray:
+    def counted(X: np.ndarray, y: np.ndarray, *more: Any, **options: Any) -> np.ndarray:
         found.append(len(y))
-        return real(X, y, **options)
+        return real(X, y, *more, **options)
 
     monkeypatch.setattr(module, "fit_column_scales", counted)
     return found
@@ -276,6 +276,15 @@ def test_saturated_values_return_to_the_linear_scale(value: float, sd: float) ->
     np.testing.assert_allclose((1 - mean) / spread, z, rtol=1e-6, atol=1e-6)
     assert sd <= spread[0, 0] * (1 + 1e-9) <= 5 * sd
     np.testing.assert_allclose(scale.linear(scale.inverse(linear)), linear, atol=1e-9)
+
+
+def test_variances_are_scaled_as_the_values_are() -> None:
+    scale = module.ObjectiveScale(np.array([2.0]), np.array([4.0]))
+    values = np.array([[3.0], [6.0], [8.0]])  # 0.25, 1 and 1.5: saturated above 1
+    step = 1e-6
+    slopes = (scale(values + step, np.zeros(3)) - scale(values, np.zeros(3))) / step
+    found = scale.variances(values, np.full((3, 1), 0.1))
+    np.testing.assert_allclose(found, 0.1 * slopes**2, rtol=1e-4)
 
 
 @pytest.mark.parametrize("features", ["mask", "filter_ensemble", "single_filter"])

@@ -6,9 +6,16 @@ import pytest
 from optuna.trial import TrialState, create_trial
 
 from optuna_mofs._optuna import PREFIX
-from optuna_mofs.study._partial import PartialEstimate, measured_values, partial_estimate
+from optuna_mofs.study._partial import (
+    PartialEstimate,
+    measured_values,
+    partial_estimate,
+    value_variances,
+)
 
-ESTIMATE = PartialEstimate(values=(0.3, 0.5), folds=(0, 4), rival=7, bound=0.1)
+ESTIMATE = PartialEstimate(
+    values=(0.3, 0.5), folds=(0, 4), rival=7, bound=0.1, variances=(0.01, 0.0)
+)
 
 
 def trial(state: TrialState, estimate: PartialEstimate | None = ESTIMATE, values=None):
@@ -21,12 +28,14 @@ def trial(state: TrialState, estimate: PartialEstimate | None = ESTIMATE, values
 def test_a_stopped_trial_has_its_estimate() -> None:
     assert partial_estimate(trial(TrialState.PRUNED)) == ESTIMATE
     assert measured_values(trial(TrialState.PRUNED)) == (0.3, 0.5)
+    assert value_variances(trial(TrialState.PRUNED), 2) == (0.01, 0.0)
 
 
 def test_completed_trials_have_their_values() -> None:
     completed = trial(TrialState.COMPLETE, values=[1.0, 2.0])
     assert partial_estimate(completed) is None
     assert measured_values(completed) == [1.0, 2.0]
+    assert value_variances(completed, 2) == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("state", [TrialState.PRUNED, TrialState.FAIL, TrialState.RUNNING])

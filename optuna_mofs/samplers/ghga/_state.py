@@ -266,14 +266,18 @@ def reproductive_population(
     Each is less crowded than those before it. Sets closer than ``radius`` (δ) are similar; a set
     with ``max_similar`` (ρ) similar ones in R stays out.
     """
-    chosen = [int(order[0])]
-    least = crowding[chosen[0]]
-    for position, crowd in zip(order[1:].tolist(), crowding[order[1:]].tolist()):
-        if crowd < least:
-            n_similar = np.count_nonzero(distance(position, np.array(chosen)) < radius)
-            if n_similar < max_similar:
-                chosen.append(position)
-                least = crowd
+    chosen, crowding = [int(order[0])], crowding[order]
+    least, left, n_similar = crowding[0], np.arange(1, len(order)), np.zeros(len(order))
+    while True:
+        # A set that is as crowded as the last one chosen will never be less crowded.
+        left = left[crowding[left] < least]
+        n_similar[left] += distance(chosen[-1], order[left]) < radius
+        possible = left[n_similar[left] < max_similar]
+        if not len(possible):
+            break
+        following = possible[0]
+        chosen.append(int(order[following]))
+        least, left = crowding[following], left[left > following]
     return np.array(chosen)
 
 

@@ -7,7 +7,7 @@ and values in order of trial numbers, so that a trial that completes late counts
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_float, check_int, check_probability
 from optuna_mofs.fronts._lexicographic import LexicographicOrder, RunningTargets
 from optuna_mofs.history._history import History, HistoryFollower
+from optuna_mofs.samplers._initial_design import RandomDesign
 from optuna_mofs.study._trial_note import TrialNote
 
 #: Largest first step size per axis of a restart by default: larger steps reach the whole space.
@@ -47,6 +48,8 @@ class LexiFlowSettings:
             replaces it, an improvement does not reset the failures (s), and a restart does not
             reset the iterations (i and i'). If not, failures are consecutive, and the incumbent
             is always the best trial since the restart under the current targets.
+        initial_design: Makes the first configurations, from the rows of a Latin hypercube, unless
+            there is a low-cost configuration.
     """
 
     step_size: float = 0.1
@@ -58,6 +61,7 @@ class LexiFlowSettings:
     unit_sphere: bool = False
     restart_step_increase: float | None = None
     as_printed: bool = False
+    initial_design: RandomDesign = field(default_factory=RandomDesign)
 
     def __post_init__(self) -> None:
         check_float("step_size", self.step_size, 0, 1, low_is_open=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 from optuna.distributions import BaseDistribution
@@ -195,6 +196,10 @@ class LexiFlowSampler(HistorySampler):
         self, ctx: ProposalContext, space: EuclideanSpace, state: LocalSearchState, operator: str
     ) -> Proposal:
         row = self._random_row(ctx, space, operator)
+        if operator == "initial_design" and self.n_candidates and not self._config:
+            design = self.settings.initial_design
+            start = design(ctx.rng, ctx.history, ctx.trial_number, row)
+            return replace(start, note=state.note(operator, step_size=state.step_size))
         mask = sample_mask(ctx.rng, ctx.history.table, MASK_SAMPLERS, ctx.trial_number)
         return Proposal(row, mask, state.note(operator, step_size=state.step_size))
 

@@ -31,8 +31,8 @@ _MASK_DIVISOR = 4
 #: Stream of the generator of the Latin hypercube.
 _DESIGN_STREAM = 2**22
 
-#: Makes the masks of the initial design.
-_INITIAL_DESIGN = RandomDesign(("ensemble", "prefix", "geometric", "wide"))
+#: Masks of the published algorithm's initial population, in turn.
+_MASK_SAMPLERS = ("ensemble", "prefix", "geometric", "wide")
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ class MOEADSettings:
         distinct_parents: Whether the three parents are different trials. In the paper, two
             subproblems are drawn, which may have the same member.
         variation: Makes a child of three trials.
+        initial_design: Makes the first configurations, from the rows of a Latin hypercube.
     """
 
     max_replacements: int | None = None
@@ -61,6 +62,7 @@ class MOEADSettings:
     own_start: bool = False
     distinct_parents: bool = True
     variation: Variation = field(default_factory=DifferentialVariation)
+    initial_design: RandomDesign = field(default_factory=RandomDesign)
 
     def __post_init__(self) -> None:
         if self.max_replacements is not None:
@@ -176,6 +178,7 @@ class MOEADSampler(HistorySampler):
             variation=DifferentialVariation(
                 force_one=False, mutation_prob=0.1, jitter=0.0, round_categories=True
             ),
+            initial_design=RandomDesign(_MASK_SAMPLERS, plain=True),
         )
         if n_startup_trials is None:
             n_startup_trials = population_size
@@ -237,15 +240,15 @@ class MOEADSampler(HistorySampler):
 
     def _initial_proposal(self, ctx: ProposalContext, subproblem: int) -> Proposal:
         space, count = ctx.history.space, self._n_startup_trials(ctx.history)
-        drawn = _INITIAL_DESIGN(ctx.rng, ctx.history, ctx.trial_number)
         row = design_row(
             ctx,
             ctx.trial_number,
             _DESIGN_STREAM,
             lambda rng: space.from_unit(latin_hypercube(rng, count, len(space))),
         )
+        drawn = self.settings.initial_design(ctx.rng, ctx.history, ctx.trial_number, row)
         note = MOEADNote(drawn.note.operator, (), drawn.note.filter_weights, subproblem=subproblem)
-        return Proposal(drawn.row if row is None else row, drawn.mask, note)
+        return Proposal(drawn.row, drawn.mask, note)
 
     def _n_startup_trials(self, history: History) -> int:
         if self.n_startup_trials is not None:

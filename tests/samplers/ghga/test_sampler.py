@@ -13,10 +13,14 @@ from optuna.distributions import FloatDistribution
 from optuna.study import Study
 from optuna.trial import Trial
 
+from benchmarks.papers.jung_2013_literal import BUDGETS, LiteralGHGA, Reading
 from optuna_mofs import FeatureTable, GHGASampler, optima, suggest_features
 from optuna_mofs._optuna import frozen_attr
 from optuna_mofs.features._mask_sampling import sample_wide_mask
+from optuna_mofs.samplers._mask_operators import commonality_crossover, size_keeping_mutation
 from optuna_mofs.samplers.ghga import GHGANote, GHGASettings
+from optuna_mofs.samplers.ghga._state import similar_pair
+from optuna_mofs.study._feature_sets import selected_mask
 from optuna_mofs.study._trial_note import NOTE
 
 P = 16
@@ -468,3 +472,73 @@ def test_unions_do_not_depend_on_the_order_of_arrival() -> None:
     operators = [note.operator for note in notes(found)]
     assert "union" in operators
     assert [t.params for t in found.trials] == [t.params for t in again.trials]
+
+
+# ---- against the transcription of the paper -----------------------------------------------------
+
+
+@pytest.mark.parametrize("budget", [4, 10_000])
+@pytest.mark.parametrize("seed", range(3))
+def test_eliminations_of_the_paper_are_those_of_algorithm_4(
+    seed: int, budget: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(seed)
+    slopes, usefulness = rng.random(P) * 0.003, rng.random(P)
+
+    def efficiency(mask: np.ndarray) -> float:
+        found = max(sum(mask[j] for j in best) for best in BEST)
+        return float(0.9 + 0.03 * found - slopes[mask].sum())
+
+    def guide(masks: Any, losses: Any, rng: Any) -> Any:
+        return lambda candidates, rng: candidates @ usefulness
+
+    study = run(
+        150,
+        lambda trial: (
+            efficiency(mask := suggest_features(trial, P, form="packed")),
+            float(mask.sum()),
+        ),
+        paper=True,
+        guide=guide,
+        budget=budget,
+        seed=seed,
+    )
+    masks = [selected_mask(study, trial) for trial in study.trials]
+    # As printed, b + 1 evaluations are spent: the counter must exceed b.
+    monkeypatch.setitem(BUDGETS, "of the sampler", lambda size, chosen: budget - 1)
+    chains: dict[int, list[int]] = {}
+    for trial in study.trials[1:]:
+        note = note_of(trial)
+        if note.chain is not None:
+            chains.setdefault(note.chain, []).append(trial.number)
+    assert len(chains) > 3
+    compared = 0
+    for first, numbers in list(chains.items())[:-1]:  # the last one may be unfinished
+        literal = LiteralGHGA(efficiency, P, Reading(budget="of the sampler"))
+        for mask in masks[:first]:
+            literal.evaluate(mask)
+        start = masks[note_of(study.trials[first]).chain_start]
+        n_before = len(literal.M)
+        literal.eliminate(
+            literal._position[start.tobytes()], lambda c: c @ usefulness, lambda: False
+        )
+        assert literal.C[n_before:].tolist() == [masks[n].tolist() for n in numbers]
+        compared += len(numbers)
+    assert compared > 20
+
+
+def test_children_of_the_paper_are_those_of_section_2_4() -> None:
+    literal = LiteralGHGA(lambda mask: 0.0, 40, Reading())
+    rng = np.random.default_rng(0)
+    parents = rng.random((2, 40)) < [[0.3], [0.6]]
+    for mask in parents:
+        literal.evaluate(mask)
+    theirs = [child for _ in range(4000) for child in literal.children(np.arange(2), 0.1)]
+    ours = []
+    for _ in range(8000):
+        a, b = parents[list(similar_pair(rng, np.arange(2), literal.dissimilarity))]
+        first, second = (a, b) if rng.random() < 0.5 else (b, a)
+        ours.append(size_keeping_mutation(rng, commonality_crossover(rng, first, second), 0.1))
+    np.testing.assert_allclose(np.mean(ours, axis=0), np.mean(theirs, axis=0), atol=0.03)
+    sizes = [np.sort(np.sum(children, axis=1)) for children in (ours, theirs)]
+    assert np.abs(sizes[0] - sizes[1]).mean() < 0.3

@@ -11,7 +11,7 @@ import numpy as np
 import optuna
 import pandas as pd
 import pytest
-from optuna.distributions import CategoricalDistribution, FloatDistribution
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import Trial, create_trial
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestRegressor
@@ -37,6 +37,7 @@ from optuna_mofs.features import Representation
 from optuna_mofs.history._search_space import ConditionalParameters, SearchSpace
 from optuna_mofs.samplers import Proposal, ProposalContext, _infill
 from optuna_mofs.samplers._candidates import Candidates, best_new_candidate
+from optuna_mofs.samplers._gaussian_process import OrdinaryKriging
 from optuna_mofs.samplers._infill import best_candidate, fit_surrogate
 from optuna_mofs.samplers.model_based import (
     InfillSearch,
@@ -532,6 +533,39 @@ def test_smsego_of_the_paper_is_its_transcription(monkeypatch: pytest.MonkeyPatc
         candidates = Candidates(rows, np.full((n, 1), -1), np.full(n, ""))
         values = acquisition.values(data.encode(candidates))
         np.testing.assert_allclose(values, expected, atol=2e-5)
+
+
+def test_the_papers_gaussian_process_has_a_small_nugget(monkeypatch: pytest.MonkeyPatch) -> None:
+    used = []
+
+    def recorded(**options: Any) -> OrdinaryKriging:
+        used.append(options)
+        return OrdinaryKriging(**options)
+
+    monkeypatch.setattr(_infill, "OrdinaryKriging", recorded)
+    sampler = SMSEGOSampler.from_paper(surrogate="gaussian_process", n_startup_trials=6, seed=0)
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
+    study.optimize(plane, n_trials=7)
+    assert used == [{"scales": None, "as_published": True}] * 2
+
+
+def test_the_papers_initial_designs_have_4_trials_per_parameter_or_10_per_number() -> None:
+    for variant, count in (("BO-MO-FE", 16), ("mixed", 30)):
+        sampler = ParEGOSampler.from_paper(variant, surrogate=Plane, seed=0)
+        study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
+        StudyDescription(
+            space={
+                "kind": CategoricalDistribution(["linear", "tree"]),
+                "x": FloatDistribution(0.5, 4),
+                "C": FloatDistribution(0, 1),
+                "depth": IntDistribution(1, 9),
+            }
+        ).write(study)
+        study.optimize(mixed_objective, n_trials=count + 1)
+        # Of BO-MO-FE, four parameters; of the mixed space, three numbers.
+        operators = [trial.user_attrs["operator"] for trial in study.trials]
+        assert operators[:count] == ["initial_design"] * count
+        assert operators[count] == "focus"
 
 
 def test_trials_of_a_batch_learn_from_the_same_trials(monkeypatch: pytest.MonkeyPatch) -> None:

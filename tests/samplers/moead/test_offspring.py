@@ -4,6 +4,7 @@ import numpy as np
 import optuna
 import pytest
 
+from optuna_mofs import MOEADSampler
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers.moead._offspring import DifferentialVariation, draw_children
 from optuna_mofs.study._description import StudyDescription
@@ -74,3 +75,47 @@ def test_masks_are_varied_with_the_rows():
 def test_bad_variations_raise(options, message):
     with pytest.raises(ValueError, match=message):
         DifferentialVariation(**options)
+
+
+def five_kinds(trial):
+    kind = trial.suggest_categorical("kind", ["a", "b", "c", "d", "e"])
+    x, n = trial.suggest_float("x", 0, 1), trial.suggest_int("n", 0, 9)
+    return x + n, 1 - x + len(kind)
+
+
+def literal_children(rng, space, base, first, second):
+    """Equations 8 to 10 of Rosales-Pérez et al. (2014), gene by gene, with F, CR, pm and eta."""
+    y = base.copy()
+    crossed = rng.random(y.shape) < 0.7
+    for i, j in zip(*np.nonzero(crossed)):
+        y[i, j] = allowed(space, j, base[i, j] + 0.5 * (first[i, j] - second[i, j]))
+    u, mutated = rng.random(y.shape), rng.random(y.shape) < 0.1
+    for i, j in zip(*np.nonzero(mutated)):
+        if u[i, j] < 0.5:
+            delta = (2 * u[i, j]) ** (1 / 21) - 1
+        else:
+            delta = 1 - (2 * (1 - u[i, j])) ** (1 / 21)
+        width = space.cells[j] - 1 if space.categorical[j] else 1
+        y[i, j] = allowed(space, j, y[i, j] + delta * width)
+    return y
+
+
+def allowed(space, j, value):
+    """Round a category to the nearest one; reflect a number, of which the paper says nothing."""
+    if space.categorical[j]:
+        return min(max(round(value), 0), space.cells[j] - 1)
+    return 1 - abs(value % 2 - 1)
+
+
+def test_children_of_the_paper_are_those_of_equations_8_to_10():
+    history = read_history(five_kinds, 30)
+    variation = MOEADSampler.from_paper().settings.variation
+    base, first, second = np.random.default_rng(1).integers(30, size=(3, 400))
+    found, masks = variation(np.random.default_rng(2), history, base, first, second)
+    rows = history.rows
+    expected = literal_children(
+        np.random.default_rng(2), history.space, rows[base], rows[first], rows[second]
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert masks is None
+    assert (found == rows[base]).all(axis=1).any()  # a gene is not forced to change

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pandas as pd
 import optuna
+import pandas as pd
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FixedTrial

@@ -6,7 +6,7 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Container, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import optuna
@@ -18,12 +18,17 @@ from optuna_mofs._database_reads import DIALECTS, read_study_trials, read_trial
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
+    from sqlalchemy.engine import URL
 
 T = TypeVar("T")
 _logger = optuna.logging.get_logger("optuna.mofs")
 
 #: Seconds to wait for a database server that does not answer.
 PATIENCE = 120.0
+UNREADABLE_URL = (
+    "The storage URL cannot be read. Expected DIALECT://USER:PASSWORD@HOST:PORT/NAME, with "
+    "special characters of the password as %-codes (@ is %40), or sqlite:///FILE."
+)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 #: Names of query parameters of a URL that can hold a secret.
 _SECRETS = ("password", "passwd", "pwd", "secret", "token", "sslpassword", "passfile")
@@ -236,6 +241,36 @@ def database_reason(error: BaseException) -> str | None:
     return reason
 
 
+class HiddenURL(str):
+    """The URL of a database that shows no password where it is printed as an argument."""
+
+    def __repr__(self) -> str:
+        return repr(hide_password(str(self)))
+
+
+def hide_url(given: T) -> T | HiddenURL:
+    """Return a URL as :class:`HiddenURL`, and everything else as it is.
+
+    Example:
+        >>> [hide_url("postgresql://me:secret@host/db")], hide_url(None)
+        (['postgresql://me:***@host/db'], None)
+    """
+    is_url = isinstance(given, str) and not isinstance(given, HiddenURL) and "://" in given
+    return HiddenURL(given) if is_url else given
+
+
+def parse_url(url: str) -> URL:
+    """Return the parts of a URL; the error neither shows the URL nor the reason.
+
+    Parts of it may be a password, with a slash for example, and are in the reason too.
+    """
+    from sqlalchemy.engine import make_url
+
+    with suppress(Exception):
+        return make_url(url)
+    raise ValueError(UNREADABLE_URL)
+
+
 def hide_password(url: str) -> str:
     """Return a URL without its passwords.
 
@@ -243,11 +278,9 @@ def hide_password(url: str) -> str:
         >>> hide_password("postgresql://me:secret@host/db?sslpassword=other")
         'postgresql://me:***@host/db?sslpassword=***'
     """
-    from sqlalchemy.engine import make_url
-
     try:
-        parsed = make_url(url)
-    except Exception:  # what cannot be parsed may still contain a password
+        parsed = parse_url(url)
+    except ValueError:  # what cannot be parsed may still contain a password
         return f"{url.partition('://')[0]}://***" if "://" in url else "***"
     hidden = dict.fromkeys(_SECRETS, "***")
     query = {name: hidden.get(name.lower(), value) for name, value in parsed.query.items()}

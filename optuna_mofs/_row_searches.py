@@ -22,6 +22,7 @@ from optuna_mofs._optuna import (
     trials_of,
     write_study_attr,
 )
+from optuna_mofs._storage import open_url
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_int, check_n_jobs
 from optuna_mofs.data._dataset import take_rows
@@ -46,7 +47,7 @@ def open_shared(storage: str | BaseStorage | None, study_name: str | None) -> Ba
         raise ValueError(
             "study_name is needed with a storage: a second call finds its studies by name."
         )
-    return optuna.storages.get_storage(storage)
+    return open_url(storage)
 
 
 @dataclass(frozen=True, eq=False)

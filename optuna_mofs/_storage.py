@@ -11,10 +11,10 @@ from typing import Any
 
 import optuna
 from optuna.exceptions import StorageInternalError
-from optuna.storages import JournalStorage, RDBStorage
+from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
 
-from optuna_mofs._database import PATIENCE, PatientStorage
+from optuna_mofs._database import PATIENCE, PatientStorage, parse_url
 from optuna_mofs._validation import check_float
 
 _logger = optuna.logging.get_logger("optuna.mofs")
@@ -62,21 +62,34 @@ def storage(
         >>> optuna.load_study(study_name="wine", storage=optuna_mofs.storage(file)).user_attrs
         {'rows': 178}
     """
-    from sqlalchemy.engine import make_url
-
     url = fspath(database)
     if "://" not in url:
         url = f"sqlite:///{url}"
-    is_sqlite = make_url(url).get_backend_name() == "sqlite"
+    parsed = parse_url(url)
+    is_sqlite = parsed.get_backend_name() == "sqlite"
     if is_sqlite:
         engine_kwargs = dict(options.get("engine_kwargs") or {})
         connect_args = {"timeout": _LOCK_TIMEOUT, **engine_kwargs.get("connect_args", {})}
         options["engine_kwargs"] = {**engine_kwargs, "connect_args": connect_args}
     opened = _open_with_retries(url, options)
     opened.patience = check_float("patience", patience, 0)
-    if is_sqlite:
+    if is_sqlite and parsed.database not in (None, "", ":memory:"):
         _use_write_ahead_log(opened)
     return opened
+
+
+def open_url(given: str | BaseStorage | None) -> BaseStorage | None:
+    """Return a storage: that of a URL as :func:`storage` opens it.
+
+    Example:
+        >>> open_url("sqlite://").get_all_studies()
+        []
+    """
+    if not isinstance(given, str):
+        return given
+    # Optuna knows other storages, such as those of redis.
+    is_database = "://" not in given or not given.startswith("redis")
+    return storage(given) if is_database else optuna.storages.get_storage(given)
 
 
 def journal(file: str | PathLike[str]) -> JournalStorage:

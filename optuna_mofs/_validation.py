@@ -7,11 +7,13 @@ import math
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from optuna_mofs._typing import Floats
+
+T = TypeVar("T")
 
 
 class DamagedAttributeError(ValueError):
@@ -114,6 +116,18 @@ def check_float(
 def check_probability(name: str, value: Any) -> float:
     """Return ``value`` as a float, or raise if it is no number in [0, 1]."""
     return check_float(name, value, 0.0, 1.0)
+
+
+def check_type(name: str, value: Any, kind: type[T]) -> T:
+    """Return ``value``, or raise if it is of another type.
+
+    Example:
+        >>> check_type("name", "wine", str)
+        'wine'
+    """
+    if not isinstance(value, kind):
+        raise ValueError(f"{name} must be of type {kind.__name__}, got {value!r}.")
+    return value
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:

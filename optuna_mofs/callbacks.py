@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from optuna_mofs._optuna import trials_of
 from optuna_mofs._typing import Floats
-from optuna_mofs._validation import check_choice, check_float, check_int
+from optuna_mofs._validation import check_choice, check_float, check_int, check_type
 from optuna_mofs.fronts._front import front_of
 from optuna_mofs.fronts._hypervolume import hypervolume_over_time
 from optuna_mofs.fronts._optima import optimal_rows
@@ -381,7 +381,7 @@ class LexicographicStoppingCallback(StoppingCallback):
     """
 
     def __init__(self, preference: LexicographicPreference, *, patience: int | None = 100) -> None:
-        self.preference = preference
+        self.preference = check_type("preference", preference, LexicographicPreference)
         self.patience = None if patience is None else check_int("patience", patience, 1)
         if patience is None and preference.goals is None:
             raise ValueError(

@@ -171,6 +171,9 @@ class NamedColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         frame = X if isinstance(X, pd.DataFrame) else self._to_frame(to_array(X))
         _check_columns(frame, self.columns)
         typed = typed_columns(frame[list(self.columns)], self.text_columns)
+        texts = [name for name in self.columns if name in self.text_columns]
+        if texts and not self.as_frame:
+            raise ValueError(f"Column {texts[0]!r} holds text, which needs as_frame=True.")
         return typed if self.as_frame else typed.to_numpy(dtype=np.float64)
 
     def _to_frame(self, X: Array) -> pd.DataFrame:

@@ -176,8 +176,9 @@ def critical_difference(n_methods: int, n_blocks: int, *, alpha: float = 0.05) -
     from scipy.stats import studentized_range
 
     check_probability("alpha", alpha)
+    error = _standard_error(n_methods, n_blocks)
     q = float(studentized_range.ppf(1.0 - alpha, n_methods, np.inf)) / math.sqrt(2.0)
-    return q * _standard_error(n_methods, n_blocks)
+    return q * error
 
 
 def nemenyi(mean_ranks: ArrayLike, n_blocks: int) -> Floats:

@@ -19,11 +19,14 @@ import pytest
 from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
 from optuna.samplers import RandomSampler
 from optuna.trial import TrialState
+from sklearn.base import clone
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
 import optuna_mofs
-from optuna_mofs import FilterEnsembleNSGA2Sampler, retry_interrupted
+from optuna_mofs import FeatureSelectionSearchCV, FilterEnsembleNSGA2Sampler, retry_interrupted
 from optuna_mofs._database import PatientStorage, database_reason, hide_password
 from optuna_mofs.testing.problems import PROBLEMS, make_study
 from optuna_mofs.testing.pytest_samplers import all_params
@@ -190,6 +193,16 @@ def test_a_storage_is_pickled_with_its_patience(tmp_path: Path) -> None:
     again = pickle.loads(pickle.dumps(storage))
     assert again.patience == 7
     assert again.get_all_studies() == []
+
+
+def test_an_estimator_shows_no_password() -> None:
+    url = "postgresql://me:secret@host/db"
+    search = FeatureSelectionSearchCV(GaussianNB(), storage=url, study_name="a")
+    assert search.storage == url
+    assert clone(search).storage == url
+    for shown in (search, clone(search), make_pipeline(search)):
+        assert "me:***@host" in repr(shown)
+        assert "secret" not in repr(shown) + shown._repr_html_()
 
 
 def test_other_errors_have_no_database_reason() -> None:

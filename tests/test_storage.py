@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,21 @@ def test_a_reader_does_not_wait_for_a_writer(tmp_path: Path) -> None:
         writer.execute("BEGIN IMMEDIATE")
         assert len(study.trials) == 1
         writer.rollback()
+
+
+def test_a_database_in_memory() -> None:
+    study = optuna.create_study(
+        storage=optuna_mofs.storage("sqlite://"), sampler=RandomSampler(seed=0)
+    )
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=2)
+    assert len(study.trials) == 2
+
+
+def test_an_unreadable_url_is_not_shown() -> None:
+    with pytest.raises(ValueError, match="storage URL cannot be read") as raised:
+        optuna_mofs.storage("postgresql://me:sec@ret@host:port/db")
+    lines = traceback.format_exception(raised.value)
+    assert "invalid literal" not in "".join(lines)
 
 
 def test_options_are_passed_on(tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ import optuna
 from optuna.exceptions import ExperimentalWarning, StorageInternalError
 from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
 from sqlalchemy import exc
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine import URL
 
-from optuna_mofs._database import database_reason, hide_password
+from optuna_mofs._database import UNREADABLE_URL, database_reason, hide_password, parse_url
 from optuna_mofs._storage import storage
 from optuna_mofs.cli._errors import CommandError, name_hint
 from optuna_mofs.cli._options import STORAGE
@@ -137,7 +137,7 @@ def storage_errors(url: str) -> Iterator[None]:
     try:
         yield
     except exc.ArgumentError:
-        raise _unreadable_url() from None
+        raise CommandError(UNREADABLE_URL) from None
     except (StorageInternalError, exc.SQLAlchemyError, AssertionError) as error:
         reason = database_reason(error)
         if reason is None:
@@ -149,17 +149,9 @@ def storage_errors(url: str) -> Iterator[None]:
 
 def _parsed(url: str) -> URL:
     try:
-        return make_url(url)
-    except (exc.ArgumentError, ValueError):
-        raise _unreadable_url() from None
-
-
-def _unreadable_url() -> CommandError:
-    # The URL is not shown, nor the reason: parts of it may be a password.
-    return CommandError(
-        "The storage URL cannot be read. Expected DIALECT://USER:PASSWORD@HOST:PORT/NAME, with "
-        "special characters of the password as %-codes (@ is %40), or sqlite:///FILE."
-    )
+        return parse_url(url)
+    except ValueError:
+        raise CommandError(UNREADABLE_URL) from None
 
 
 def _is_not_repeated(record: logging.LogRecord) -> bool:

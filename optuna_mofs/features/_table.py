@@ -311,7 +311,7 @@ def _check_columns(columns: Any, names: Sequence[str]) -> tuple[tuple[int, ...],
 
 
 def _check_costs(costs: Any, names: Sequence[str]) -> Array:
-    found = check_numbers("costs", costs)
+    found: Array = check_numbers("costs", costs)
     if found.shape != (len(names),):
         raise ValueError(
             f"costs must have one number for each of the {len(names)} features, "
@@ -404,7 +404,8 @@ def _costs(
     if costs is None:
         return None
     if not isinstance(costs, Mapping):
-        return check_numbers("feature_costs", costs)
+        given: Array = check_numbers("feature_costs", costs)
+        return given
     vector = np.ones(len(table))
     vector[table.positions(map(str, costs))] = check_numbers("feature_costs", list(costs.values()))
     return vector

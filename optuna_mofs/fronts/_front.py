@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from optuna_mofs._validation import check_float, check_int
+from optuna_mofs._validation import check_float, check_int, check_type
 from optuna_mofs.fronts._candidates import Candidates
 from optuna_mofs.fronts._dominance import nondominated_mask
 from optuna_mofs.fronts._honest_front import HonestFront, estimate_columns, honest_front
@@ -109,6 +109,7 @@ def _groups(
     points: CompletedTrials, allowed: NDArray[np.bool_], by: str
 ) -> list[NDArray[np.intp]]:
     """Return the rows of the allowed trials, grouped by the value of a parameter."""
+    check_type("by", by, str)
     rows = np.flatnonzero(allowed)
     values = [points.trials[row].params.get(by) for row in rows]
     distinct = dict.fromkeys(values)  # in order of appearance; values need not be sortable

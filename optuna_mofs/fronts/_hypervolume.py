@@ -33,7 +33,14 @@ def hypervolume(points: ArrayLike, reference: ArrayLike) -> float:
         return 0.0
     if np.isneginf(inside).any():
         return float("inf")
-    return float(moocore.hypervolume(inside, ref=bound))
+    volume = float(moocore.hypervolume(in_range(inside), ref=bound))
+    return np.inf if np.isnan(volume) else volume  # a product was larger than any number
+
+
+def in_range(points: Floats) -> Floats:
+    """Return points without the lowest number, which ends the process in moocore's C code."""
+    lowest: float = np.nextafter(np.finfo(np.float64).min, 0)
+    return np.maximum(points, lowest)
 
 
 def hypervolume_over_time(points: ArrayLike, reference: ArrayLike) -> Floats:
@@ -102,7 +109,7 @@ def _box_gains(points: Floats, bound: Floats) -> Floats:
             continue
         box = float(np.prod(bound - point))
         clipped = np.maximum(points[front], point)
-        shared = moocore.hypervolume(clipped, ref=bound) if len(front) else 0.0
+        shared = hypervolume(clipped, bound) if len(front) and np.isfinite(box) else 0.0
         # Rounding errors must not make the volume shrink.
         gains[i] = max(box - shared, 0.0)
         front = updated

@@ -20,7 +20,9 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from optuna_mofs._database import hide_url
 from optuna_mofs._estimators import check_is_estimator
+from optuna_mofs._storage import open_url
 from optuna_mofs._validation import check_int
 from optuna_mofs.callbacks import TimeoutCallback
 from optuna_mofs.columns import validate_table
@@ -220,7 +222,7 @@ class FeatureSelectionSearchCV(ChosenModel):
         self.racing = racing
         self.holdout = holdout
         self.sampler = sampler
-        self.storage = storage
+        self.storage = hide_url(storage)
         self.study_name = study_name
         self.study = study
         self.warm_start_from = warm_start_from
@@ -430,7 +432,7 @@ class FeatureSelectionSearchCV(ChosenModel):
             return self.study
         return self.objective_.create_study(
             sampler=default_sampler(seed) if self.sampler is None else deepcopy(self.sampler),
-            storage=self.storage,
+            storage=open_url(self.storage),
             study_name=self.study_name,
             load_if_exists=self.storage is not None,
         )

@@ -183,7 +183,8 @@ _KEPT: list[Any] = []
 
 
 def _keep(file: str) -> None:
-    _KEPT[:] = [*pickle.loads(Path(file).read_bytes()), _peak_memory()]
+    # The process that started this one has just written the file.
+    _KEPT[:] = [*pickle.loads(Path(file).read_bytes()), _peak_memory()]  # nosec B301
 
 
 def _is_ready() -> bool:

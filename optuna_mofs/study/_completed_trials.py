@@ -13,6 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from optuna_mofs._optuna import metric_names, study_signs
 from optuna_mofs._typing import Floats
+from optuna_mofs._validation import check_numbers
 from optuna_mofs.study._description import MeasureDescription, StudyDescription
 from optuna_mofs.study._feature_sets import selected_features, selected_mask
 
@@ -74,7 +75,9 @@ class CompletedTrials:
         """
         given = per_metric("reference", reference, None, self.metric_names)
         unset = np.array([value is None for value in given])
-        point = self.to_losses([np.nan if value is None else float(value) for value in given])
+        point = self.to_losses(
+            check_numbers("reference", [np.nan if value is None else value for value in given], 1)
+        )
         point[unset] = self.worst[unset]
         for column in np.flatnonzero(unset & np.isnan(point)):
             losses = self.losses[:, column]

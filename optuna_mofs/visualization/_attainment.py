@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from optuna_mofs._typing import Floats
+from optuna_mofs._validation import check_numbers
 from optuna_mofs.fronts._comparison import attainment_surfaces, check_same_metrics
 from optuna_mofs.study._completed_trials import read_completed_trials
 from optuna_mofs.visualization._utils import (
@@ -43,6 +44,7 @@ def plot_attainment(
         targets: Names or positions of two metrics. Default: all, if there are two.
         levels: Fractions of the runs: best edge of the band, line, worst edge.
     """
+    check_numbers("levels", levels, 1)
     if len(levels) != 3 or not 0.0 < levels[0] <= levels[1] <= levels[2] <= 1.0:
         raise ValueError(
             "levels must be three ascending fractions of the runs, above 0 and at most 1, got "

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from optuna_mofs._format import format_number
+from optuna_mofs._validation import check_numbers
 from optuna_mofs.fronts._comparison import Reference, hypervolume_history, shared_reference
 from optuna_mofs.study._completed_trials import read_completed_trials
 from optuna_mofs.visualization._registry import register_figure
@@ -50,11 +51,12 @@ def plot_hypervolume(
         >>> figure.data[-1].y[0]
         0.375
     """
-    low, high = spread
-    if not 0.0 <= low <= high <= 1.0:
+    check_numbers("spread", spread, 1)
+    if len(spread) != 2 or not 0.0 <= spread[0] <= spread[1] <= 1.0:
         raise ValueError(
             f"spread must be two quantiles from 0 to 1, the lower first, got {spread!r}."
         )
+    low, high = spread
     groups = group_studies(studies)
     all_studies = [study for runs in groups.values() for study in runs]
     points = [read_completed_trials(study) for study in all_studies]

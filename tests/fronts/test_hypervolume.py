@@ -104,3 +104,14 @@ def test_inputs_are_not_changed():
     hypervolume_over_time(points, reference)
     np.testing.assert_array_equal(points, kept)
     assert reference.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("n_objectives", [1, 2, 3, 4])
+def test_the_largest_numbers_give_a_volume(n_objectives):
+    largest = np.finfo(float).max
+    points = np.full((2, n_objectives), -largest)
+    points[0, 0] = points[1, -1] = -1e308
+    assert hypervolume(points, 1.0) >= largest / 2
+    assert hypervolume(points, largest) == np.inf
+    volumes = hypervolume_over_time(points, np.full(n_objectives, largest))
+    assert volumes.tolist() == [np.inf, np.inf]

@@ -71,8 +71,8 @@ def result_or_clear_error(run: Callable[[], Any], *others: str) -> Any:
             frame = traceback.extract_tb(error.__traceback__)[-1]
             statement = _statement(frame)
             is_ours = PACKAGE in Path(frame.filename).parents or frame.filename.endswith(CLEAR)
-            on_purpose = (is_ours and "raise" in statement) or frame.filename.endswith(others)
-            if not on_purpose or len(str(error)) < 20:
+            is_clear = is_ours and "raise" in statement and len(str(error)) >= 20
+            if not (is_clear or frame.filename.endswith(others)):
                 raise DeepError(f"{type(error).__name__}: {error}") from error
             return error
 

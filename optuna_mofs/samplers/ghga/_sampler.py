@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import check_float, check_int, check_probability
+from optuna_mofs._validation import check_float, check_int, check_probability, check_type
 from optuna_mofs.features._mask_sampling import MaskSampler, get_mask_sampler
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.fronts._dominance import constrained_rank
@@ -209,7 +209,7 @@ class GHGASampler(HistorySampler):
         self.metric = metric
         self.n_trials = n_trials
         self.n_startup_trials = n_startup_trials
-        self.settings = settings
+        self.settings = check_type("settings", settings, GHGASettings)
 
     @classmethod
     def from_paper(

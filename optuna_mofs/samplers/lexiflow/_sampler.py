@@ -12,7 +12,7 @@ from optuna.trial import FrozenTrial
 
 from optuna_mofs._optuna import distribution_contains
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import check_int, did_you_mean
+from optuna_mofs._validation import check_int, check_type, did_you_mean
 from optuna_mofs.fronts._preference import LexicographicPreference
 from optuna_mofs.samplers._base import HistorySampler
 from optuna_mofs.samplers._context import Proposal, ProposalContext
@@ -101,7 +101,7 @@ class LexiFlowSampler(HistorySampler):
         self.low_cost_partial_config = low_cost_partial_config
         self.n_startup_trials = check_int("n_startup_trials", n_startup_trials, 1)
         self.n_candidates = check_int("n_candidates", n_candidates, 0)
-        self.settings = settings
+        self.settings = check_type("settings", settings, LexiFlowSettings)
 
     @classmethod
     def from_paper(

@@ -11,7 +11,7 @@ import moocore
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import check_choice, check_float, check_int
+from optuna_mofs._validation import check_choice, check_float, check_int, check_type
 from optuna_mofs.history._history import History
 from optuna_mofs.history._search_space import ConditionalParameters
 from optuna_mofs.samplers._base import HistorySampler
@@ -150,6 +150,7 @@ class ModelBasedSampler(HistorySampler):
             check_int("n_startup_trials", n_startup_trials, 1)
         if kappa is not None:
             check_float("kappa", kappa, 0)
+        check_type("settings", settings, ModelBasedSettings)
         check_choice("surrogate_target", settings.surrogate_target, self._surrogate_targets)
         get_surrogate(surrogate)
         self.n_trials = n_trials

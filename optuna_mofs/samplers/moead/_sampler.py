@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import check_int, check_probability
+from optuna_mofs._validation import check_int, check_probability, check_type
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers._base import HistorySampler
 from optuna_mofs.samplers._candidates import Candidates, best_new_candidate
@@ -140,7 +140,7 @@ class MOEADSampler(HistorySampler):
         self.n_startup_trials = n_startup_trials
         self.n_candidates = n_candidates
         self.decomposition = decomposition
-        self.settings = settings
+        self.settings = check_type("settings", settings, MOEADSettings)
 
     @classmethod
     def from_paper(

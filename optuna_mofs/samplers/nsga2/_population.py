@@ -12,6 +12,7 @@ import numpy as np
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_probability
 from optuna_mofs.fronts._dominance import constrained_rank
+from optuna_mofs.fronts._hypervolume import in_range
 from optuna_mofs.history._history import History, HistoryFollower
 
 #: Generations kept for late trials; an even later trial replays the whole history.
@@ -159,7 +160,7 @@ def _hypervolume_shares(values: Array, reference: Array) -> Array:
     if len(values) == 1 or values.shape[1] > 4:
         # With more than four objectives exact contributions take too long.
         return shares
-    parts: Array = moocore.hv_contributions(np.minimum(values, reference), ref=reference)
+    parts: Array = moocore.hv_contributions(in_range(np.minimum(values, reference)), ref=reference)
     total = parts.sum()
     return parts / total if np.isfinite(total) and total > 0 else shares
 

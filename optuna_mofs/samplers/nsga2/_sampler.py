@@ -10,7 +10,7 @@ import numpy as np
 from optuna.study import Study
 
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import check_int
+from optuna_mofs._validation import check_int, check_type
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers._base import HistorySampler
 from optuna_mofs.samplers._candidates import AcquisitionFunction, Candidates
@@ -170,7 +170,7 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
         self.n_startup_trials = n_startup_trials
         self.n_trials = n_trials
         self.surrogate = surrogate
-        self.settings = settings
+        self.settings = check_type("settings", settings, NSGA2Settings)
 
     @classmethod
     def from_paper(

@@ -33,6 +33,7 @@ SKLEARN = (
     "sklearn/utils/validation.py",
     "sklearn/utils/multiclass.py",
     "sklearn/base.py",
+    "pandas/core/dtypes/astype.py",
     "pandas/core/generic.py",
 )
 #: Cases per entry point.

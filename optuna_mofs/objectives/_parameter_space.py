@@ -80,7 +80,9 @@ def parameter_space(space: Mapping[str, Values]) -> ParameterSpace:
             distributions[name] = given
         elif hasattr(given, "rvs"):
             distributions[name] = _of_scipy(name, given)
-        elif isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
+        elif (isinstance(given, Sequence) or hasattr(given, "tolist")) and not isinstance(
+            given, str
+        ):
             distributions[name], labels = _of_values(name, given)
             if labels:
                 objects[name] = labels

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import optuna
+import pandas as pd
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FixedTrial
@@ -50,6 +51,7 @@ def converted(given):
         ([1, 2], CategoricalDistribution((1, 2))),
         ([1, 2, 4], CategoricalDistribution((1, 2, 4))),
         (np.array([0.5, 2.0]), CategoricalDistribution((0.5, 2.0))),
+        (pd.Series([0.5, 2.0]), CategoricalDistribution((0.5, 2.0))),
         (("rbf", "linear", "rbf"), CategoricalDistribution(("rbf", "linear"))),
         ([None, True, 0.5], CategoricalDistribution((None, True, 0.5))),
         ([True, False, True], CategoricalDistribution((True, False))),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 
 import moocore
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs.history._history import LARGEST
+from optuna_mofs.history._history import LARGEST, finite_bounds
 from optuna_mofs.history._search_space import ConditionalParameters
 from optuna_mofs.samplers._acquisition import (
     MAX_TRAINING_TRIALS,
@@ -100,7 +101,7 @@ class ExpectedGain:
         losses = (values - self._origin) / self._span
         #: A dominated trial is best for no subproblem.
         self._front_losses = losses[is_front]
-        ranking = np.lexsort((losses.max(axis=1), ~is_front))
+        ranking = np.lexsort((reduce(np.maximum, losses.T), ~is_front))
         subset = representative_subset(ranking, MAX_TRAINING_TRIALS, len(self.front))
 
         def first_losses(column: int, n: int) -> tuple[Array, Array]:
@@ -137,6 +138,6 @@ def feasible_values(values: Array, violations: Array) -> Array:
     if not feasible.any():
         feasible = np.ones(len(values), dtype=bool)
     finite = feasible[:, None] & (np.abs(values) < LARGEST)
-    low = values.min(axis=0, where=finite, initial=LARGEST)
-    high = np.maximum(low, values.max(axis=0, where=finite, initial=-LARGEST))
+    low, high = finite_bounds(values, finite)
+    high = np.maximum(low, high)
     return np.where(feasible[:, None], np.clip(values, low, high), high)

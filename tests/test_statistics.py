@@ -144,7 +144,7 @@ def test_bonferroni_dunn_has_the_critical_difference_of_demsar() -> None:
     assert p[0] == p[2] == 1.0
     assert p[1] == pytest.approx(0.05, abs=1e-4)
     assert p[3] < 0.001
-    with pytest.raises(ValueError, match="control must be a position from 0 to 1, got 2"):
+    with pytest.raises(ValueError, match="control must be an integer from 0 to 1, got 2"):
         bonferroni_dunn([1.0, 2.0], 5, control=2)
 
 
@@ -160,7 +160,7 @@ def test_paired_wilcoxon_is_that_of_scipy_with_correction() -> None:
     found = paired_wilcoxon(scores, control=1)
     assert found[1] == 1.0
     assert found[[0, 2]].tolist() == pytest.approx(holm(raw).tolist())
-    with pytest.raises(ValueError, match="two columns"):
+    with pytest.raises(ValueError, match="rows of numbers"):
         paired_wilcoxon([1.0, 2.0])
     with pytest.raises(ValueError, match="control must be"):
         paired_wilcoxon(scores, control=3)

@@ -20,7 +20,6 @@ from optuna_mofs.learners import (
     EarlyStoppingClassifier,
     KernelKNeighborsClassifier,
     KernelKNeighborsRegressor,
-    LayeredMLPClassifier,
 )
 from optuna_mofs.measures import get_measure, measure_names
 from tests.fuzz.cases import (
@@ -107,7 +106,6 @@ LEARNERS = st.sampled_from(
     [
         KernelKNeighborsClassifier(n_neighbors=2),
         KernelKNeighborsRegressor(n_neighbors=2),
-        LayeredMLPClassifier(max_iter=2, random_state=0),
         EarlyStoppingClassifier(DecisionTreeClassifier(random_state=0), patience=None),
         KernelKNeighborsClassifier(n_neighbors=-1),
     ]

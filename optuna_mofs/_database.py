@@ -14,7 +14,7 @@ from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState
 
-from optuna_mofs._database_reads import DIALECTS, read_study_trials, read_trial
+from optuna_mofs._database_reads import DIALECTS, SCHEMA, read_study_trials, read_trial
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -155,7 +155,7 @@ class PatientStorage(RDBStorage):
     def get_trial(self, trial_id: int) -> FrozenTrial:
         """Return a trial."""
         found = None
-        if self._reads_directly():
+        if self._reads_directly:
             with self._connection() as connection:
                 found = read_trial(connection, trial_id)
         # Optuna's own method raises the error for a trial that does not exist.
@@ -170,7 +170,7 @@ class PatientStorage(RDBStorage):
     ) -> list[FrozenTrial]:
         """Return all trials, or those with greater identifiers and the included ones."""
         found = []
-        if self._reads_directly():
+        if self._reads_directly:
             chosen = None if states is None else [s for s in TrialState if s in states]
             with self._connection() as connection:
                 found = read_study_trials(
@@ -180,8 +180,10 @@ class PatientStorage(RDBStorage):
             return found
         return super()._get_trials(study_id, states, included_trial_ids, trial_id_greater_than)
 
+    @functools.cached_property
     def _reads_directly(self) -> bool:
-        return self.engine.dialect.name in DIALECTS
+        """Whether the statements fit this kind of database and this version of Optuna's tables."""
+        return self.engine.dialect.name in DIALECTS and self.get_head_version() == SCHEMA
 
     @contextmanager
     def _connection(self) -> Iterator[Connection]:

@@ -19,6 +19,8 @@ from optuna.trial import FrozenTrial, TrialState
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+#: Version of Optuna's tables that the statements are for; those of another one are read by Optuna.
+SCHEMA = "v3.2.0.a"
 #: Databases whose statements are known.
 DIALECTS = ("sqlite", "postgresql", "mysql", "mariadb")
 #: Trials whose parts are read by one statement.

@@ -115,11 +115,16 @@ def test_what_does_not_exist_raises_the_error_of_optuna(
         storage.get_all_trials(10**6)
 
 
-def test_other_databases_are_read_by_optuna(
-    url: str, studies: list[optuna.Study], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("name", "value"), [("DIALECTS", ()), ("SCHEMA", "v99.0.0.a")])
+def test_other_databases_and_other_tables_are_read_by_optuna(
+    url: str,
+    studies: list[optuna.Study],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    value: object,
 ) -> None:
-    storage, study_id = optuna_mofs.storage(url), study_key(studies[0])[1]
-    expected = shown(storage.get_all_trials(study_id))
-    monkeypatch.setattr("optuna_mofs._database.DIALECTS", ())
+    study_id = study_key(studies[0])[1]
+    expected = shown(optuna_mofs.storage(url).get_all_trials(study_id))
+    monkeypatch.setattr(f"optuna_mofs._database.{name}", value)
     monkeypatch.setattr("optuna_mofs._database.read_study_trials", None)
-    assert shown(storage.get_all_trials(study_id)) == expected
+    assert shown(optuna_mofs.storage(url).get_all_trials(study_id)) == expected

@@ -19,8 +19,8 @@ from optuna_mofs.cli._errors import CommandError
 from optuna_mofs.cli._settings import Settings, load_table, make_objective
 from optuna_mofs.features._stability import selection_instability
 from optuna_mofs.measures._base import Fold
-from optuna_mofs.study._completed_trials import fold_scores
 from optuna_mofs.study._description import StudyDescription
+from optuna_mofs.study._partial import fold_scores
 from optuna_mofs.visualization._utils import (
     COLOR_SCALE,
     MAIN,

@@ -31,8 +31,8 @@ from optuna_mofs.cli._front import (
 from optuna_mofs.cli._options import add_study_options
 from optuna_mofs.cli._settings import Settings, make_preference
 from optuna_mofs.cli._storage import existing_study, study_options
-from optuna_mofs.study._completed_trials import fold_scores
 from optuna_mofs.study._description import StudyDescription
+from optuna_mofs.study._partial import fold_scores
 from optuna_mofs.visualization import plot_all
 from optuna_mofs.visualization._honest_layers import SizeErrorAxes
 

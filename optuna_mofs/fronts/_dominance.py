@@ -167,3 +167,9 @@ def _without_inf(points: Floats) -> Floats:
         return points
     ranks = [np.unique(column, return_inverse=True)[1] for column in points.T]
     return np.column_stack(ranks).astype(np.float64)
+
+
+def in_range(points: Floats) -> Floats:
+    """Return points without the lowest number, which ends the process in moocore's C code."""
+    lowest: float = np.nextafter(np.finfo(np.float64).min, 0)
+    return np.maximum(points, lowest)

@@ -28,10 +28,10 @@ from optuna_mofs.study._completed_trials import (
     CompletedTrials,
     feature_count,
     feature_text,
-    fold_scores,
     read_completed_trials,
 )
 from optuna_mofs.study._description import StudyDescription
+from optuna_mofs.study._partial import fold_scores
 
 if TYPE_CHECKING:
     import pandas as pd

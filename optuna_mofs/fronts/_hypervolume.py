@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optuna_mofs._typing import Floats, Indices
-from optuna_mofs.fronts._dominance import as_points, as_reference, update_front
+from optuna_mofs.fronts._dominance import as_points, as_reference, in_range, update_front
 
 
 def hypervolume(points: ArrayLike, reference: ArrayLike) -> float:
@@ -35,12 +35,6 @@ def hypervolume(points: ArrayLike, reference: ArrayLike) -> float:
         return float("inf")
     volume = float(moocore.hypervolume(in_range(inside), ref=bound))
     return np.inf if np.isnan(volume) else volume  # a product was larger than any number
-
-
-def in_range(points: Floats) -> Floats:
-    """Return points without the lowest number, which ends the process in moocore's C code."""
-    lowest: float = np.nextafter(np.finfo(np.float64).min, 0)
-    return np.maximum(points, lowest)
 
 
 def hypervolume_over_time(points: ArrayLike, reference: ArrayLike) -> Floats:

@@ -30,10 +30,9 @@ from optuna_mofs.features._representation import MaskFeatures
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.history._duplicates import SeenConfigurations
 from optuna_mofs.history._search_space import SearchSpace, merge_distributions, to_internal
-from optuna_mofs.study._completed_trials import fold_scores
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import MASK
-from optuna_mofs.study._partial import measured_values, value_variances
+from optuna_mofs.study._partial import fold_scores, measured_values
 from optuna_mofs.study._trial_note import NOTE, TrialNote
 
 T = TypeVar("T")
@@ -318,9 +317,10 @@ class History:
         i = int(np.searchsorted(self._numbers.view().ravel(), position))
         self._trials.insert(i, trial)
         self._numbers.insert(i, position)
-        values = np.nan_to_num(np.array(measured), posinf=LARGEST, neginf=-LARGEST)
-        self._values.insert(i, self._signs * values)
-        self._variances.insert(i, value_variances(trial, len(values)))
+        values, variances = measured
+        finite = np.nan_to_num(np.array(values), posinf=LARGEST, neginf=-LARGEST)
+        self._values.insert(i, self._signs * finite)
+        self._variances.insert(i, variances)
         self._violations.insert(i, min(total_violation(trial), LARGEST))
         self._rows.insert(i, self.space.encode(trial.params))
         self._seconds.insert(i, trial_seconds(trial))

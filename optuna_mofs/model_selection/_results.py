@@ -14,7 +14,7 @@ from optuna_mofs._typing import Array
 from optuna_mofs.measures import Fold, Measure
 from optuna_mofs.measures._prediction import scorer_measure, to_score
 from optuna_mofs.objectives import FeatureSelectionObjective
-from optuna_mofs.study._completed_trials import fold_scores
+from optuna_mofs.study._partial import fold_scores
 
 
 def _score_time(fold: Fold) -> float:

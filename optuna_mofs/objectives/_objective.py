@@ -46,10 +46,10 @@ from optuna_mofs.objectives._racing import (
 from optuna_mofs.objectives._row_rungs import climb, rung_losses, rungs_attr
 from optuna_mofs.objectives._settings import ObjectiveSettings
 from optuna_mofs.study._baselines import write_baselines
-from optuna_mofs.study._completed_trials import fold_scores
 from optuna_mofs.study._description import MeasureDescription, StudyDescription
 from optuna_mofs.study._feature_sets import feature_attrs, suggest_mask
 from optuna_mofs.study._losses import Source, copied_losses, losses_attr, write_loss_rows
+from optuna_mofs.study._partial import fold_scores
 
 # A child of Optuna's logger, so that Optuna's verbosity applies here too.
 _logger = optuna.logging.get_logger("optuna.mofs")

@@ -22,9 +22,8 @@ from optuna_mofs.objectives._evaluator import (
     FoldResult,
     FrontIndex,
 )
-from optuna_mofs.study._completed_trials import fold_scores
 from optuna_mofs.study._losses import kept_rows, read_losses
-from optuna_mofs.study._partial import PartialEstimate
+from optuna_mofs.study._partial import PartialEstimate, fold_scores
 
 #: Default of ``error_rate``; what it saves and loses is in ``docs/benchmarks/racing.md``.
 ERROR_RATE = 0.2

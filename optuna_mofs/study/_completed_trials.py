@@ -178,21 +178,6 @@ def feature_count(study: Study, trial: FrozenTrial) -> int | None:
     return None if mask is None else int(np.count_nonzero(mask))
 
 
-def fold_scores(trial: FrozenTrial) -> dict[str, list[float]]:
-    """Return the values of a trial per fold, by measure.
-
-    An attribute of this name that something else wrote is ignored.
-    """
-    stored = trial.user_attrs.get("fold_scores")
-    if not isinstance(stored, dict):
-        return {}
-    return {name: scores for name, scores in stored.items() if _are_numbers(scores)}
-
-
-def _are_numbers(scores: Any) -> bool:
-    return isinstance(scores, list) and all(isinstance(score, int | float) for score in scores)
-
-
 def feature_text(study: Study, trial: FrozenTrial) -> str | None:
     """Return the names of a trial's features as one string, or None if they are unknown."""
     stored = trial.user_attrs.get("features")

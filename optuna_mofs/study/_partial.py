@@ -1,4 +1,4 @@
-"""What is known of a trial that was stopped after some of its folds."""
+"""What is known of the folds of a trial, above all of one that was stopped after some of them."""
 
 from __future__ import annotations
 
@@ -56,15 +56,29 @@ def partial_estimate(trial: FrozenTrial) -> PartialEstimate | None:
     return PartialEstimate(**data)
 
 
-def measured_values(trial: FrozenTrial) -> Sequence[float] | None:
-    """Return the values of a completed trial, the estimate of a stopped one, else None."""
+def measured_values(trial: FrozenTrial) -> tuple[Sequence[float], Sequence[float]] | None:
+    """Return values and their variances: of a stopped trial its estimate; None of other trials.
+
+    The values of a completed trial count as exact.
+    """
     if trial.state == TrialState.COMPLETE:
-        return list(trial.values)
+        return trial.values, [0.0] * len(trial.values)
     found = partial_estimate(trial)
-    return None if found is None else found.values
+    if found is None:
+        return None
+    return found.values, found.variances or [0.0] * len(found.values)
 
 
-def value_variances(trial: FrozenTrial, n_values: int) -> Sequence[float]:
-    """Return the variance of each of the :func:`measured_values`, 0 for a completed trial."""
-    found = partial_estimate(trial)
-    return [0.0] * n_values if found is None or not found.variances else found.variances
+def fold_scores(trial: FrozenTrial) -> dict[str, list[float]]:
+    """Return the values of a trial per fold, by measure.
+
+    An attribute of this name that something else wrote is ignored.
+    """
+    stored = trial.user_attrs.get("fold_scores")
+    if not isinstance(stored, dict):
+        return {}
+    return {name: scores for name, scores in stored.items() if _are_numbers(scores)}
+
+
+def _are_numbers(scores: Any) -> bool:
+    return isinstance(scores, list) and all(isinstance(score, int | float) for score in scores)

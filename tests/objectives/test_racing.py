@@ -132,7 +132,7 @@ def test_the_history_has_the_estimates_of_stopped_trials(raced: Study) -> None:
     history.update(study)
     assert len(history) == len(study.trials)
     for i, trial in enumerate(study.trials):
-        assert history.values[i].tolist() == list(measured_values(trial))
+        assert history.values[i].tolist() == list(measured_values(trial)[0])
     is_stopped = np.array([t.state == TrialState.PRUNED for t in study.trials])
     for values in history.values[is_stopped]:
         completed = history.values[~is_stopped]

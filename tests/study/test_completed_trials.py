@@ -7,7 +7,6 @@ import pytest
 from optuna_mofs.study._completed_trials import (
     feature_count,
     feature_text,
-    fold_scores,
     is_feasible,
     read_completed_trials,
 )
@@ -139,19 +138,3 @@ def test_features_are_read_from_the_mask_without_user_attributes():
     assert "n_features" not in bare.user_attrs
     assert feature_count(study, bare) == 2
     assert feature_text(study, bare) == "age, pay"
-
-
-@pytest.mark.parametrize("stored", [None, [0.5], "0.5", {"error": "0.5", "fit_time": [None]}])
-def test_fold_scores_that_something_else_wrote_are_ignored(stored):
-    assert (
-        fold_scores(optuna.trial.create_trial(state=FAIL, user_attrs={"fold_scores": stored}))
-        == {}
-    )
-
-
-def test_fold_scores():
-    stored = {"error": [0.5, 1], "fit_time": []}
-    assert (
-        fold_scores(optuna.trial.create_trial(state=FAIL, user_attrs={"fold_scores": stored}))
-        == stored
-    )

@@ -11,8 +11,7 @@ import numpy as np
 
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_probability
-from optuna_mofs.fronts._dominance import constrained_rank
-from optuna_mofs.fronts._hypervolume import in_range
+from optuna_mofs.fronts._dominance import constrained_rank, in_range
 from optuna_mofs.history._history import History, HistoryFollower
 
 #: Generations kept for late trials; an even later trial replays the whole history.

@@ -76,6 +76,7 @@ def test_the_first_trials_of_a_longer_run_are_a_shorter_run(
 
 
 def test_xgboost_stops_early_on_large_data_only() -> None:
+    pytest.importorskip("xgboost")
     assert "booster__n_estimators" in binder_2020.learner_of("sonar", "xgboost")[1]
     assert "booster__n_estimators" not in binder_2020.learner_of("madelon", "xgboost")[1]
 

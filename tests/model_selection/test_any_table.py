@@ -116,6 +116,7 @@ QUICK = {
 
 @pytest.mark.parametrize("learner", QUICK)
 def test_pandas_categories_and_ready_boosting_with_early_stopping(learner):
+    pytest.importorskip(learner)
     X = people()[0].copy()
     X[CATEGORIES] = X[CATEGORIES].astype("category")
     estimator, _ = spaces.get_learner(learner, early_stopping=True)

@@ -192,7 +192,7 @@ def test_only_feasible_trials_are_on_the_front_if_there_are_any(
     history = MagicMock(**{"running_notes.return_value": []})
     data = MagicMock(violations=np.array(violations), is_plain=False)
     surrogates = MagicMock(**{"lower_bounds.return_value": bounds})
-    front, _ = ParEGOSampler()._front(MagicMock(history=history), data, surrogates)
+    front, _ = ParEGOSampler(seed=0)._front(MagicMock(history=history), data, surrogates)
     assert front.tolist() == expected
 
 

@@ -229,7 +229,12 @@ class TrainingData:
         return sizes if candidates.mask_index is None else sizes[candidates.mask_index]
 
     def encode(self, candidates: Candidates) -> EncodedBatch:
-        """Return candidates as inputs of surrogates."""
+        """Return candidates as inputs of surrogates.
+
+        Values between those of a grid count as what will be evaluated: a gain that a model expects
+        between two integers can never be had, and would be proposed forever.
+        """
+        candidates = replace(candidates, rows=self.space.snapped(candidates.rows))
         if self.filters is not None and candidates.masks is None and not self.is_plain:
             candidates = replace(candidates, masks=self.filters(candidates.rows))
         return self._batch(

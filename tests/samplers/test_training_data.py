@@ -61,6 +61,29 @@ def test_candidates_look_like_trials(features: str) -> None:
         assert known or features != "mask"
 
 
+def test_candidates_between_the_values_of_a_grid_are_those_that_will_be_evaluated() -> None:
+    """Otherwise a gain that is expected between two integers is proposed forever."""
+
+    def objective(trial: optuna.Trial) -> tuple[float, float]:
+        n, x = trial.suggest_int("n", 1, 8, log=True), trial.suggest_float("x", 0, 1)
+        return x - n, float(n)
+
+    study = optuna.create_study(
+        directions=["minimize"] * 2, sampler=optuna.samplers.RandomSampler(seed=0)
+    )
+    study.optimize(objective, n_trials=12)
+    history = History()
+    history.update(study)
+    data = TrainingData(make_context(history))
+    rows = np.random.default_rng(0).random((5, 2))
+    chosen = [data.space.decode(row) for row in rows]
+    assert any(params["n"] not in (1, 8) for params in chosen)
+    exact = np.array([data.space.encode(params) for params in chosen])
+    parents, operators = np.full((5, 1), -1), np.full(5, "")
+    found, expected = (data.encode(Candidates(r, parents, operators)) for r in (rows, exact))
+    np.testing.assert_allclose(found.inputs.joined(), expected.inputs.joined(), atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("surrogate", "n_columns", "expected"),
     [

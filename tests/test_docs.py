@@ -129,9 +129,3 @@ def test_the_reference_lists_all_public_names() -> None:
         if not any(found is other for other in listed) and not name.rpartition(".")[2].isupper()
     ]
     assert not missing
-
-
-def test_the_page_of_names_has_all_public_names() -> None:
-    page = (DOCS / "names.md").read_text(encoding="utf-8")
-    missing = [name for name in public_names() if f"`{name.rpartition('.')[2]}`" not in page]
-    assert not missing

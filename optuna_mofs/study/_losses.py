@@ -24,7 +24,6 @@ from optuna_mofs._validation import expect_type, reading
 
 #: Where the rows come from: test folds, or rows that the search never sees.
 Source = Literal["cross_validation", "holdout"]
-SOURCES: tuple[Source, ...] = ("cross_validation", "holdout")
 
 _KEY = "losses"
 #: Bytes of one encoded array, 128 characters of base64.

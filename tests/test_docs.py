@@ -61,7 +61,7 @@ def initial_names() -> dict[str, Any]:
 def restored_registries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove what a page registers after the test."""
     for module, name in (
-        (spaces, "_LEARNERS"),
+        (spaces._registry, "_LEARNERS"),
         (filters._registry, "_FILTERS"),
         (measures._registry, "_MEASURES"),
         (visualization._registry, "_FIGURES"),

@@ -63,7 +63,7 @@ from optuna_mofs.cli._table import Table
 from optuna_mofs.cli._worker import Job, Limits, Progress, run_trials, search_in_workers
 from optuna_mofs.dashboard import save_figures, save_note
 from optuna_mofs.fronts import WarmStartWarning
-from optuna_mofs.fronts._hints import leak_hint
+from optuna_mofs.fronts._warnings import leak_hint
 from optuna_mofs.honesty import default_noise_floor_trials
 from optuna_mofs.study._completed_trials import Metrics
 

@@ -1,4 +1,4 @@
-"""The warning that a front is not clearly better than chance."""
+"""Warnings about a front: hardly better than chance, or a feature that leaks the target."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ import numpy as np
 
 from optuna_mofs._format import format_number
 from optuna_mofs.fronts._candidates import Candidates
-from optuna_mofs.fronts._honest_sources import SourceValues
 from optuna_mofs.fronts._picks import fold_standard_error
 from optuna_mofs.study._baselines import NoiseFloor
 from optuna_mofs.study._description import StudyDescription
+from optuna_mofs.study._feature_sets import selected_features
 
 if TYPE_CHECKING:
-    from optuna_mofs.fronts._honest_front import HonestEstimate
+    from optuna_mofs.fronts._front import Front
+    from optuna_mofs.fronts._honest_front import HonestEstimate, SourceValues
 
 #: Confidence of the interval that must leave out the constant model: stricter, because a search
 #: that adapts to the rows keeps a little luck that the bootstrap cannot see.
 _CLEAR = 0.99
 #: Below this error of the constant model, few errors say little about the rarer class.
 _IMBALANCED = 0.1
+#: A single feature with less than this share of the constant model's error may be a leak.
+_LEAK = 0.02
 
 
 def chance_warning(
@@ -122,3 +125,26 @@ def _scorer_hint(candidates: Candidates, values: SourceValues) -> str:
         f" One class has {1.0 - candidates.constant:.0%} of the rows, so the error says little "
         "about the others: try scoring='balanced_accuracy' or 'roc_auc'."
     )
+
+
+def leak_hint(front: Front) -> tuple[str, str] | None:
+    """Return the name of a feature that alone is nearly perfect, with a sentence about it.
+
+    Such a feature is often known only after the target, or computed from it.
+
+    Args:
+        front: The front of a study of this package.
+
+    Returns:
+        None if there is no such feature.
+    """
+    constant = front.baselines.constant
+    for trial, values in zip(front, front.values):
+        names = selected_features(front.study, trial) or []
+        if len(names) == 1 and constant is not None and values[0] <= _LEAK * constant[0]:
+            return names[0], (
+                f"{names[0]!r} alone is nearly perfect ({front.metric_names[0]} "
+                f"{format_number(values[0])}). Is it known only after the target? Then leave it "
+                "out"
+            )
+    return None

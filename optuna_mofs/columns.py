@@ -255,8 +255,7 @@ def days(column: pd.Series[Any]) -> pd.Series[Any]:
         [1.0, 2.5]
     """
     if pd.api.types.is_timedelta64_dtype(column.dtype):
-        in_days: pd.Series[Any] = column.dt.total_seconds() / 86_400
-        return in_days
+        return column.dt.total_seconds() / 86_400
     if not pd.api.types.is_datetime64_any_dtype(column.dtype):
         column = pd.to_datetime(column.astype("string"), format="ISO8601", utc=True)
     elif column.dt.tz is None:

@@ -48,8 +48,7 @@ def count_selected(masks: Array) -> Array:
         >>> count_selected(np.array([[True, False, True], [False, False, False]])).tolist()
         [2, 0]
     """
-    counts: Array = np.bitwise_count(np.packbits(masks, axis=1)).sum(axis=1, dtype=np.int64)
-    return counts
+    return np.bitwise_count(np.packbits(masks, axis=1)).sum(axis=1, dtype=np.int64)
 
 
 def pack_array(values: Array) -> str:

@@ -156,7 +156,7 @@ class Ranking:
             column_relevance(data.X, output, rows, classification=data.classification)
             for output in _outputs(data.y)
         ]
-        return np.asarray(np.max(found, axis=0))
+        return np.max(found, axis=0)
 
     def median_redundancy(self) -> float:
         """Return the median redundancy of the features, of many features of the best ones."""

@@ -228,7 +228,7 @@ def best_first(score: Array, count: int) -> Array:
         last = len(known) - count
         lowest = np.partition(score[known], last)[last] if count else np.inf
         known = known[score[known] >= lowest]
-    return np.asarray(known[np.argsort(-score[known], kind="stable")][:count])
+    return known[np.argsort(-score[known], kind="stable")][:count]
 
 
 #: In batches, features after the first 32 of a set are compared with these 32 only.
@@ -263,8 +263,7 @@ class BatchSelection:
 
     def __call__(self, scores: Array, counts: Array, penalties: Array) -> Array:
         """Return one mask per row of scores (sets × features, at least 0, the highest best)."""
-        found: Array = self.order(scores, penalties, int(counts.max(initial=0))) < counts[:, None]
-        return found
+        return self.order(scores, penalties, int(counts.max(initial=0))) < counts[:, None]
 
     def order(self, scores: Array, penalties: Array, n_steps: int) -> Array:
         """Return the place of each feature in the order of selection, the first 0, per row.
@@ -311,7 +310,7 @@ def _places(values: Array) -> Array:
 
 def _penalized(scores: Array, penalties: Array, shared: Array) -> Array:
     # Rounded, so that the last bit of a product does not decide between copies.
-    return np.asarray(np.round(scores * (1 - penalties * shared), 12))
+    return np.round(scores * (1 - penalties * shared), 12)
 
 
 def top_masks(scores: Array, counts: Array) -> Array:

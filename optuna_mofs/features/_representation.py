@@ -394,7 +394,7 @@ class FilterEnsembleFeatures(FilterFeatures):
         raw = np.stack([params[weight_parameter(name)] for name in self.table.filters], axis=-1)
         if self.scale == "log":
             raw = raw**_WEIGHT_POWER
-        return np.asarray(weights_from_raw(raw) @ ranks)
+        return weights_from_raw(raw) @ ranks
 
     def penalties(self, params: Mapping[str, Any]) -> Array:
         """Return the cube of the parameter."""
@@ -432,7 +432,7 @@ class SingleFilterFeatures(FilterFeatures):
         """Return the ranks of the named filter."""
         names = np.asarray(params["filter"])
         rows = [self.table.filters.index(name) for name in names.ravel().tolist()]
-        return np.asarray(ranks[np.array(rows, dtype=np.int64).reshape(names.shape)])
+        return ranks[np.array(rows, dtype=np.int64).reshape(names.shape)]
 
 
 _KINDS: dict[str, type[Representation]] = {

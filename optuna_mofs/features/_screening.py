@@ -157,11 +157,11 @@ def _information(cuts: Iterator[Array], classes: Array) -> Floats:
     joint, alone = joint + _xlogx(above).sum(axis=1), alone + _xlogx(above.sum(axis=1))
     n = sizes.sum()
     found = np.log(n) + (joint - alone - _xlogx(sizes).sum()) / n
-    return np.asarray(np.maximum(found, 0.0))
+    return np.maximum(found, 0.0)
 
 
 def _xlogx(counts: Floats) -> Floats:
-    return np.asarray(counts * np.log(np.maximum(counts, 1.0)))
+    return counts * np.log(np.maximum(counts, 1.0))
 
 
 def _sparse_relevance(X: Any, classes: Array) -> Floats:
@@ -182,4 +182,4 @@ def _sparse_relevance(X: Any, classes: Array) -> Floats:
     bins = np.stack([present, sizes - present])
     joint, alone = _xlogx(bins).sum(axis=(0, 2)), _xlogx(bins.sum(axis=2)).sum(axis=0)
     presence = np.log(n) + (joint - alone - _xlogx(sizes).sum()) / n
-    return np.asarray(np.maximum(presence, linear))
+    return np.maximum(presence, linear)

@@ -404,8 +404,7 @@ def _costs(
     if costs is None:
         return None
     if not isinstance(costs, Mapping):
-        given: Array = check_numbers("feature_costs", costs)
-        return given
+        return check_numbers("feature_costs", costs)
     vector = np.ones(len(table))
     vector[table.positions(map(str, costs))] = check_numbers("feature_costs", list(costs.values()))
     return vector

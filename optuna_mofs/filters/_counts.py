@@ -133,4 +133,4 @@ class PairInformation:
     def _sum_levels(self, counts: NDArray[Any]) -> Floats:
         """Sum ``c log c`` over all cells of each feature."""
         cells = self._xlogx[counts].sum(axis=0)
-        return np.asarray(cells[: self._p] + self._fold(cells[self._p :]))
+        return cells[: self._p] + self._fold(cells[self._p :])

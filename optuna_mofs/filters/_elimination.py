@@ -355,7 +355,7 @@ def _canonical(rows: Array) -> Floats:
     unit = unit_rows(rows.astype(np.float64)) * np.sqrt(rows.shape[1])
     unit = np.round(unit, N_DECIMALS)
     first = unit[np.arange(len(unit)), (unit != 0).argmax(axis=1)]
-    return np.asarray(unit * np.where(first < 0, -1.0, 1.0)[:, None] + 0.0)  # no negative zero
+    return unit * np.where(first < 0, -1.0, 1.0)[:, None] + 0.0  # no negative zero
 
 
 def _sample(data: FilterData, n_columns: int) -> Indices:

@@ -76,4 +76,4 @@ def _lean_importances(forest: Any, X: Array, y: Array) -> Floats:
     if not found:
         return np.zeros(p)
     mean = np.mean(found, axis=0, dtype=np.float64)
-    return np.asarray(mean / mean.sum())
+    return mean / mean.sum()

@@ -98,7 +98,7 @@ def mrmr(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
     def update(s: int, n_selected: int) -> Floats:
         nonlocal redundancy
         redundancy = redundancy + data.information.with_feature(s)[1]
-        return np.asarray(data.information.relevance - redundancy / n_selected)
+        return data.information.relevance - redundancy / n_selected
 
     return _greedy_scores(data, update)
 

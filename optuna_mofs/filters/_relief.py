@@ -67,7 +67,7 @@ def _class_weights(
             share = -1.0 if c == y[i] else size / (n - np.sum(y == y[i]))
             weight.append(np.full(k, share / k))
         total += np.concatenate(weight) @ _differences(scaled, nominal, i, np.concatenate(near))
-    return np.asarray(total / n)
+    return total / n
 
 
 def _regression_weights(
@@ -89,7 +89,7 @@ def _regression_weights(
     # Both parts are 0 if the target never (or always) differs among neighbors.
     apart_part = in_both / max(in_target, np.finfo(float).tiny)
     alike_part = (in_feature - in_both) / max(n - in_target, np.finfo(float).tiny)
-    return np.asarray(apart_part - alike_part)
+    return apart_part - alike_part
 
 
 def _nearest(distance: Floats, candidates: NDArray[np.int64], k: int) -> NDArray[np.int64]:

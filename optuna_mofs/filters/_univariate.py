@@ -160,7 +160,7 @@ def unit_rows(block: Floats) -> Floats:
     largest = np.abs(centered).max(axis=1, keepdims=True)
     centered /= np.where(largest > 0, largest, 1.0)
     length = np.sqrt((centered**2).sum(axis=1, keepdims=True))
-    return np.asarray(centered / np.where(length > 0, length, 1.0))
+    return centered / np.where(length > 0, length, 1.0)
 
 
 def _parts(p: int, width: int = 2048) -> list[slice]:
@@ -197,4 +197,4 @@ def bin_ranks(ranks: NDArray[np.float32], n_samples: int) -> NDArray[np.float32]
     """
     if n_samples <= 2 * N_CUTS:
         return ranks
-    return np.asarray(np.floor(ranks * np.float32(N_CUTS / n_samples)))
+    return np.floor(ranks * np.float32(N_CUTS / n_samples))

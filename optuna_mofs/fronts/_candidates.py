@@ -134,7 +134,7 @@ class Candidates:
     @property
     def member_losses(self) -> Floats:
         """Loss of each trial of the front."""
-        return np.asarray(self.points.losses[self.front._rows, self.column])
+        return self.points.losses[self.front._rows, self.column]
 
     @property
     def distinct_sizes(self) -> Floats:
@@ -251,4 +251,4 @@ def best_at_most(errors: Floats, sizes: Floats) -> Indices:
     improves = np.ones(len(order), dtype=np.bool_)
     improves[1:] = lowest[1:] < lowest[:-1]
     best = np.maximum.accumulate(np.where(improves, np.arange(len(order)), 0))
-    return np.asarray(order[best[np.flatnonzero(np.diff(sizes[order], append=np.inf))]])
+    return order[best[np.flatnonzero(np.diff(sizes[order], append=np.inf))]]

@@ -39,7 +39,7 @@ class UnitLosses(NamedTuple):
     @property
     def means(self) -> Floats:
         """Mean loss of each trial."""
-        return np.asarray(self.sums.sum(axis=1, dtype=np.float64) / self.weights.sum())
+        return self.sums.sum(axis=1, dtype=np.float64) / self.weights.sum()
 
     @property
     def standard_errors(self) -> Floats:
@@ -48,7 +48,7 @@ class UnitLosses(NamedTuple):
         deviations = self.sums - self.means[:, None] * self.weights
         squares = np.einsum("ij,ij->i", deviations, deviations)
         scale = n_units / max(n_units - 1, 1)
-        return np.asarray(np.sqrt(scale * squares) / self.weights.sum())
+        return np.sqrt(scale * squares) / self.weights.sum()
 
     def as_sample_of(self, means: Floats, share: float) -> UnitLosses:
         """Return losses with the means and the standard errors of more units.
@@ -201,7 +201,7 @@ class SelectionBootstrap:
 
         Ties are broken by fewer features, then by the first trial.
         """
-        return np.asarray(self._order[self._best])
+        return self._order[self._best]
 
     def one_standard_error(self, floor: float = 0.0) -> Indices:
         """Choose the sparsest trial within one standard error of the best, but not size 0.
@@ -221,7 +221,7 @@ class SelectionBootstrap:
         within = errors <= limits * (1.0 + 1e-6 * np.sign(limits))
         within[:start] = False
         within[-1] = True
-        return np.asarray(self._order[self._best[within.argmax(axis=0), columns]])
+        return self._order[self._best[within.argmax(axis=0), columns]]
 
     def knee(self, others: ArrayLike, *, constant: float = np.inf) -> Indices:
         """Choose the knee of the front of the in-bag error and other objectives.
@@ -242,7 +242,7 @@ class SelectionBootstrap:
             better = filled & (points[:, 0] < constant)
             kept = np.flatnonzero(better if better.any() else filled if filled.any() else front)
             chosen[column] = rows[kept[knee_index(points[kept])]]
-        return np.asarray(self._order[chosen])
+        return self._order[chosen]
 
     def estimate(self, chosen: Indices) -> Estimate:
         """Return the loss on new rows of the trials that rules choose.
@@ -296,7 +296,7 @@ def _squares(
     square = ((sums**2) @ counts)[chosen, samples].astype(np.float64)
     cross = ((sums * weights) @ counts)[chosen, samples].astype(np.float64)
     constant = (weights**2) @ counts
-    return np.asarray(np.maximum(square - 2.0 * centers * cross + centers**2 * constant, 0.0))
+    return np.maximum(square - 2.0 * centers * cross + centers**2 * constant, 0.0)
 
 
 class Interval(NamedTuple):

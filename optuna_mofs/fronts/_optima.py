@@ -54,8 +54,7 @@ def optimal_rows(
     best = loss[rows].min()
     slack = tolerance + _ROUNDING * (abs(best) + tolerance) if np.isfinite(best) else 0.0
     rows = rows[loss[rows] <= best + slack]
-    smallest: NDArray[np.intp] = rows[size[rows] <= size[rows].min() + max_extra_features]
-    return smallest
+    return rows[size[rows] <= size[rows].min() + max_extra_features]
 
 
 def similarities(masks: ArrayLike) -> NDArray[np.float64]:
@@ -197,5 +196,4 @@ class Optima(Sequence[FrozenTrial]):
         """Return a plotly figure of the features that the sets share."""
         # Figures import fronts, so they can be imported only here.
         figures = importlib.import_module("optuna_mofs.visualization._optima")
-        figure: Figure = figures.plot_optima(self)
-        return figure
+        return figures.plot_optima(self)

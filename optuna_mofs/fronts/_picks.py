@@ -70,8 +70,7 @@ def normalize(points: NDArray[np.float64]) -> NDArray[np.float64]:
     wide = np.isinf(span)
     if wide.any():
         return normalize(np.where(wide, points / 4.0, points))
-    scaled: NDArray[np.float64] = (points - best) / np.where(span > 0.0, span, 1.0)
-    return scaled
+    return (points - best) / np.where(span > 0.0, span, 1.0)
 
 
 def _lexicographic_first(points: NDArray[np.float64]) -> int:

@@ -88,8 +88,7 @@ class Fold:
         if not hasattr(self.scorer, "_score_func"):
             return self.prediction
         self.score()
-        found: Array = self.cache["response"]
-        return found
+        return self.cache["response"]
 
 
 @dataclass(eq=False)

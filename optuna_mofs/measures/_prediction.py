@@ -237,7 +237,7 @@ def brier_loss(fold: Fold) -> float:
 
 def _brier_rows(fold: Fold) -> Array:
     probabilities, truth = _probabilities_and_truth(fold)
-    return np.asarray(((probabilities - truth) ** 2).sum(axis=1) / 2)
+    return ((probabilities - truth) ** 2).sum(axis=1) / 2
 
 
 def log_loss(fold: Fold) -> float:
@@ -251,7 +251,7 @@ def log_loss(fold: Fold) -> float:
 def _log_loss_rows(fold: Fold) -> Array:
     probabilities, truth = _probabilities_and_truth(fold)
     of_truth = np.maximum((probabilities * truth).sum(axis=1), _MIN_PROBABILITY)
-    return np.asarray(-np.log(of_truth))
+    return -np.log(of_truth)
 
 
 def auc_loss(fold: Fold) -> float:
@@ -290,8 +290,7 @@ def _probabilities_and_truth(fold: Fold) -> tuple[Array, Array]:
         truth: Array = fold.y_test[:, None] == classes
         known = class_probabilities(fold.estimator, fold.X_test, classes)
         fold.cache["probabilities"] = known, truth
-    found: tuple[Array, Array] = fold.cache["probabilities"]
-    return found
+    return fold.cache["probabilities"]
 
 
 def disparity(sensitive: Any, *, positive: Any = None, name: str = "disparity") -> Measure:

@@ -140,8 +140,7 @@ class Evaluator:
                     results.append(function(*args))
                 is_checked |= bool(mask.any())
             return results
-        found: list[FoldResult] = Parallel(n_jobs=self.n_jobs)(jobs)
-        return found
+        return Parallel(n_jobs=self.n_jobs)(jobs)
 
     def whole_values(
         self, estimator: Any, mask: Array, fold_masks: Sequence[Array]
@@ -318,7 +317,7 @@ def _losses_by_row(n_rows: int, tests: Sequence[Array], parts: Sequence[Any]) ->
     rows, losses = np.concatenate(tests), np.concatenate(parts)
     times = np.bincount(rows, minlength=n_rows)
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.bincount(rows, losses, minlength=n_rows) / times)
+        return np.bincount(rows, losses, minlength=n_rows) / times
 
 
 class CompletedReader:

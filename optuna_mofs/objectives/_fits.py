@@ -60,8 +60,7 @@ class Fits:
         splits: Sequence[Split] | None = None,
     ) -> CrossValidation:
         """Cross-validate a configuration, as :class:`Evaluator` does."""
-        found: CrossValidation = self._run("evaluate", estimator, mask, fold_masks, splits)
-        return found
+        return self._run("evaluate", estimator, mask, fold_masks, splits)
 
     def start(self) -> SharedLimit:
         """Return the calls of one trial, which share the time limit."""
@@ -72,8 +71,7 @@ class Fits:
 
     def losses(self, estimator: Any, mask: Array, train: Array, test: Array) -> Array:
         """Return the losses of some of all rows of a model that is fitted on others."""
-        found: Array = self._run("losses", estimator, mask, train, test)
-        return found
+        return self._run("losses", estimator, mask, train, test)
 
     def _run(self, name: str, *args: Any, seconds: float | None = None) -> Any:
         if self.timeout is None:
@@ -146,15 +144,13 @@ class SharedLimit:
         self, estimator: Any, fold_masks: Sequence[Array], splits: Sequence[Split]
     ) -> list[FoldResult]:
         """Return the results of some folds."""
-        found: list[FoldResult] = self._run("fit_folds", estimator, fold_masks, splits)
-        return found
+        return self._run("fit_folds", estimator, fold_masks, splits)
 
     def whole_values(
         self, estimator: Any, mask: Array, fold_masks: Sequence[Array]
     ) -> list[float]:
         """Return the values of the measures that need no fold, NaN for the others."""
-        found: list[float] = self._run("whole_values", estimator, mask, fold_masks)
-        return found
+        return self._run("whole_values", estimator, mask, fold_masks)
 
     def _run(self, name: str, *args: Any) -> Any:
         seconds = None if self._end is None else max(0.0, self._end - time.monotonic())

@@ -115,8 +115,7 @@ def fit_length_scales(
         bounds=[tuple(np.log(_LENGTH_SCALES))] * parts + [tuple(np.log(nugget))],
         options={"maxiter": max_iterations, "ftol": tolerance},
     )
-    theta: Array = found.x
-    return theta
+    return found.x
 
 
 class GaussianProcess:
@@ -394,8 +393,7 @@ def normal_scores(values: Array) -> Array:
     _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
     # Ties share the middle of their ranks.
     middle = np.cumsum(counts) - 0.5 * counts
-    scores: Array = ndtri(middle / len(values))[which]
-    return scores
+    return ndtri(middle / len(values))[which]
 
 
 def representative_subset(ranking: Array, n_max: int, n_best: int) -> Array:
@@ -417,8 +415,7 @@ def representative_subset(ranking: Array, n_max: int, n_best: int) -> Array:
 def _even_spread(positions: Array, count: int) -> Array:
     if len(positions) <= count:
         return positions
-    spread: Array = positions[np.linspace(0, len(positions) - 1, count).astype(np.int64)]
-    return spread
+    return positions[np.linspace(0, len(positions) - 1, count).astype(np.int64)]
 
 
 class RefitSchedule:
@@ -459,5 +456,4 @@ class RefitSchedule:
         key = numbers[:count].tobytes(), depends_on
         if name not in self._fits or self._fits[name][0] != key:
             self._fits[name] = key, fit(count)
-        found: T = self._fits[name][1]
-        return found
+        return self._fits[name][1]

@@ -383,8 +383,7 @@ class LargerSetAcquisition:
 
     def _error_bound(self, batch: EncodedBatch, kappa: float) -> Array:
         bounds = self._surrogates.lower_bounds(batch, kappa)
-        error: Array = bounds[:, self._modeled].mean(axis=1)
-        return error
+        return bounds[:, self._modeled].mean(axis=1)
 
 
 def _best_size(data: TrainingData) -> int:

@@ -122,5 +122,4 @@ def moving_mean(rows: NDArray[np.float64], window: int) -> NDArray[np.float64]:
     sums = np.cumsum(np.vstack([np.zeros(rows.shape[1]), rows]), axis=0)
     last = np.arange(1, len(rows) + 1)
     first = np.maximum(0, last - window)
-    means: NDArray[np.float64] = (sums[last] - sums[first]) / (last - first)[:, None]
-    return means
+    return (sums[last] - sums[first]) / (last - first)[:, None]

@@ -61,8 +61,7 @@ class FilterColumns:
         sizes = np.count_nonzero(masks, axis=1)
         means = masks @ scores.T / np.maximum(1, sizes)[:, None]
         size = np.log1p(sizes)[:, None]
-        columns: Array = np.hstack([means, size, size**2, size * means])
-        return columns
+        return np.hstack([means, size, size**2, size * means])
 
 
 class Child(NamedTuple):

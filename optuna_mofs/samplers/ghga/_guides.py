@@ -89,8 +89,7 @@ class ForestGuide:
             loss = by_columns(candidates) + rows @ slopes
             for tree in trees:
                 loss = loss + weight / len(trees) * tree.predict(rows)[:, 0]
-            scores: Array = -loss + _TIE_BREAK * rng.random(len(rows))
-            return scores
+            return -loss + _TIE_BREAK * rng.random(len(rows))
 
         return predict
 
@@ -156,8 +155,7 @@ def get_guide(guide: str | Guide, tolerance: float) -> Guide | None:
 
 def _weighted_sum(weights: Array) -> Prediction:
     def predict(candidates: Array, rng: np.random.Generator) -> Array:
-        scores: Array = candidates @ weights + _TIE_BREAK * rng.random(len(candidates))
-        return scores
+        return candidates @ weights + _TIE_BREAK * rng.random(len(candidates))
 
     return predict
 

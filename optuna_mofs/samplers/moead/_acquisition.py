@@ -83,8 +83,7 @@ def expected_gain(
     reached = decomposition(losses, weights).min(axis=0)
     flat = np.maximum(drawn, 0.0).reshape(-1, n_objectives)
     gains = np.maximum(reached - decomposition(flat, weights), 0.0)
-    total: Array = gains.reshape(n_candidates, n_draws, -1).mean(axis=1).sum(axis=1)
-    return total
+    return gains.reshape(n_candidates, n_draws, -1).mean(axis=1).sum(axis=1)
 
 
 class ExpectedGain:

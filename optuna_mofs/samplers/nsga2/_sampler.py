@@ -358,8 +358,7 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
         population = self._new_population(self._n_startup_trials(history))
         population.follow(history)
         members = population.current.members
-        numbers: list[int] = history.numbers[members if len(members) else slice(None)].tolist()
-        return numbers
+        return history.numbers[members if len(members) else slice(None)].tolist()
 
     def _population_size(self, n_completed: int) -> int:
         if self.population_size is not None:

@@ -93,6 +93,16 @@ def check_int(name: str, value: Any, low: int, high: int | None = None) -> int:
     return int(value)
 
 
+def check_optional_int(name: str, value: Any, low: int, high: int | None = None) -> int | None:
+    """Return None, or ``value`` as :func:`check_int` does.
+
+    Example:
+        >>> check_optional_int("n_trials", None, 1) is None
+        True
+    """
+    return None if value is None else check_int(name, value, low, high)
+
+
 def check_float(
     name: str, value: Any, low: float, high: float = math.inf, *, low_is_open: bool = False
 ) -> float:

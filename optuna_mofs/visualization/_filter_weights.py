@@ -11,7 +11,7 @@ from optuna.study import Study
 from optuna.trial import TrialState
 
 from optuna_mofs._optuna import trials_of
-from optuna_mofs._validation import check_int
+from optuna_mofs._validation import check_optional_int
 from optuna_mofs.features._mask_sampling import weights_from_raw
 from optuna_mofs.features._representation import weight_parameter
 from optuna_mofs.features._table import CONSTANT_FILTER
@@ -45,8 +45,7 @@ def plot_filter_weights(study: Study, *, window: int | None = None) -> go.Figure
     Raises:
         NothingToPlotError: If no completed trial has weights.
     """
-    if window is not None:
-        check_int("window", window, 1)
+    check_optional_int("window", window, 1)
     filters, numbers, weights = filter_weights(study)
     size = min(len(weights), window or max(5, len(weights) // 10))
     means = moving_mean(weights, size)

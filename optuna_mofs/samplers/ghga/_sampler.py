@@ -8,7 +8,13 @@ from typing import Self
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import check_float, check_int, check_probability, check_type
+from optuna_mofs._validation import (
+    check_float,
+    check_int,
+    check_optional_int,
+    check_probability,
+    check_type,
+)
 from optuna_mofs.features._mask_sampling import MaskSampler, get_mask_sampler
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.fronts._dominance import constrained_rank
@@ -105,8 +111,7 @@ class GHGASettings:
     initial_mask_sampler: str | MaskSampler | None = None
 
     def __post_init__(self) -> None:
-        if self.n_phase1_iterations is not None:
-            check_int("n_phase1_iterations", self.n_phase1_iterations, 2, 10**9)
+        check_optional_int("n_phase1_iterations", self.n_phase1_iterations, 2, 10**9)
         for name in ("retrain_every", "niche_size", "tournament_divisor"):
             check_int(name, getattr(self, name), 1)
         for name in ("niche_radius", "restart_prob", "merge_prob"):
@@ -200,15 +205,11 @@ class GHGASampler(HistorySampler):
         get_guide(guide, tolerance)
         if not isinstance(metric, str):
             check_int("metric", metric, 0)
-        if n_trials is not None:
-            check_int("n_trials", n_trials, 1)
-        if n_startup_trials is not None:
-            check_int("n_startup_trials", n_startup_trials, 1)
         self.tolerance = tolerance
         self.guide = guide
         self.metric = metric
-        self.n_trials = n_trials
-        self.n_startup_trials = n_startup_trials
+        self.n_trials = check_optional_int("n_trials", n_trials, 1)
+        self.n_startup_trials = check_optional_int("n_startup_trials", n_startup_trials, 1)
         self.settings = check_type("settings", settings, GHGASettings)
 
     @classmethod

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import check_int, check_probability, check_type
+from optuna_mofs._validation import check_int, check_optional_int, check_probability, check_type
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers._base import HistorySampler
 from optuna_mofs.samplers._candidates import Candidates, best_new_candidate
@@ -65,8 +65,7 @@ class MOEADSettings:
     initial_design: RandomDesign = field(default_factory=RandomDesign)
 
     def __post_init__(self) -> None:
-        if self.max_replacements is not None:
-            check_int("max_replacements", self.max_replacements, 1)
+        check_optional_int("max_replacements", self.max_replacements, 1)
         check_probability("prob_neighbor_mating", self.prob_neighbor_mating)
 
 
@@ -129,15 +128,11 @@ class MOEADSampler(HistorySampler):
     ) -> None:
         super().__init__(seed=seed)
         check_int("population_size", population_size, 4)
-        if n_neighbors is not None:
-            check_int("n_neighbors", n_neighbors, 2)
-        if n_startup_trials is not None:
-            check_int("n_startup_trials", n_startup_trials, 3)
         check_int("n_candidates", n_candidates, 1)
         get_decomposition(decomposition)
         self.population_size = population_size
-        self.n_neighbors = n_neighbors
-        self.n_startup_trials = n_startup_trials
+        self.n_neighbors = check_optional_int("n_neighbors", n_neighbors, 2)
+        self.n_startup_trials = check_optional_int("n_startup_trials", n_startup_trials, 3)
         self.n_candidates = n_candidates
         self.decomposition = decomposition
         self.settings = check_type("settings", settings, MOEADSettings)

@@ -22,7 +22,7 @@ from optuna_mofs.measures._base import Fold
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._partial import fold_scores
 from optuna_mofs.visualization._utils import (
-    COLOR_SCALE,
+    CELLS,
     MAIN,
     MUTED,
     NAME_AXIS,
@@ -92,11 +92,7 @@ class Predictions:
             z=np.round(shares, 4).tolist(),
             x=names,
             y=names,
-            zmin=0,
-            zmax=1,
-            colorscale=COLOR_SCALE,
-            xgap=2,
-            ygap=2,
+            **CELLS,
             showscale=False,
             text=counts.tolist(),
             texttemplate="%{text}",

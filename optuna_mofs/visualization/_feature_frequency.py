@@ -14,7 +14,7 @@ from optuna_mofs._format import format_percent
 from optuna_mofs._validation import check_int
 from optuna_mofs.visualization._registry import register_figure
 from optuna_mofs.visualization._utils import (
-    COLOR_SCALE,
+    CELLS,
     NAME_AXIS,
     apply_style,
     figure_title,
@@ -87,11 +87,7 @@ def plot_feature_frequency(
         z=np.round(fractions, 4).tolist(),
         x=labels,
         y=tick_labels([found.names[j] for j in rows]),
-        zmin=0,
-        zmax=1,
-        colorscale=COLOR_SCALE,
-        xgap=2,
-        ygap=2,
+        **CELLS,
         text=hover,
         hovertemplate="%{text}<extra></extra>",
         colorbar={"title": "fraction", "tickformat": ".0%", "thickness": 14},

@@ -22,8 +22,8 @@ from optuna_mofs.visualization._utils import (
     FAINT_INK,
     INK,
     SECOND_ACCENT,
+    add_band,
     metric_title,
-    with_opacity,
 )
 
 if TYPE_CHECKING:
@@ -265,18 +265,7 @@ def add_honest_curve(figure: go.Figure, axes: SizeErrorAxes) -> None:
     if frame.empty:
         return
     x = axes.position(frame["size"]).tolist()
-    line = {"shape": "hv", "color": HONEST}
-    for edge, fill in (("honest_low", None), ("honest_high", "tonexty")):
-        figure.add_scatter(
-            x=x,
-            y=np.round(frame[edge], 12).tolist(),
-            mode="lines",
-            line={**line, "width": 0},
-            fill=fill,
-            fillcolor=with_opacity(HONEST, 0.15),
-            hoverinfo="skip",
-            showlegend=False,
-        )
+    add_band(figure, x, frame["honest_low"], frame["honest_high"], HONEST, opacity=0.15)
     name = "to expect on new rows"
     limits = frame[["honest", "honest_low", "honest_high"]].itertuples(index=False)
     figure.add_scatter(
@@ -284,7 +273,7 @@ def add_honest_curve(figure: go.Figure, axes: SizeErrorAxes) -> None:
         y=np.round(frame["honest"], 12).tolist(),
         mode="lines" if len(x) > 1 else "markers",
         name=name,
-        line={**line, "width": 2.5},
+        line={"shape": "hv", "color": HONEST, "width": 2.5},
         text=[str(HonestEstimate(*row)) for row in limits],
         hovertemplate=f"{name}: %{{text}}<extra></extra>",
     )

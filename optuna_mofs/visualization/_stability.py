@@ -13,7 +13,7 @@ from optuna_mofs.fronts._resampled import ResampledFronts
 from optuna_mofs.visualization._registry import register_figure
 from optuna_mofs.visualization._utils import (
     ACCENT,
-    COLOR_SCALE,
+    CELLS,
     LEGEND_UPPER_RIGHT,
     MAIN,
     NAME_AXIS,
@@ -96,11 +96,7 @@ def plot_stability(
         z=np.round(shares, 4).tolist(),
         x=columns,
         y=names,
-        zmin=0,
-        zmax=1,
-        colorscale=COLOR_SCALE,
-        xgap=2,
-        ygap=2,
+        **CELLS,
         text=hover,
         hovertemplate="%{text}<extra></extra>",
         colorbar={

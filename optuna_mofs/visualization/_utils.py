@@ -33,8 +33,9 @@ MAIN, MUTED, ACCENT, SECOND_ACCENT = PALETTE[0], "#b9c0ca", PALETTE[1], PALETTE[
 INK, FAINT_INK, GRID = "#2b313a", PALETTE[7], "#e8ebef"
 #: The accent color, dark enough for small letters.
 WARNING = "#b8500f"
-#: Color scale from 0 to 1.
+#: Color scale from 0 to 1, and the cells of a heatmap of fractions.
 COLOR_SCALE = [[0.0, "#f3f5f8"], [0.15, "#d5e2f0"], [0.5, "#7fabd6"], [1.0, "#1f4f87"]]
+CELLS = {"zmin": 0, "zmax": 1, "colorscale": COLOR_SCALE, "xgap": 2, "ygap": 2}
 #: Positions of a legend: above or below the figure, or in a corner without lines. Below it may
 #: take several lines, where it is narrow.
 LEGEND_ABOVE = {"orientation": "h", "x": 1, "xanchor": "right", "y": 1.0, "yanchor": "bottom"}
@@ -116,6 +117,24 @@ def apply_style(
     figure.update_xaxes(**axes)
     figure.update_yaxes(**axes)
     return figure.update_layout(**layout)
+
+
+def add_band(
+    figure: go.Figure, x: Any, low: Any, high: Any, color: str, opacity: float, **style: Any
+) -> None:
+    """Add a band between two step lines, which is not in the legend."""
+    for edge, fill in ((low, None), (high, "tonexty")):
+        figure.add_scatter(
+            x=x,
+            y=np.round(edge, 10).tolist(),
+            mode="lines",
+            line={"shape": "hv", "color": color, "width": 0},
+            fill=fill,
+            fillcolor=with_opacity(color, opacity),
+            hoverinfo="skip",
+            showlegend=False,
+            **style,
+        )
 
 
 def axis_title(name: str, sign: float) -> str:

@@ -131,8 +131,8 @@ def _check_positions(columns: Sequence[int], n_columns: int) -> Array:
 class NamedColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Select columns of a table by name, with the types they had when the model was fitted.
 
-    The first step of an exported model: new tables can have more columns, in another order, and a
-    text column can happen to hold only numbers.
+    This is the first step of an exported model: new tables can have more columns, in another
+    order, and a text column may happen to hold only numbers.
 
     Args:
         columns: Names to select, in this order.

@@ -66,8 +66,14 @@ _SLOW_SECONDS = 2.0
 class Ranking:
     """Ranks of the features of a data set by an ensemble of filters.
 
-    ``layout`` has the features without ranks; ``expected_n_features=None`` estimates the expected
-    number from the data; ``similar`` is whether to compute the similarity of features.
+    Args:
+        data: The rows to rank on.
+        layout: The features without ranks.
+        filters: Filters by name or as functions.
+        random_state: Seed of the filters.
+        expected_n_features: Expected size of a feature set; None to estimate it from the data.
+        n_jobs: Number of threads or processes.
+        similar: Whether to compute the similarity of features.
     """
 
     def __init__(
@@ -109,7 +115,7 @@ class Ranking:
         return replace(table, expected_n_features=size)
 
     def _expected_size(self, table: FeatureTable) -> float:
-        """Return the size of trees on the data, of many features on the best ones."""
+        """Return the size of trees on the data; with many features, on the best ones."""
         y, columns = self.data.y, table.columns
         options: dict[str, Any] = {"random_state": self.random_state}
         X: Any = self.data if len(y) > MAX_TREE_ROWS else None  # it takes a sample
@@ -133,7 +139,7 @@ class Ranking:
         return max(sizes)
 
     def _sampled(self, rows: Array, size: int | None = None) -> Array:
-        """Return the rows, or a sample of them: of the given size, or of that for filters."""
+        """Return the rows, or a sample of ``size`` of them, by default the size for filters."""
         if len(rows) <= (size or MAX_ROWS):
             return rows
         size = size or N_SAMPLED
@@ -159,7 +165,7 @@ class Ranking:
         return np.max(found, axis=0)
 
     def median_redundancy(self) -> float:
-        """Return the median redundancy of the features, of many features of the best ones."""
+        """Return the median redundancy of the features, or of the best ones if there are many."""
         rows = self._sampled(np.arange(self.data.shape[0]))
         columns = self.unranked.columns
         if self._needs_screening(rows):
@@ -192,8 +198,8 @@ class Ranking:
         return tables
 
     def _rank(self, folds: Sequence[Array]) -> list[FeatureTable]:
-        """Rank on each fold: from files, or in this process, or in several if it is slow."""
-        # Jobs are made when needed, because each has a copy of its rows.
+        """Rank on each fold: from files, else in this process, or in several if it is slow."""
+        # Jobs are created lazily, because each has a copy of its rows.
         names: list[str | None] = [None] * len(folds)
         if cache_folder() is not None:
             names = [self._content_key(rows) for rows in folds]
@@ -282,7 +288,7 @@ class _RankingJob:
     ensemble: FilterEnsemble
     columns: Sequence[Sequence[int]] | None
     similar: bool
-    #: Of very many features: a score of each, and the positions of those that X has.
+    #: With very many features: a score of each, and the positions of those in X.
     relevance: Array | None = None
     best: Array | None = None
 
@@ -302,7 +308,7 @@ class _RankingJob:
         return arrays, perf_counter() - start
 
     def alone(self) -> tuple[dict[str, Array], float]:
-        """Return the same on one thread, beside other processes."""
+        """Return the same on one thread, for use next to other processes."""
         self.ensemble.set_params(n_jobs=1)
         return self()
 
@@ -313,7 +319,7 @@ def _outputs(y: Array) -> list[Array]:
 
 
 def _best_ranks(ranks: Sequence[Array]) -> Array:
-    """Return the ranks of several outputs as one: by the best one, ties by their mean."""
+    """Return one rank per feature for several outputs: the best one, ties broken by the mean."""
     if len(ranks) == 1:
         return ranks[0]
     p = ranks[0].shape[1]
@@ -339,7 +345,7 @@ def _of_all_features(
 def _narrowed(
     X: Any, rows: Array, features: Array, columns: Sequence[Sequence[int]] | None
 ) -> tuple[Any, tuple[tuple[int, ...], ...] | None]:
-    """Return some rows of the columns of some features, and the new columns of each of these."""
+    """Return some rows of some features, and the columns of each feature in the result."""
     every = None if len(rows) == X.shape[0] else rows
     if columns is None:
         return take_block(X, every, features), None
@@ -355,7 +361,7 @@ def _run(
     """Yield the results of ``count`` jobs in order, with a progress bar if they take long."""
     if count == 0:
         return
-    first = next(jobs)()  # it tells how long the others take
+    first = next(jobs)()  # an estimate of how long the others take
     yield first
     rest = first[1] * (count - 1)
     results: Iterable[Any] = (job() for job in jobs)
@@ -405,8 +411,8 @@ def feature_table(
         feature_costs: Cost of each feature, as a sequence or by name (1 for those not named).
         expected_n_features: Expected number of features at the start of a search; by default
             that of decision trees on the data.
-        min_features: Least number of features of a set, fixed ones included.
-        max_features: Largest number of features of a set, fixed ones included.
+        min_features: Minimum number of features of a set, fixed ones included.
+        max_features: Maximum number of features of a set, fixed ones included.
         random_state: Seed of the filters.
 
     Example:

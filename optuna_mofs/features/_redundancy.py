@@ -66,7 +66,7 @@ def nearest_features(
 def median_redundancy(data: FilterData, groups: Sequence[Sequence[int]] | None = None) -> float:
     """Return the median, over features, of the largest squared correlation with another feature.
 
-    Of more than 200 features, 200 evenly spaced ones are compared with all others.
+    With more than 200 features, 200 evenly spaced ones are compared with all others.
     """
     columns, owner = _grouped_columns(data, groups)
     chosen = np.unique(np.linspace(0, owner[-1], _MAX_MEDIAN_FEATURES).astype(np.int64))
@@ -285,7 +285,7 @@ class BatchSelection:
             value[at] = np.where(places[at] >= 0, -np.inf, now)
         if n_steps <= _MAX_BATCH_STEPS:
             return np.where(places >= 0, places, value.shape[1])
-        # What was selected is last here, in places that are not used.
+        # The selected features come last here, in places that are not used.
         rest = _places(-value)
         n_selected = (places >= 0).sum(axis=1, keepdims=True)
         return np.where(places >= 0, places, n_selected + rest)

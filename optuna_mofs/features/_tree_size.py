@@ -39,8 +39,8 @@ def mean_tree_size(
     many times faster than sorting every node and finds about the same number of features.
 
     Args:
-        X: Array, DataFrame or sparse matrix; categories and NaN are allowed. Also a data set of
-            more than 5,000 rows, of which it takes a sample.
+        X: Array, DataFrame or sparse matrix; categories and NaN are allowed. A sample is taken if
+            there are more than 5,000 rows.
         y: Target.
         classification: Whether ``y`` has classes.
         columns: Columns of each feature if columns are grouped.
@@ -73,7 +73,7 @@ def mean_tree_size(
     for _ in range(subsets):
         split = trees.split_columns(rng.permutation(n)[: max(1, int(0.9 * n))])
         sizes.append(len(set(owner[split])))
-    # If no tree finds a split, the search must not start with empty sets only.
+    # Even if no tree finds a split, the search must not start with empty sets only.
     return max(1.0, float(np.mean(sizes)))
 
 

@@ -152,7 +152,7 @@ def as_reference(reference: ArrayLike, n_objectives: int) -> Floats:
 def has_no_nan(points: Floats) -> NDArray[np.bool_]:
     """Mark the rows without a NaN."""
     valid = np.ones(len(points), dtype=np.bool_)
-    for column in points.T:  # ten times as fast as all columns of each row
+    for column in points.T:  # ten times as fast as np.isnan(points).any(axis=1)
         valid &= ~np.isnan(column)
     return valid
 
@@ -170,6 +170,6 @@ def _without_inf(points: Floats) -> Floats:
 
 
 def in_range(points: Floats) -> Floats:
-    """Return points without the lowest number, which ends the process in moocore's C code."""
+    """Replace the lowest float, which makes moocore's C code end the process."""
     lowest: float = np.nextafter(np.finfo(np.float64).min, 0)
     return np.maximum(points, lowest)

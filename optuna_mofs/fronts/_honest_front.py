@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from optuna.trial import FrozenTrial
 
-from optuna_mofs._typing import Floats
+from optuna_mofs._typing import Floats, Indices
 from optuna_mofs.fronts._candidates import Candidates
 from optuna_mofs.fronts._honest import SelectionBootstrap, interval
 from optuna_mofs.fronts._warnings import chance_warning
@@ -29,8 +29,8 @@ _NEW_ROWS = 0.5
 class HonestEstimate:
     """What to expect on new rows.
 
-    The interval is that of a value measured on new rows, half as many as the search had. It
-    contains the uncertainty of the expected value and the luck of these rows.
+    The interval is for a value measured on new rows, half as many as the search had. It covers
+    the uncertainty of the expected value and the sampling of these rows.
 
     Attributes:
         value: The expected value; NaN if it is unknown.
@@ -242,16 +242,15 @@ def bootstrap_values(
         return Shift(at(limits, at_most.optimism), at(limits, at_most.standard_errors))
 
     members = shift_at(candidates.member_limits)
-    # The rules that compare trials by their own errors are repeated on the samples. The pick has
-    # the value that the table shows for its trial.
-    rules = {"best": lambda: chosen[-1]}
-    rules["one_standard_error"] = lambda: bootstrap.one_standard_error(
-        candidates.min_standard_error
-    )
+    # The rules that compare trials by their errors are repeated on the samples. The default pick
+    # has the value that the table shows for its trial.
     others = np.delete(candidates.points.losses, candidates.column, axis=1)
-    rules["knee"] = lambda: bootstrap.knee(
-        others[candidates.trials[positions]], constant=candidates.constant
-    )
+    others = others[candidates.trials[positions]]
+    rules: dict[str, Callable[[], Indices]] = {
+        "best": lambda: chosen[-1],
+        "one_standard_error": lambda: bootstrap.one_standard_error(candidates.min_standard_error),
+        "knee": lambda: bootstrap.knee(others, constant=candidates.constant),
+    }
     picks: dict[str, tuple[float, Shift]] = {}
     for name, trial in candidates.rule_trials().items():
         if name in rules:
@@ -278,7 +277,7 @@ def bootstrap_values(
 def holdout_values(candidates: Candidates) -> SourceValues | None:
     """Return honest values from the rows that the search did not use.
 
-    They take no part in any choice, or their values for the chosen trial would be too good again.
+    They take no part in any choice, or else their values would be too good as well.
     """
     points = candidates.points
     trials = candidates.rule_trials()
@@ -324,7 +323,7 @@ def _n_search_rows(trials: Sequence[FrozenTrial]) -> int:
 def _widening(share: float) -> float:
     """Return how much more a value on new rows varies than the expected one.
 
-    The new rows are half as many as those of the search; the expected value comes from ``share``
+    There are half as many new rows as rows of the search; the expected value comes from ``share``
     times the rows of the search.
     """
     return float(np.sqrt(1.0 + share / _NEW_ROWS))

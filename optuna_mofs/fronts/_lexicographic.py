@@ -106,7 +106,7 @@ class LexicographicOrder:
             targets = self.targets(points)
         keys = np.hstack([self.lifted(points, targets), points[:, self.columns]])
         valid = has_no_nan(points)
-        # Of many points, most of the time goes into keys that decide nothing: constant columns,
+        # With many points, most of the time goes into keys that decide nothing: constant columns,
         # such as violations of feasible points, and columns that their target does not change.
         known: list[Floats] = []
         for key in keys.T:
@@ -184,10 +184,10 @@ class LexicographicOrder:
 
 
 class RunningTargets:
-    """The targets after each of many points, which are added one after the other.
+    """The targets after each of many points, which are added one by one.
 
     Nearly all points change no target: they are not better than the best value of a column, or
-    miss the target of an earlier one. Only the others need all points before them.
+    miss the target of an earlier one. Only the others require all points before them.
 
     Example:
         >>> running = RunningTargets(LexicographicOrder.of(2, tolerances=[1.0, 0.0]))
@@ -267,7 +267,7 @@ def lexicographic_index(
             ``tolerances`` and ``goals`` stay in the order of the columns.
 
     Raises:
-        ValueError: If there is no point without NaN, or an argument has a bad value.
+        ValueError: If every point has a NaN, or an argument has a bad value.
 
     Example:
         The worked example of the paper's section 2.1 (loss, features, instability):

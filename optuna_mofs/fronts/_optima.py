@@ -39,7 +39,7 @@ def optimal_rows(
         losses: Loss of each set, minimized; sets with NaN are left out.
         sizes: Size of each set.
         tolerance: How much higher than the lowest loss the loss of a set may be.
-        max_extra_features: How much larger than the smallest a set may be.
+        max_extra_features: How much larger than the smallest set a set may be.
 
     Example:
         >>> optimal_rows([0.10, 0.11, 0.12, 0.30], [9, 4, 4, 1], 0.02).tolist()

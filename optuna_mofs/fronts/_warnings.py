@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from optuna_mofs.fronts._front import Front
     from optuna_mofs.fronts._honest_front import HonestEstimate, SourceValues
 
-#: Confidence of the interval that must leave out the constant model: stricter, because a search
-#: that adapts to the rows keeps a little luck that the bootstrap cannot see.
+#: Confidence of the interval that must exclude the constant model. It is strict, because a search
+#: that adapts to the rows has some luck that the bootstrap cannot see.
 _CLEAR = 0.99
-#: Below this error of the constant model, few errors say little about the rarer class.
+#: If the constant model's error is lower, a low error says little about the rarer class.
 _IMBALANCED = 0.1
 #: A single feature with less than this share of the constant model's error may be a leak.
 _LEAK = 0.02
@@ -45,7 +45,7 @@ def chance_warning(
     if not len(candidates.front) or not len(candidates.errors):
         return None
     reason = _compared_with_constant(candidates, values, picks, max(confidence, _CLEAR))
-    # Held-out rows know better: on many columns, masks find as low an error in noise as in data.
+    # Held-out rows are the better evidence: with many columns, masks fit noise as well as data.
     if reason is None and values.source != "holdout":
         reason = _compared_with_noise(candidates)
     if reason is None:
@@ -80,7 +80,7 @@ def _compared_with_constant(
     if highs:
         if min(highs.values()) < constant:
             return None
-        # The default pick, if it is known, is what else is shown.
+        # Show the default pick, like everything else, if its value is known.
         return (
             f"the honest {candidates.metric_name} {picks[next(iter(highs))]} is not clearly "
             f"{side} that of the constant model, {shown}"
@@ -101,7 +101,7 @@ def _compared_with_noise(candidates: Candidates) -> str | None:
 
 
 def _beats(candidates: Candidates, floor: NoiseFloor) -> bool:
-    """Return whether some size is better than on permuted labels by one standard error."""
+    """Return whether any size beats the permuted labels by one standard error."""
     best = candidates.rule_trials()["best"]
     folds = candidates.front._fold_values(best, candidates.column)
     margin = 0.0 if folds is None else fold_standard_error(folds)
@@ -113,7 +113,7 @@ def _beats(candidates: Candidates, floor: NoiseFloor) -> bool:
 
 
 def _scorer_hint(candidates: Candidates, values: SourceValues) -> str:
-    """Return a hint to other scorers if nearly all rows belong to one class."""
+    """Return a hint at other scorers if nearly all rows belong to one class."""
     description = StudyDescription.read(candidates.points.study)
     measures = () if description is None else description.measures
     name = candidates.points.measure_names[candidates.column]
@@ -128,7 +128,7 @@ def _scorer_hint(candidates: Candidates, values: SourceValues) -> str:
 
 
 def leak_hint(front: Front) -> tuple[str, str] | None:
-    """Return the name of a feature that alone is nearly perfect, with a sentence about it.
+    """Return the name of a feature that is nearly perfect on its own, with a sentence about it.
 
     Such a feature is often known only after the target, or computed from it.
 

@@ -30,8 +30,8 @@ def validation_split(
 ) -> tuple[Indices, Indices]:
     """Return sorted row numbers of a training and a validation part.
 
-    ``fraction`` is the share of the validation rows, at least one row; there is none if no row can
-    be spared. With class ``codes`` the split is stratified, and each class has a training row.
+    ``fraction`` is the share of validation rows; there is at least one, unless no row can be
+    spared. With class ``codes`` the split is stratified, and each class has a training row.
     """
     order = np.random.default_rng(seed).permutation(n_rows)
     if codes is None:
@@ -115,7 +115,7 @@ class _EarlyStopping(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             known = frame[name].isin(kind.categories)
             frame[name] = frame[name].astype(object).where(known).astype(kind)
         if _library(self.booster) == "catboost":
-            # It takes text, and no missing category.
+            # CatBoost accepts text, but no missing category.
             frame = frame.astype(dict.fromkeys(self.categories_, object))
             frame = frame.fillna(dict.fromkeys(self.categories_, ""))
         if isinstance(y, str):

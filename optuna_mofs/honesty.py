@@ -250,7 +250,7 @@ def noise_floor(
     random_state: int = 0,
     callbacks: Sequence[Callable[[Study, FrozenTrial], None]] | None = None,
 ) -> NoiseFloor:
-    """Search on permuted labels, and store the best values found, which are luck, in the study.
+    """Search on permuted labels, and store the best values, which are luck, in the study.
 
     Everything is as in the study (rows, folds, filters, representation, sampler), except that the
     labels are permuted, so that no feature has any information about them. A front that is not

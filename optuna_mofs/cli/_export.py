@@ -44,7 +44,7 @@ in the study by 'optuna-mofs run'. Give --data if the file has moved, or to fit 
 rows with the same columns. (For a study that was created in Python, give the options of 'run'.)
 
 The model is a scikit-learn pipeline in joblib's format. It selects its columns by name from any
-table that contains them, text columns included. Beside it, a model card says what it was made from
+table that contains them, text columns included. A model card next to it says what it was made from
 and what to expect of it, as Markdown and JSON (wine.card.md, wine.card.json). If all columns are
 numbers, most models load without optuna-mofs; if not, this command and the card say so.
 

@@ -41,7 +41,7 @@ DESCRIPTION = """\
 Print the Pareto front of a study: the trials that no other trial dominates. Works on any Optuna
 study. The table is for reading; CSV and JSON contain all features and hyperparameters.
 
-The best of many trials is also the luckiest: its cross-validated value is too good. The column
+The best of many trials is also a lucky one: its cross-validated value is too good. The column
 'honest' is what to expect on new rows, with a 95 % interval, for studies of 'optuna-mofs run'.
 
 examples:

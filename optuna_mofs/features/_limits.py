@@ -17,11 +17,11 @@ _MOST = 2**1000
 def check_limits(
     min_features: int, max_features: int | None, n_features: int, n_fixed: int
 ) -> tuple[int, int]:
-    """Return the least and the largest number of free features, or raise if no set has it.
+    """Return the minimum and maximum number of free features, or raise if no set is within them.
 
     Args:
-        min_features: Least number of features, fixed ones included.
-        max_features: Largest number of features, fixed ones included; None for no limit.
+        min_features: Minimum number of features, fixed ones included.
+        max_features: Maximum number of features, fixed ones included; None for no limit.
         n_features: Number of all features.
         n_fixed: Number of fixed features.
 

@@ -29,7 +29,7 @@ FOLDER_VARIABLE = "OPTUNA_MOFS_CACHE"
 MAX_BYTES = 500_000_000
 _SUFFIX = ".ranks.npz"
 _UNFINISHED = ".ranks.tmp"
-#: Modules beside this one that compute what is stored.
+#: Modules of this folder that compute what is stored.
 _SOURCES = ("_ranking.py", "_redundancy.py", "_screening.py")
 
 
@@ -128,7 +128,7 @@ def write_arrays(key: str, arrays: dict[str, Array]) -> None:
 
 
 def _remove_oldest(folder: Path) -> None:
-    """Keep the total size below the limit. Files of other processes may vanish meanwhile."""
+    """Keep the total size below the limit. Another process may remove files at the same time."""
     found = []
     for path in folder.glob("*.ranks.*"):  # also what a killed process left unfinished
         with contextlib.suppress(OSError):

@@ -11,7 +11,7 @@ from sklearn.ensemble import BaseEnsemble
 
 from optuna_mofs._typing import Array, Floats
 
-#: From so many cells on, building a tree takes much longer than creating its estimator.
+#: With more cells, building a tree takes much longer than creating its estimator.
 _MAX_CELLS = 2_000_000
 
 

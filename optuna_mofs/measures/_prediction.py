@@ -32,7 +32,7 @@ _SLOPE = 2.0
 _MIN_PROBABILITY = 0.01
 
 
-#: Names of losses that people know better.
+#: Better known names of losses.
 _LABELS = {
     "mean_squared_error": "MSE",
     "root_mean_squared_error": "RMSE",

@@ -1,4 +1,4 @@
-"""The fits of a trial: in this process, or in one of their own that a time limit can end."""
+"""The fits of a trial: in this process, or in a separate one that can be ended after a timeout."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from optuna_mofs._typing import Array
 from optuna_mofs.data._dataset import Dataset, Split
 from optuna_mofs.objectives._evaluator import CrossValidation, Evaluator, FoldResult
 
-#: A process of fits that has grown by so many bytes is replaced, because estimators may leak.
+#: A process that has grown by this many bytes is replaced, because estimators may leak memory.
 MAX_GROWTH = 2 * 1024**3
 
 
@@ -37,12 +37,12 @@ class FitProcessError(RuntimeError):
 class Fits:
     """Runs the fits of trials.
 
-    With a time limit they run in a process that holds the data and is used for one trial after the
-    other. A fit that hangs cannot be ended in any other way: a thread cannot be stopped.
+    With a time limit they run in a process that holds the data and is reused for the next trials.
+    A fit that hangs cannot be ended in any other way, because a thread cannot be stopped.
 
     Args:
         evaluator: The cross-validation.
-        all_data: All rows, also those that are held out.
+        all_data: All rows, including held-out ones.
         timeout: Seconds that a call may take, or None for no limit.
     """
 
@@ -92,8 +92,8 @@ class Fits:
             process.shutdown(kill_workers=True)
             raise _ended(error) from error
         except BaseException:
-            # A process that crashed cannot be used again; after any other error a new one is
-            # cheap compared to the doubt.
+            # A process that crashed cannot be used again. After any other error a new process is
+            # cheap compared to doubts about the old one.
             process.shutdown(kill_workers=True)
             raise
         if growth > MAX_GROWTH:

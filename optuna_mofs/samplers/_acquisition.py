@@ -124,7 +124,7 @@ def expected_improvement(mean: Array, sd: Array, best: float | Array) -> Array:
 
 
 def log_expected_improvement(mean: Array, sd: Array, best: float | Array) -> Array:
-    """Return the logarithm of the expected improvement, also where it underflows.
+    """Return the logarithm of the expected improvement, even where that underflows.
 
     Example:
         >>> best = -np.array([1.0, 60.0])

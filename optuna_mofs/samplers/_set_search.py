@@ -203,7 +203,7 @@ def _change_exceptions(
     """Give rules the exceptions of their parents, half of them with a new one.
 
     A feature of the parent is left out, or another one put in, without regard to the filters:
-    ranks of all rows would tell about the rows of the test folds.
+    ranks of all rows would leak the rows of the test folds.
     """
     assert data.filters is not None
     exceptions = data.filters.exception_parameters

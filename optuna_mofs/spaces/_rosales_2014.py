@@ -75,7 +75,7 @@ def rosales_2014_learners(
             {"max_features": considered, "max_depth": IntDistribution(1, 20)},
         ),
         "svm": (
-            # Bounded: with a large penalty on noise the solver hardly ends.
+            # Bounded: with a large penalty on noise the solver takes very long.
             preprocessed("svm", SVC(max_iter=20_000, **seed), "standardize"),
             {
                 "svm__kernel": CategoricalDistribution(("linear", "poly", "rbf")),

@@ -172,7 +172,7 @@ class SizeErrorAxes:
         if baselines.noise_floor is not None and self.error == 0:
             shown += baselines.noise_floor.values
         low, high = _finite_range(shown)
-        # Wide bands, and an estimator that is far worse as given, may be cut.
+        # Wide bands, and an all-features estimator that is far worse, may be cut.
         lowest, highest = _finite_range([low, high, *further])
         margin = _MAX_EXTENSION * (high - low)
         low, high = max(lowest, low - margin), min(highest, high + margin)
@@ -320,7 +320,7 @@ def add_expected(figure: go.Figure, axes: SizeErrorAxes) -> None:
 
 
 def expectation(front: Front) -> str:
-    """Return in words which value of the default pick to expect on new rows.
+    """Return a sentence about the value of the default pick to expect on new rows.
 
     Example:
         >>> import optuna

@@ -37,10 +37,10 @@ def plot_stability(
 ) -> go.Figure:
     """Plot what searches on resamples of the rows found: a band of fronts, and their features.
 
-    Above, the best value with at most so many features: the line is the median, and the band
-    contains 80 % of the resamples; as the search saw it, and of the same trials on the rows
-    outside of the resample. Below, how often the best set of at most so many features contains a
-    feature; the last column is the default pick.
+    The upper part shows the best value by maximum number of features, as the search saw it and on
+    the rows outside of the resample: the line is the median, the band contains 80 % of the
+    resamples. The lower part shows how often the best set contains a feature, by maximum number of
+    features; the last column is the default pick.
 
     Args:
         source: The result of :func:`optuna_mofs.resampled_fronts`, or a study in which it is

@@ -144,7 +144,7 @@ def axis_title(name: str, sign: float) -> str:
 
 
 def metric_label(points: CompletedTrials, column: int) -> str:
-    """Return what a metric is, for people: ``error (1 − roc_auc)`` or ``RMSE``."""
+    """Return the name of a metric for display: ``error (1 − roc_auc)`` or ``RMSE``."""
     description = StudyDescription.read(points.study)
     measures = () if description is None else description.measures
     labels = {measure.name: measure.label for measure in measures}
@@ -166,7 +166,7 @@ def metric_axes(figure: go.Figure, points: CompletedTrials) -> go.Figure:
 
 
 def tick_labels(names: Sequence[str]) -> list[str]:
-    """Return names, cut to fit beside an axis. Names cut to the same text are numbered.
+    """Return names, cut to fit next to an axis. Names cut to the same text are numbered.
 
     Example:
         >>> tick_labels(["b", "x" * 40 + "1", "x" * 40 + "2"])[1:]

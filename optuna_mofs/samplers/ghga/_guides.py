@@ -38,7 +38,7 @@ class ForestGuide:
         max_samples: Number of trials that each tree is fitted to, drawn for each tree; None for
             as many as there are.
         max_features: Part of the features that a split considers.
-        tolerance: Distances to the best loss far below this hardly differ.
+        tolerance: Distances to the best loss far below this count as nearly equal.
         ridge_penalty: Ridge penalty; None for the forest alone.
         log_target: Whether the target is logarithmic, instead of the loss itself.
         weight_by_oob: Whether the forest is weighted by its out-of-bag predictions.

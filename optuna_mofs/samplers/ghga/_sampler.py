@@ -1,4 +1,4 @@
-"""GHGASampler: an assembly of the steps beside it."""
+"""GHGASampler, assembled from the other modules of this folder."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class GHGASettings:
         as_printed: Whether, as in the paper, sets at the median do not reproduce, the mutation
             rate may reach 1, and an elimination does not move to sets that were tried before.
         stop_at_median: Whether the population is that of Algorithm 2 as printed: the best set
-            always reproduces, also if it is inert, and the population ends at the first set, in
+            always reproduces, even if it is inert, and the population ends at the first set, in
             order of cost, that is not above the median. By default such sets are skipped.
         initial_mask_sampler: Makes the initial masks after the first one, which has all features:
             a name such as ``"wide"`` or ``"bernoulli"`` (random halves), or a function of

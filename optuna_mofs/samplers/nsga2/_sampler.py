@@ -1,4 +1,4 @@
-"""FilterEnsembleNSGA2Sampler: an assembly of the steps beside it."""
+"""FilterEnsembleNSGA2Sampler, assembled from the other modules of this folder."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ _MAX_CLASSES = 30
 
 
 def load_objective(front: Front, settings: Settings | None) -> FeatureSelectionObjective | None:
-    """Return the objective of a study, or None if its data is gone or has changed."""
+    """Return the objective of a study, or None if its data is missing or has changed."""
     if settings is None or not Path(settings.data).exists():
         return None
     try:
@@ -150,8 +150,8 @@ class Predictions:
 def honest_predictions(objective: FeatureSelectionObjective, folds: Sequence[Fold]) -> Predictions:
     """Predict held-out rows, or else each test fold, by the models of a trial.
 
-    Of several folds, the scores are replaced by their ranks within the fold: models of different
-    folds can score on different scales.
+    With several folds, the scores are replaced by their ranks within the fold, because models of
+    different folds can score on different scales.
 
     Args:
         objective: The objective of the study.

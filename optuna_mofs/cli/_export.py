@@ -131,7 +131,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _write_card(card: dict[str, Any], output: str) -> list[str]:
-    """Write the model card beside the model, and return the names of its files."""
+    """Write the model card next to the model, and return the names of its files."""
     stem = output.removesuffix(Path(output).suffix)
     texts = {".card.md": card_text(card), ".card.json": json.dumps(card, indent=2)}
     for suffix, text in texts.items():

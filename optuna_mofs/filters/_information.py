@@ -70,7 +70,7 @@ def cmim(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
     """Score by the order of greedy conditional mutual information maximization (Fleuret, 2004).
 
     The next feature maximizes its information on the target given the selected feature that
-    leaves least of it: ``min_s I(X; Y | X_s)``.
+    leaves the least of it: ``min_s I(X; Y | X_s)``.
     """
     data = prepare(X, y, options)
     information = data.information

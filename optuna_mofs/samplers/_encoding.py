@@ -167,7 +167,7 @@ class FeatureSetEmbedding:
     """Embed feature sets in a sphere, so that sets with more features in common are closer.
 
     The squared distance of ``A`` and ``B`` is ``2 - 2 |A & B| / sqrt(|A| |B|)``, independent of
-    the number of features. The empty set is the center. Of more than 500 features, those that
+    the number of features. The empty set is the center. With more than 500 features, those that
     some filter ranks highest are embedded, half of them with regard to their costs.
 
     Example:

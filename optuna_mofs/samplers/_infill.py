@@ -27,7 +27,7 @@ from optuna_mofs.study._trial_note import TrialNote
 
 #: Stream of the generators of surrogates.
 SURROGATE_STREAM = 2**20
-#: Shorter times are not told apart, and fewer of them not modeled.
+#: Shorter times count as equal, and fewer of them are not modeled.
 _MIN_SECONDS, _MIN_TIMED = 1e-4, 8
 #: Maximum number of candidates per number of features.
 _MAX_PER_SIZE = 100

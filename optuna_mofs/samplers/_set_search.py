@@ -33,7 +33,7 @@ _TINY_STEP = 0.005
 _RENEWAL = 0.35
 #: Probability that a rule gets another exception, and that it loses one instead.
 _EXCEPTION_PROB, _REMOVAL_PROB = 0.5, 0.1
-#: Of more features, this many are changed in a round.
+#: With more features, this many are changed in a round.
 _MAX_ACTIVE = 1000
 #: Probability of one more change after each added or dropped feature, and the most of them.
 _CONTINUE_PROB, _MAX_CHANGES = 0.4, 4
@@ -224,7 +224,7 @@ def _change_exceptions(
 class _MaskMakers:
     """Masks made from those of parents and from the filters, many at a time.
 
-    Of many features, only some are changed: the best ones by any filter, features of the parents,
+    With many features, only some are changed: the best ones by any filter, those of the parents,
     and random ones.
     """
 

@@ -39,13 +39,13 @@ from optuna_mofs.samplers.ghga._guides import ForestGuide, Guide, get_guide
 from optuna_mofs.samplers.ghga._state import ArchiveState, similar_pair
 from optuna_mofs.study._completed_trials import metric_column
 
-#: Part of the trials that are random in a study without features to select.
+#: Share of the trials that are random in a study without features to select.
 _RANDOM_PROB = 0.2
-#: Part of the children that follow neither filters nor guide, if there are filters.
+#: Share of the children that follow neither filters nor guide, if there are filters.
 _UNGUIDED_PROB = 0.4
 #: Attempts to make a child that no trial has.
 _MAX_CHILDREN = 50
-#: Part of the children that keep their parent's mask, and change only the hyperparameters.
+#: Share of the children that keep their parent's mask and change only the hyperparameters.
 _ROW_ONLY_PROB = 0.25
 #: In the paper, the guides called "forest" and "frequency" are simpler.
 _PAPER_GUIDES = {"forest": "plain_forest", "frequency": "plain_frequency"}

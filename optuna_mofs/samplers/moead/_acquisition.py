@@ -104,7 +104,7 @@ class ExpectedGain:
         subset = representative_subset(ranking, MAX_TRAINING_TRIALS, len(self.front))
 
         def first_losses(column: int, n: int) -> tuple[Array, Array]:
-            # Of the first trials only: a later worst value must not change an earlier fit.
+            # From the first trials only: a later worst value must not change an earlier fit.
             values = feasible_values(history.values[:n], history.violations[:n])
             return spread_subset(values[:, column])
 

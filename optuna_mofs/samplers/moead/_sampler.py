@@ -78,8 +78,8 @@ class MOEADSampler(HistorySampler):
     Zhang and Li (2007), as Rosales-Pérez et al. (2014), *Multi-objective model type selection*,
     use it. The objectives are decomposed into subproblems, each a weighted Tchebycheff distance
     from the best values so far. Each subproblem keeps the trial that is best for it, its member,
-    and makes its next configuration from the members of its neighbors. Of many such children, the
-    one with the largest expected gain under a model of the trials is evaluated. The archive of
+    and makes its next configuration from the members of its neighbors. Among many such children,
+    the one with the largest expected gain under a model of the trials is evaluated. The archive of
     algorithm 1 is the front of the study.
 
     :meth:`from_paper` is the paper's algorithm. ``docs/samplers/moead.md`` lists the differences

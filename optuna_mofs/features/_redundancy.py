@@ -28,7 +28,7 @@ _MAX_BYTE = 255
 
 def nearest_features(
     data: FilterData, groups: Sequence[Sequence[int]] | None = None
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+) -> tuple[NDArray[np.int64], Floats]:
     """Return the most correlated features of each feature, and the squared correlations.
 
     It is Pearson's correlation, whose square is the share of variance that a line explains. With

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 import optuna
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone, is_classifier
 from sklearn.compose import TransformedTargetRegressor
@@ -273,7 +272,7 @@ class Candidates:
         columns = np.flatnonzero(~data.constant)
         columns = columns[np.argsort(-self.relevance[columns], kind="stable")][:MAX_FEATURES]
         samples = _sample(data, len(columns))
-        self.target: NDArray[Any] = data.y[samples]
+        self.target: Array = data.y[samples]
         by_content: dict[bytes, tuple[Floats, list[int]]] = {}
         encoded = [np.atleast_2d(block) for block in encode(columns, samples)]
         ends = np.cumsum([len(block) for block in encoded])[:-1]

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from optuna_mofs._typing import Floats
+from optuna_mofs._typing import Bools, Floats, Indices
 from optuna_mofs.fronts._dominance import as_points, has_no_nan
 from optuna_mofs.study._completed_trials import metric_column, per_metric
 
@@ -97,7 +97,7 @@ class LexicographicOrder:
             remaining = remaining[self.reached(column, values, targets[column])]
         return targets, lowest
 
-    def ranking(self, points: Floats, targets: Floats | None = None) -> NDArray[np.intp]:
+    def ranking(self, points: Floats, targets: Floats | None = None) -> Indices:
         """Return the rows from best to worst; ties by row, rows with NaN last.
 
         ``targets`` are by default those of ``points``.
@@ -175,9 +175,9 @@ class LexicographicOrder:
         zeros = (0.0,) * len(self.columns)
         return replace(self, absolute=zeros, relative=zeros)
 
-    def reached(self, column: int, values: Floats, target: float) -> NDArray[np.bool_]:
+    def reached(self, column: int, values: Floats, target: float) -> Bools:
         """Return which values of a column reach its target, up to rounding of the tolerance."""
-        reached: NDArray[np.bool_] = values <= target
+        reached: Bools = values <= target
         if (self.absolute[column] or self.relative[column]) and math.isfinite(target):
             reached |= np.abs(values - target) <= _ROUNDING * abs(target)
         return reached

@@ -16,6 +16,7 @@ from optuna.trial import FrozenTrial
 
 from optuna_mofs._format import format_number
 from optuna_mofs._imports import optional_import
+from optuna_mofs._typing import Bools
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.fronts._front import Front, pareto_front
 from optuna_mofs.study._completed_trials import CompletedTrials, feature_count, feature_text
@@ -257,7 +258,7 @@ class FrontMasks:
     """
 
     names: tuple[str, ...]
-    masks: NDArray[np.bool_]
+    masks: Bools
     sizes: NDArray[np.int64]
     total: int
     trials: tuple[tuple[Study, FrozenTrial], ...]
@@ -266,7 +267,7 @@ class FrontMasks:
 def front_masks(studies: Sequence[Study], *, duplicates: bool = True) -> FrontMasks:
     """Return the feature sets on the fronts of studies of the same features, smallest first."""
     table = _features(studies[0])
-    found: list[tuple[Study, FrozenTrial, NDArray[np.bool_]]] = []
+    found: list[tuple[Study, FrozenTrial, Bools]] = []
     for study in studies:
         if _features(study).names != table.names:
             raise ValueError(

@@ -43,7 +43,8 @@ def unfitted_copy(estimator: Any) -> Any:
         return copy.deepcopy(estimator)
 
 
-def _last_step(estimator: Any) -> Any:
+def last_step(estimator: Any) -> Any:
+    """Return the last step of a (nested) pipeline, or the estimator itself."""
     while isinstance(estimator, Pipeline):
         estimator = estimator.steps[-1][1]
     return estimator
@@ -68,7 +69,7 @@ def accepts_outputs(estimator: Any, *, labels: bool = False) -> bool:
     if labels and tags.classifier_tags is not None and tags.classifier_tags.multi_label:
         return True
     # Searches and other meta-estimators do not pass on these tags.
-    inner = getattr(_last_step(estimator), "estimator", None)
+    inner = getattr(last_step(estimator), "estimator", None)
     return hasattr(inner, "fit") and accepts_outputs(inner, labels=labels)
 
 

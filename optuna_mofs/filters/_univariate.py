@@ -15,6 +15,7 @@ from optuna_mofs.filters._forest import forest_importances
 from optuna_mofs.filters._registry import register_filter
 
 PERFECT = 1.0 - 1e-12  # explained share of variance that counts as 1
+PART = 2048  # columns whose ranks are processed at a time
 N_TREES = 200
 MAX_TREE_SAMPLES = 600
 MIN_LEAF = 5
@@ -163,8 +164,8 @@ def unit_rows(block: Floats) -> Floats:
     return centered / np.where(length > 0, length, 1.0)
 
 
-def _parts(p: int, width: int = 2048) -> list[slice]:
-    return [slice(lo, min(lo + width, p)) for lo in range(0, p, width)]
+def _parts(p: int) -> list[slice]:
+    return [slice(lo, min(lo + PART, p)) for lo in range(0, p, PART)]
 
 
 @register_filter

@@ -18,8 +18,8 @@ from sklearn.metrics import (
     r2_score,
     roc_auc_score,
 )
-from sklearn.pipeline import Pipeline
 
+from optuna_mofs._estimators import last_step
 from optuna_mofs._typing import Array
 from optuna_mofs.measures._base import Fold, Measure
 from optuna_mofs.measures._registry import register_measure
@@ -94,9 +94,7 @@ def _metric(scorer: Any, estimator: Any = None) -> tuple[Any, dict[str, Any]]:
     if not hasattr(scorer, "_estimator"):
         return None, {}
     # scikit-learn's default: the estimator's own score.
-    model = scorer._estimator if estimator is None else estimator
-    while isinstance(model, Pipeline):
-        model = model.steps[-1][1]
+    model = last_step(scorer._estimator if estimator is None else estimator)
     own = getattr(type(model), "score", None)
     name = getattr(own, "__qualname__", "")
     if own is ClassifierMixin.score or name in _ACCURACY_METHODS:

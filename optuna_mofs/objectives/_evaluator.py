@@ -254,8 +254,9 @@ def fit_options(
     return {} if weight is None else {last_step(estimator)[1] + "sample_weight": weight}
 
 
-def last_step(estimator: Any, prefix: str = "") -> tuple[Any, str]:
+def last_step(estimator: Any) -> tuple[Any, str]:
     """Return the last step of a pipeline, and the prefix of its arguments of ``fit``."""
+    prefix = ""
     while isinstance(estimator, Pipeline | TransformedTargetRegressor):
         if isinstance(estimator, Pipeline):
             name, estimator = estimator.steps[-1]

@@ -93,12 +93,7 @@ def gaussian_mutation(
 
 
 def adaptive_mutation(
-    rng: np.random.Generator,
-    space: SearchSpace,
-    row: Array,
-    note: N,
-    *,
-    per_parameter_prob: float = 1.0,
+    rng: np.random.Generator, space: SearchSpace, row: Array, note: N
 ) -> tuple[Array, N]:
     """Return a row after :func:`gaussian_mutation`, and its note with the adapted parameters.
 
@@ -120,7 +115,6 @@ def adaptive_mutation(
         row,
         step_size=note.step_size,
         switch_prob=note.switch_prob,
-        per_parameter_prob=per_parameter_prob,
     )
     return row, note
 

@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from optuna_mofs._typing import Bools, Floats, Indices
 from optuna_mofs._validation import check_float, check_int, check_type
 from optuna_mofs.fronts._candidates import Candidates
 from optuna_mofs.fronts._dominance import nondominated_mask
@@ -105,7 +105,9 @@ def front_of(
     return Front(points, rows[np.lexsort(points.losses[rows].T[::-1])])
 
 
-def _groups(points: CompletedTrials, allowed: Bools, by: str) -> list[Indices]:
+def _groups(
+    points: CompletedTrials, allowed: NDArray[np.bool_], by: str
+) -> list[NDArray[np.intp]]:
     """Return the rows of the allowed trials, grouped by the value of a parameter."""
     check_type("by", by, str)
     rows = np.flatnonzero(allowed)
@@ -136,7 +138,7 @@ class Front(Sequence[FrozenTrial]):
             else ``value_0``, ``value_1``, ...
     """
 
-    def __init__(self, points: CompletedTrials, rows: Indices) -> None:
+    def __init__(self, points: CompletedTrials, rows: NDArray[np.intp]) -> None:
         self.points = points
         self._rows = rows
         self._losses = points.losses[rows]
@@ -157,7 +159,7 @@ class Front(Sequence[FrozenTrial]):
         return self.points.trials[int(self._rows[index])]
 
     @property
-    def values(self) -> Floats:
+    def values(self) -> NDArray[np.float64]:
         """Values of the metrics, one row per trial."""
         return self.points.to_values(self._losses)
 
@@ -167,13 +169,13 @@ class Front(Sequence[FrozenTrial]):
         return tuple("minimize" if sign > 0 else "maximize" for sign in self.points.signs)
 
     @property
-    def ideal(self) -> Floats:
+    def ideal(self) -> NDArray[np.float64]:
         """The best value of each metric on the front."""
         self._check_not_empty()
         return self.points.to_values(self._losses.min(axis=0))
 
     @property
-    def nadir(self) -> Floats:
+    def nadir(self) -> NDArray[np.float64]:
         """The worst value of each metric on the front."""
         self._check_not_empty()
         return self.points.to_values(self._losses.max(axis=0))
@@ -440,7 +442,9 @@ class Front(Sequence[FrozenTrial]):
         )
         return self[int(order.ranking(self._losses)[0])]
 
-    def _better_than_constant(self, column: int, sizes: Floats, rows: Indices) -> Indices:
+    def _better_than_constant(
+        self, column: int, sizes: NDArray[np.float64], rows: NDArray[np.intp]
+    ) -> NDArray[np.intp]:
         """Leave out the empty set and what is no better than the constant model.
 
         All rows are returned if nothing is better. The empty set stays if it is the best.
@@ -480,7 +484,7 @@ class Front(Sequence[FrozenTrial]):
         # Equal up to rounding errors is not better.
         return float(loss - 1e-9 * abs(loss))
 
-    def _fold_values(self, trial: FrozenTrial, column: int) -> Floats | None:
+    def _fold_values(self, trial: FrozenTrial, column: int) -> NDArray[np.float64] | None:
         """Return the values of a trial per fold, or None for fewer than two folds."""
         scores = fold_scores(trial)
         for name in (self.points.measure_names[column], self.metric_names[column]):
@@ -488,7 +492,7 @@ class Front(Sequence[FrozenTrial]):
                 return np.asarray(scores[name], dtype=np.float64)
         return None
 
-    def _feature_counts(self, purpose: str) -> Floats:
+    def _feature_counts(self, purpose: str) -> NDArray[np.float64]:
         """Return the number of features of each trial."""
         counts = [feature_count(self.study, trial) for trial in self]
         if None in counts:

@@ -67,8 +67,8 @@ class FeatureSelectionObjective(StudyObjective):
             (a mask, or filter ranks of all rows), so that cross-validated values are too good;
             none if the features are selected inside each training fold, or if there are few rows.
             :meth:`refit` uses all rows.
-        store_losses: Keep the loss of each row (or of a sample of many rows) on every trial, for
-            estimates that correct the selection bias of the best trial.
+        store_losses: Keep the loss of each row (of many rows, a sample) on every trial, for
+            estimates that correct the luck of choosing the best trial.
         recorded_measures: Further measures whose values per fold are stored with each trial (in
             the user attribute ``fold_scores``) but not optimized, for example
             ``"training_error"``.

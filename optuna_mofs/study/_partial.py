@@ -15,7 +15,7 @@ _KEY = "race"
 
 @dataclass(frozen=True)
 class PartialEstimate:
-    """Estimated values of a stopped trial, and what they were compared with.
+    """The values that a stopped trial would have had, and what they were compared with.
 
     Args:
         values: Estimate of each value: that of the rival plus the mean difference on the same

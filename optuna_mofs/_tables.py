@@ -32,7 +32,7 @@ def to_pandas(X: Any) -> Any:
     except nw.exceptions.DuplicateError as error:
         reason = " ".join(str(error).split())
         raise ValueError(
-            f"Two columns of the table have one name, rename one: {reason}"
+            f"Two columns of the table have the same name, rename one: {reason}"
         ) from error
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()

@@ -170,7 +170,7 @@ def _report_constant(pick: Pick, *, is_chosen: bool) -> None:
         return
     raise CommandError(
         f"{text} Search with another --scoring, such as balanced_accuracy or roc_auc if one class "
-        f"is rare, pick another trial, or export it anyway by --trial {pick.trial.number}."
+        f"is rare, pick another trial, or export it anyway with --trial {pick.trial.number}."
     )
 
 
@@ -185,7 +185,7 @@ def _check_data(settings: Settings, study: Study) -> None:
     if not Path(settings.data).exists():
         raise CommandError(
             f"The data of study {study.study_name!r}, {settings.data!r}, does not exist. "
-            "Give its path by --data."
+            "Give its path with --data."
         )
 
 

@@ -400,7 +400,8 @@ def _search(
             print(f"\n{front_text(front)}")
         command = f"{script_path('optuna-mofs')} run {study_options(study, arguments.storage)}"
         raise type(stopped)(
-            f"{format_count(progress.n_trials, 'trial')} of this run kept; continue by: {command}"
+            f"{format_count(progress.n_trials, 'trial')} of this run kept; "
+            f"continue with: {command}"
         ) from None
     finally:
         progress.close()
@@ -492,7 +493,7 @@ def _print_task(settings: Settings, table: Table, objective: FeatureSelectionObj
     for column in table.names:
         if column.startswith("Unnamed: "):
             print_status(
-                f"note: {column!r} looks like row numbers; ignore it by --drop {column!r}"
+                f"note: {column!r} looks like row numbers; ignore it with --drop {column!r}"
             )
 
 

@@ -124,7 +124,8 @@ def warm_start(study: Study, source: Study, *, n_trials: int = 10) -> WarmStart:
     reasons = [f"{name}: {reason}" for name, reason in transfer.refused.items()]
     if not numbers:
         raise ValueError(
-            f"Nothing of study {source.study_name!r} exists in study {study.study_name!r}. "
+            f"No feature or parameter of study {source.study_name!r} exists in study "
+            f"{study.study_name!r}. "
             f"{_listed(reasons)} Start without it."
         )
     if reasons:

@@ -194,7 +194,9 @@ class EstimatorSpace:
             if name not in known and not is_nested and not self._is_argument(known, name):
                 hint = did_you_mean(name, known)
                 kind = type(self.estimators[0]).__name__
-                raise ValueError(f"space names {name!r}, which is no parameter of {kind}.{hint}")
+                raise ValueError(
+                    f"space names {name!r}, which is not a parameter of {kind}.{hint}"
+                )
             _check_choices(name, distribution)
 
     def _is_argument(self, known: Mapping[str, Any], name: str) -> bool:

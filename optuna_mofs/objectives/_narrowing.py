@@ -202,7 +202,7 @@ def _check_frozen(frozen: FrozenEstimator, columns: Columns) -> None:
         return
     raise ValueError(
         f"The frozen {type(frozen.estimator).__name__} needs all of its columns, but some are not "
-        "selected. Let them be one feature, feature_groups={...}, or pass it unfrozen."
+        "selected. Make them one feature, feature_groups={...}, or pass it unfrozen."
     )
 
 

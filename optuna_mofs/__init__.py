@@ -29,5 +29,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the public names, also before they are loaded."""
+    """Return the public names, even before they are loaded."""
     return sorted({*globals(), *__getattr__("__all__")})

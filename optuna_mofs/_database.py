@@ -1,4 +1,4 @@
-"""Databases that fail: wait for a server that is gone, and say in one line what has happened."""
+"""Failing databases: wait until a server is back, and describe errors in one line."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _REMEDIES = (
     (("unable to open",), "Check that the folder exists and is writable"),
     (("malformed", "not a database"), "Restore the file from a copy: it is damaged"),
 )
-#: Methods that run a transaction, also those that Optuna's cache calls.
+#: Methods that run a transaction, including those that Optuna's cache calls.
 _METHODS = (
     "create_new_study",
     "delete_study",
@@ -108,7 +108,7 @@ class PatientStorage(RDBStorage):
                     text = f"{where} failed: {reason}"
                     _logger.error(text)
                     raise StorageInternalError(text) from error
-                # Locks of SQLite are gone in a moment.
+                # Locks of SQLite are released within moments.
                 if not has_failed and (is_server or pause > 1):
                     has_failed = True
                     _logger.error(f"{where} does not answer; waiting up to {left:.0f} seconds.")

@@ -167,5 +167,4 @@ def _local(stored: Any) -> datetime | None:
     if stored is None:
         return None
     found = datetime.fromisoformat(stored) if isinstance(stored, str) else stored
-    local: datetime = found.replace(tzinfo=UTC).astimezone().replace(tzinfo=None)
-    return local
+    return found.replace(tzinfo=UTC).astimezone().replace(tzinfo=None)

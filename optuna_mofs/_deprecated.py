@@ -1,4 +1,4 @@
-"""Decorators for public names that will go: they work for a while, and say what replaces them.
+"""Decorators for public names that will be removed. They still work, and name the replacement.
 
 The policy is described in ``.github/CONTRIBUTING.md``. A test fails when a release is reached that
 should have removed a name.

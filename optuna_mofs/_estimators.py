@@ -14,7 +14,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_ro
 
 
 def check_is_estimator(estimator: Any) -> None:
-    """Raise if an object is no estimator, or the class of one."""
+    """Raise if an object is not an estimator, or is the class of one."""
     if isinstance(estimator, type):
         name = estimator.__name__
         raise TypeError(f"estimator must be an instance, got the class {name}. Pass {name}().")
@@ -26,7 +26,7 @@ def check_is_estimator(estimator: Any) -> None:
 
 
 def unfitted_copy(estimator: Any) -> Any:
-    """Return a clone of an estimator, also if it copies its arguments.
+    """Return a clone of an estimator, even if it copies its arguments.
 
     CatBoost copies lists such as ``cat_features``, which scikit-learn's ``clone`` refuses.
 
@@ -43,7 +43,8 @@ def unfitted_copy(estimator: Any) -> Any:
         return copy.deepcopy(estimator)
 
 
-def _last_step(estimator: Any) -> Any:
+def last_step(estimator: Any) -> Any:
+    """Return the last step of a (nested) pipeline, or the estimator itself."""
     while isinstance(estimator, Pipeline):
         estimator = estimator.steps[-1][1]
     return estimator
@@ -68,7 +69,7 @@ def accepts_outputs(estimator: Any, *, labels: bool = False) -> bool:
     if labels and tags.classifier_tags is not None and tags.classifier_tags.multi_label:
         return True
     # Searches and other meta-estimators do not pass on these tags.
-    inner = getattr(_last_step(estimator), "estimator", None)
+    inner = getattr(last_step(estimator), "estimator", None)
     return hasattr(inner, "fit") and accepts_outputs(inner, labels=labels)
 
 
@@ -93,7 +94,7 @@ def requested(owner: Any, method: str, given: Mapping[str, Any]) -> dict[str, An
 
 
 def check_requests(owner: Any, method: str, given: Mapping[str, Any]) -> None:
-    """Raise scikit-learn's error if it was not said whether metadata is requested."""
+    """Raise scikit-learn's error if the request for some metadata is not set."""
     mapping = MethodMapping().add(caller="fit", callee=method)
     router = MetadataRouter(owner="objective").add(part=owner, method_mapping=mapping)
     router.route_params(caller="fit", params=dict(given))

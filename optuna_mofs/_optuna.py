@@ -113,8 +113,7 @@ def study_signs(study: Study) -> Floats:
 def metric_names(study: Study) -> list[str] | None:
     """Return ``study.metric_names``, also for the bracket of a study that a pruner passes on."""
     attrs = study._storage.get_study_system_attrs(study._study_id)
-    found: list[str] | None = attrs.get(_METRIC_NAMES)
-    return found
+    return attrs.get(_METRIC_NAMES)
 
 
 def total_violation(trial: FrozenTrial) -> float:
@@ -141,8 +140,7 @@ def distribution_contains(distribution: BaseDistribution, value: Any) -> bool:
 
 def enqueued_params(trial: FrozenTrial) -> Mapping[str, Any]:
     """Return the parameters that a trial was enqueued with."""
-    found: Mapping[str, Any] = trial.system_attrs.get(_FIXED_PARAMS, {})
-    return found
+    return trial.system_attrs.get(_FIXED_PARAMS, {})
 
 
 def names_fixed_by_sampler(study: Study) -> set[str]:
@@ -196,8 +194,7 @@ def is_retry(trial: FrozenTrial) -> bool:
 
 def retried_numbers(trial: FrozenTrial) -> list[int]:
     """Return the numbers of the interrupted trials that a trial repeats."""
-    found: list[int] = trial.system_attrs.get(_RETRY_HISTORY, [])
-    return found
+    return trial.system_attrs.get(_RETRY_HISTORY, [])
 
 
 def frozen(trial: Trial) -> FrozenTrial:

@@ -1,4 +1,4 @@
-"""The same search on several parts of the rows: one after the other, in parallel, resumable."""
+"""The same search on several subsets of the rows: in sequence or in parallel, resumable."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _Result = TypeVar("_Result")
 def open_shared(storage: str | BaseStorage | None, study_name: str | None) -> BaseStorage | None:
     """Open the storage of several studies, which need a name to be found again.
 
-    Opened once, so that parallel searches do not create its tables at the same time.
+    It is opened once, so that parallel searches do not create its tables at the same time.
     """
     if storage is None:
         return None
@@ -52,7 +52,7 @@ def open_shared(storage: str | BaseStorage | None, study_name: str | None) -> Ba
 
 @dataclass(frozen=True, eq=False)
 class RowSearch:
-    """A search that is repeated on some of the rows; for processes, it can be pickled.
+    """A search that is repeated on subsets of the rows. It can be pickled.
 
     Attributes:
         objective: The objective of the search, with all its rows.
@@ -99,7 +99,7 @@ class RowSearch:
             verbosity(level),
             tqdm(total=total, disable=not show_progress_bar, unit="trial") as bar,
         ):
-            # Other processes cannot move the bar: it advances when they return.
+            # Other processes cannot update the bar, so it advances when they return.
             in_process = is_shared or joblib.effective_n_jobs(n_jobs) == 1
             advance = bar.update if in_process else None
             search = replace(self, _verbosity=level, _advance=advance)
@@ -115,7 +115,7 @@ class RowSearch:
     def __call__(
         self, k: int, rows: Array, prefix: str | None, *, repeated: bool = False
     ) -> tuple[StudyObjective, Study]:
-        """Run what is missing of repetition ``k``, and return its objective and study.
+        """Run the missing trials of repetition ``k``, and return its objective and study.
 
         Args:
             k: Number of the repetition, for its seed.
@@ -160,7 +160,7 @@ def _n_finished(study: Study) -> int:
 
 
 class StoredTests:
-    """An objective that keeps the test values of trials in the study, so as to fit them once.
+    """An objective that stores the test values of trials in the study, to fit each model once.
 
     Args:
         study: A study of ``objective``.
@@ -200,7 +200,7 @@ class StoredTests:
 
 @contextlib.contextmanager
 def verbosity(level: int) -> Iterator[None]:
-    """Set the verbosity of Optuna for a while."""
+    """Set the verbosity of Optuna within a context."""
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(level)
     try:

@@ -15,10 +15,10 @@ from scipy import sparse
 def to_pandas(X: Any) -> Any:
     """Return a table of another library (polars, Arrow, ...) as a DataFrame with the same names.
 
-    Arrays, sparse matrices, DataFrames of pandas and everything that is no table are returned as
-    they are. Columns become what pandas itself would hold, so that the result of a search does not
-    depend on the library: missing numbers become NaN, and the categories of a column are sorted
-    unless it defines their order.
+    Arrays, sparse matrices, pandas DataFrames and everything that is not a table are returned
+    unchanged. Columns get the types that pandas itself would use, so that the result of a search
+    does not depend on the library: missing numbers become NaN, and the categories of a column are
+    sorted unless it defines their order.
 
     Example:
         >>> import polars as pl
@@ -32,7 +32,7 @@ def to_pandas(X: Any) -> Any:
     except nw.exceptions.DuplicateError as error:
         reason = " ".join(str(error).split())
         raise ValueError(
-            f"Two columns of the table have one name, rename one: {reason}"
+            f"Two columns of the table have the same name, rename one: {reason}"
         ) from error
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()

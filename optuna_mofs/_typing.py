@@ -10,3 +10,4 @@ from numpy.typing import NDArray
 Array = np.ndarray[Any, Any]
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Bools = NDArray[np.bool_]

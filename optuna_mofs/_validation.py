@@ -36,7 +36,7 @@ _DAMAGE = (
 
 @contextmanager
 def reading(attribute: str, owner: str) -> Iterator[None]:
-    """Name the attribute if it cannot be read.
+    """Raise an error that names the attribute if it cannot be read.
 
     Args:
         attribute: Key of the attribute.
@@ -80,7 +80,7 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
 
 def check_int(name: str, value: Any, low: int, high: int | None = None) -> int:
-    """Return ``value`` as an int, or raise if it is no integer in ``[low, high]``.
+    """Return ``value`` as an int, or raise if it is not an integer in ``[low, high]``.
 
     Example:
         >>> check_int("n_trials", np.int64(5), 1)
@@ -93,10 +93,20 @@ def check_int(name: str, value: Any, low: int, high: int | None = None) -> int:
     return int(value)
 
 
+def check_optional_int(name: str, value: Any, low: int, high: int | None = None) -> int | None:
+    """Return None, or ``value`` as :func:`check_int` does.
+
+    Example:
+        >>> check_optional_int("n_trials", None, 1) is None
+        True
+    """
+    return None if value is None else check_int(name, value, low, high)
+
+
 def check_float(
     name: str, value: Any, low: float, high: float = math.inf, *, low_is_open: bool = False
 ) -> float:
-    """Return ``value`` as a float, or raise if it is no number in ``[low, high]``.
+    """Return ``value`` as a float, or raise if it is not a number in ``[low, high]``.
 
     If ``low_is_open``, ``low`` itself is not allowed.
 
@@ -114,7 +124,7 @@ def check_float(
 
 
 def check_probability(name: str, value: Any) -> float:
-    """Return ``value`` as a float, or raise if it is no number in [0, 1]."""
+    """Return ``value`` as a float, or raise if it is not a number in [0, 1]."""
     return check_float(name, value, 0.0, 1.0)
 
 
@@ -163,7 +173,7 @@ def check_n_jobs(n_jobs: Any) -> int | None:
 
 
 def check_numbers(name: str, values: Any, ndim: int | None = None) -> Floats:
-    """Return ``values`` as an array of floats, or raise if they are no numbers.
+    """Return ``values`` as an array of floats, or raise if they are not numbers.
 
     Args:
         name: Name of the argument.

@@ -30,7 +30,7 @@ from optuna_mofs.study._completed_trials import (
 )
 from optuna_mofs.study._feature_sets import selected_mask
 
-#: The last trials by whose length that of the next one is estimated.
+#: Number of latest trials from which the duration of the next one is estimated.
 _N_DURATIONS = 50
 
 
@@ -53,11 +53,11 @@ class StagnationCallback(StoppingCallback):
     The study stops when the probability that the next ``horizon`` trials gain more than
     ``min_gain`` is below ``risk``. The probability comes from the gains so far: if trials were
     drawn independently, trial ``t`` would be the best so far with probability ``1 / t``, so that
-    improvements would be a Poisson process of constant rate in the logarithm of the number of
-    trials. A sampler that learns, and a front of many trials, have another rate; it is estimated
-    from the latter half of the trials, with Jeffreys' prior. After ``k`` improvements in the
-    latter half of ``n`` trials, the next ``h`` trials bring none with probability
-    ``(a / (a + b)) ** (k + 1/2)``, ``a = log(2)``, ``b = log(1 + h / n)``.
+    improvements would be a Poisson process with a constant rate in the logarithm of the number of
+    trials. With a sampler that learns, or a front of many trials, the rate is different; it is
+    estimated from the latter half of the trials, with Jeffreys' prior. After ``k`` improvements in
+    the latter half of ``n`` trials, the next ``h`` trials bring none with probability
+    ``(a / (a + b)) ** (k + 1/2)``, where ``a = log(2)`` and ``b = log(1 + h / n)``.
 
     So ``risk`` is the chance of having missed a gain of more than ``min_gain`` by not running
     ``horizon`` more trials; a search that is continued for longer can still gain more. Without any
@@ -70,8 +70,8 @@ class StagnationCallback(StoppingCallback):
     Args:
         monitor: ``"hypervolume"`` of the front, or ``"pick"``: the trial that :meth:`Front.pick`
             returns, the default model.
-        min_gain: What counts as a gain: of the hypervolume, relative to its current value; of the
-            pick, any other number of features, or this part of the worst error.
+        min_gain: Smallest gain that counts: of the hypervolume, relative to its current value; of
+            the pick, relative to the worst error (any other number of features counts too).
         horizon: Number of further trials that ``risk`` refers to.
         risk: Largest probability of missing a gain.
         reference: Reference point, as for :meth:`Front.hypervolume`. Its default is only fixed for
@@ -114,7 +114,7 @@ class StagnationCallback(StoppingCallback):
     def missed_gain_probability(self, study: Study) -> float:
         """Return the probability that the next ``horizon`` trials bring a gain."""
         finished = trials_of(study, states=(TrialState.COMPLETE, TrialState.PRUNED))
-        # By time, so that what a slow worker completes late changes nothing before.
+        # By time, so that a trial that a slow worker completes late changes nothing before it.
         numbers = [t.number for t in sorted(finished, key=lambda t: t.datetime_complete or _NEVER)]
         position = {number: i for i, number in enumerate(numbers)}
         completed = read_completed_trials(study)
@@ -150,7 +150,7 @@ class StagnationCallback(StoppingCallback):
         return steps
 
 
-#: Loss and number of features of the pick after each trial of a study, by the trials until then.
+#: Loss and number of features of the pick after each trial of a study, keyed by the trials so far.
 _PICKS: WeakKeyDictionary[Study, dict[int, tuple[float, int]]] = WeakKeyDictionary()
 _NEVER = datetime.datetime.max
 
@@ -172,7 +172,7 @@ def _scale(completed: CompletedTrials) -> float:
 
 
 def _steps(curve: Floats, margin: float) -> list[int]:
-    """Return where a growing curve has grown by more than a margin since the last such place.
+    """Return where a growing curve has gained more than a margin since the previous such step.
 
     Example:
         >>> _steps(np.array([1.0, 1.0, 1.2, 1.3, 1.4, 1.4]), 0.25)
@@ -209,17 +209,18 @@ def gain_probability(steps: Sequence[int], n_trials: int, horizon: int) -> float
 
 
 class TimeoutCallback(StoppingCallback):
-    """Stop a study when another trial would hardly end in time.
+    """Stop a study when another trial is unlikely to end in time.
 
-    The ``timeout`` of ``study.optimize`` only starts no trial after that time, so that a search
-    takes up to one trial longer. This callback starts no trial that would, by the length of the
-    last 50 completed trials, end too late. Duplicates, which take no time, are left out.
+    The ``timeout`` of ``study.optimize`` only prevents new trials after that time, so that a
+    search takes up to one trial longer. This callback also prevents a trial that would end too
+    late, judged by the durations of the last 50 completed trials. Duplicates, which take no time,
+    are left out.
 
     Args:
         timeout: Seconds that the study may take, from the start of the first trial that the
             callback sees.
-        quantile: Which length of the last trials is expected of the next one: 0.9 for a length
-            that one of ten trials exceeds.
+        quantile: Quantile of these durations that is expected of the next trial: 0.9 for a
+            duration that one of ten trials exceeds.
 
     Example:
         >>> import optuna
@@ -236,13 +237,13 @@ class TimeoutCallback(StoppingCallback):
         self._start: datetime.datetime | None = None
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
-        """Stop the study if another trial would hardly end in time."""
+        """Stop the study if another trial is unlikely to end in time."""
         if self._start is None:
             self._start = trial.datetime_start
         super().__call__(study, trial)
 
     def should_stop(self, study: Study) -> bool:
-        """Return whether another trial would hardly end in time."""
+        """Return whether another trial is unlikely to end in time."""
         if self._start is None:
             return False
         left = self.timeout - (datetime.datetime.now() - self._start).total_seconds()
@@ -250,14 +251,14 @@ class TimeoutCallback(StoppingCallback):
 
 
 def trial_seconds(study: Study, quantile: float = 0.9) -> float:
-    """Return how many seconds the next trial will take, by the last 50 completed ones.
+    """Return the expected duration of the next trial in seconds, from the last 50 completed ones.
 
     Args:
         study: The study.
-        quantile: Quantile of their lengths.
+        quantile: Quantile of their durations.
 
     Returns:
-        The length, 0 if no trial has been completed.
+        The duration, 0 if no trial has been completed.
     """
     seconds = [
         trial.duration.total_seconds()
@@ -345,7 +346,7 @@ def n_trials_without_optimum(
         return len(loss)
     latest = int(np.nanargmin(loss))
     # An optimum that has been replaced is older than the trial that replaced it, so the current
-    # optima are enough. Reversed, so that each set counts when it was found first.
+    # optima suffice. Reversed, so that each set counts from when it was found first.
     rows = optimal_rows(loss, sizes, tolerance).tolist()
     first_rows: dict[bytes, int] = {keys[row]: row for row in reversed(rows)}
     return len(loss) - 1 - max(latest, *first_rows.values())

@@ -131,8 +131,8 @@ def _check_positions(columns: Sequence[int], n_columns: int) -> Array:
 class NamedColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Select columns of a table by name, with the types they had when the model was fitted.
 
-    The first step of an exported model: new tables can have more columns, in another order, and a
-    text column can happen to hold only numbers.
+    This is the first step of an exported model: new tables can have more columns, in another
+    order, and a text column may happen to hold only numbers.
 
     Args:
         columns: Names to select, in this order.
@@ -255,8 +255,7 @@ def days(column: pd.Series[Any]) -> pd.Series[Any]:
         [1.0, 2.5]
     """
     if pd.api.types.is_timedelta64_dtype(column.dtype):
-        in_days: pd.Series[Any] = column.dt.total_seconds() / 86_400
-        return in_days
+        return column.dt.total_seconds() / 86_400
     if not pd.api.types.is_datetime64_any_dtype(column.dtype):
         column = pd.to_datetime(column.astype("string"), format="ISO8601", utc=True)
     elif column.dt.tz is None:

@@ -82,7 +82,7 @@ class DashboardFigures:
         self.preference = preference
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
-        """Update the figures if it is time; of several workers, only one does it."""
+        """Update the figures if it is time; only one of several workers does it."""
         if trial.number % self.every:
             return
         try:

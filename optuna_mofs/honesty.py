@@ -1,4 +1,4 @@
-"""Honest values at the price of further searches: on outer folds, and on permuted labels."""
+"""Honest values from further searches: on outer folds, and on permuted labels."""
 
 from __future__ import annotations
 
@@ -125,15 +125,15 @@ def nested_cross_validate(
     reference: Mapping[str, float] | Sequence[float] | None = None,
     show_progress_bar: bool = True,
 ) -> NestedResult:
-    """Estimate what a search is worth on new rows: repeat the whole of it on outer folds.
+    """Estimate the performance of a whole search on new rows, by repeating it on outer folds.
 
     For each outer fold, a study of ``n_trials`` trials sees only the training rows: filters,
     folds and picks included. Then each trial of its front is refitted on the training rows and
-    tested on the rows of the fold (:func:`optuna_mofs.generalization`). The result is the
-    estimate for a search on all rows, of which it costs as many as there are outer folds.
+    tested on the rows of the fold (:func:`optuna_mofs.generalization`). The result estimates the
+    performance of a search on all rows, at the cost of one search per outer fold.
 
     Args:
-        objective: The objective of the search, with all its rows; a holdout is not kept apart.
+        objective: The objective of the search. All its rows are used, held-out ones included.
         sampler: Copied for each outer fold, with a seed of its own. Default:
             :class:`FilterEnsembleNSGA2Sampler`.
         n_trials: Number of trials per outer fold.
@@ -250,12 +250,12 @@ def noise_floor(
     random_state: int = 0,
     callbacks: Sequence[Callable[[Study, FrozenTrial], None]] | None = None,
 ) -> NoiseFloor:
-    """Search on permuted labels, and store the best values that luck alone finds in the study.
+    """Search on permuted labels, and store the best values, which are luck, in the study.
 
     Everything is as in the study (rows, folds, filters, representation, sampler), except that the
     labels are permuted, so that no feature has any information about them. A front that is not
     better than these values is not clearly better than chance. The search is shorter than that of
-    the study: the floor of as many trials would be lower still.
+    the study; with the same number of trials the floor would be lower still.
 
     Args:
         study: A study of ``objective`` with completed trials; ``study.sampler`` is copied, with
@@ -268,7 +268,8 @@ def noise_floor(
         callbacks: Optuna callbacks, called after each trial.
 
     Returns:
-        The best values by number of features; ``Baselines.read(study).noise_floor`` from now on.
+        The best values by number of features, later available as
+        ``Baselines.read(study).noise_floor``.
 
     Example:
         >>> import optuna
@@ -322,7 +323,8 @@ def default_noise_floor_trials(study: Study) -> int:
 def _permuted(y: Array, groups: Array | None, rng: np.random.Generator) -> Array:
     """Return a permuted target; whole groups exchange theirs.
 
-    A larger group repeats the labels of a smaller one: labels that agree within groups still do.
+    A larger group repeats the labels of a smaller one, so labels that agree within each group
+    still do.
 
     Example:
         >>> y, groups = np.array([0, 0, 0, 1, 1, 2]), np.array([5, 5, 5, 6, 6, 7])

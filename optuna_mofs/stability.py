@@ -36,7 +36,7 @@ __all__ = [
     "resampled_fronts",
 ]
 
-#: Squared correlations are computed for so many features, the most frequent ones.
+#: Squared correlations are computed for at most this many features, the most frequent ones.
 _MAX_SIMILAR = 300
 #: Squared correlations below are not kept.
 _MIN_SIMILARITY = 0.2
@@ -58,8 +58,8 @@ def resampled_fronts(
 ) -> ResampledFronts:
     """Repeat a search on resamples of the rows, and return the fronts.
 
-    They show which features another draw of the rows would have chosen, and how much of a front
-    is luck: how often each feature is selected, the stability of the chosen sets with its interval
+    They show which features another sample of rows would have led to, and how much of a front is
+    luck: how often each feature is selected, the stability of the chosen sets with its interval
     (Nogueira, Sechidis, Brown, 2018, JMLR 18), similar features that replace each other, and a
     band of fronts. The members of each front are also tested on the rows that are not in its
     resample.
@@ -70,14 +70,14 @@ def resampled_fronts(
     (``OPTUNA_MOFS_CACHE``).
 
     Args:
-        objective: The objective of the search, with all its rows; a holdout is not kept apart.
+        objective: The objective of the search. All its rows are used, held-out ones included.
         sampler: Copied for each resample, with a seed of its own. Default:
             :class:`FilterEnsembleNSGA2Sampler`.
         n_trials: Number of trials per resample.
         n_resamples: Number of resamples.
-        method: ``"subsample"``: rows without replacement, with the shares of the classes;
-            ``"bootstrap"``: as many rows as there are, with replacement; copies of a row are never
-            split between training and test fold. ``groups`` of the objective are drawn whole.
+        method: ``"subsample"``: rows without replacement, stratified by class; ``"bootstrap"``:
+            the same number of rows with replacement, with all copies of a row in the same fold.
+            ``groups`` of the objective are drawn whole.
         fraction: Fraction of the rows of a subsample.
         storage: Storage of the studies; by default they are kept in memory. With a storage, a
             second call continues where the first was stopped. Only one call at a time may use

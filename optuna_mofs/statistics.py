@@ -217,8 +217,7 @@ def bonferroni_dunn(mean_ranks: ArrayLike, n_blocks: int, *, control: int = 0) -
     k = len(means)
     control = check_int("control", control, 0, k - 1)
     z = np.abs(means - means[control]) / _standard_error(k, n_blocks)
-    found: Floats = np.minimum(1.0, 2.0 * norm.sf(z) * (k - 1))
-    return found
+    return np.minimum(1.0, 2.0 * norm.sf(z) * (k - 1))
 
 
 def paired_wilcoxon(scores: ArrayLike, *, control: int = 0) -> Floats:

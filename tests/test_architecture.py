@@ -29,7 +29,6 @@ PUBLIC = {
     "columns.py",
     "dashboard.py",
     "honesty.py",
-    "spaces.py",
     "stability.py",
     "statistics.py",
     "testing/problems.py",

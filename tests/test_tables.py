@@ -94,5 +94,5 @@ def test_good_labels_and_what_has_none():
 
 def test_an_arrow_table_can_have_two_columns_of_one_name():
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
-    with pytest.raises(ValueError, match=r"Two columns of the table have one name.*'a'"):
+    with pytest.raises(ValueError, match=r"Two columns of the table have the same name.*'a'"):
         to_pandas(table)

@@ -8,7 +8,7 @@ This tutorial selects the features of a pipeline and tunes its hyperparameters w
 
 # %%
 # The space is written as for ``RandomizedSearchCV``: SciPy distributions or lists of values by
-# parameter name. Optuna distributions and the ready spaces of ``optuna_mofs.spaces`` work too.
+# parameter name. Optuna distributions and the spaces of ``optuna_mofs.spaces`` work too.
 
 from scipy.stats import loguniform
 from sklearn.datasets import load_breast_cancer
@@ -69,7 +69,7 @@ for refit in ("best", "knee", few_and_good, search.front_.best(max_features=1)):
     )
 
 # %%
-# The search is a feature selector, too: a step of a pipeline, with names.
+# The search is also a feature selector, which can be a step of a pipeline.
 
 search.select(refit=True).set_output(transform="pandas")
 search.transform(X_test).head()

@@ -65,7 +65,7 @@ print(len(study.trials), "trials")
 print("interrupted trials:", retry_interrupted(study))
 
 # %%
-# A study belongs to its data. With one column less, the objective is refused:
+# A study belongs to its data. With one column less, attaching the objective is an error:
 
 X, y = load_wine(return_X_y=True, as_frame=True)
 other = FeatureSelectionObjective(GaussianNB(), X.drop(columns="proline"), y)
@@ -75,8 +75,8 @@ except ValueError as error:
     print(error)
 
 # %%
-# For several workers, run the same script several times, also on other machines. Samplers use the
-# completed and the running trials of all workers, and no configuration is evaluated twice.
+# For several workers, run the same script several times, on any machine. Samplers use the completed
+# and the running trials of all workers, and no configuration is evaluated twice.
 
 script = folder / "worker.py"
 script.write_text(

@@ -39,7 +39,7 @@ honest = front.honest()
 print(honest.source, "of", len(objective.holdout_rows), "rows; pick:", honest.picks["pick"])
 
 # %%
-# The pipeline of a single trial, fitted on all training rows, also the held-out ones. This
+# The pipeline of a single trial, fitted on all training rows, including the held-out ones. This
 # tutorial has further test rows, which the objective has never seen:
 
 single = objective.refit(front.pick())

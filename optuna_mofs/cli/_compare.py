@@ -36,7 +36,7 @@ Compare studies by the hypervolume of their fronts, with one reference point for
 contain a *: 'svm-*' is the group 'svm' with the runs svm-0, svm-1, ... Runs with the same * (the
 same seed, the same data) are compared across groups: the Friedman test checks whether the groups
 differ, and the Nemenyi test which ones. The tests need at least two groups of two runs; with
-fewer than five runs they hardly ever find a difference.
+fewer than five runs they rarely find a difference.
 
 examples:
   optuna-mofs compare wine-svm wine-knn

@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> None:
         name, trials = study.study_name, format_count(len(trials_of(study)), "trial")
         if not arguments.yes:
             if not sys.stdin.isatty():
-                raise CommandError(f"Study {name!r} has {trials}. Confirm by --yes.")
+                raise CommandError(f"Study {name!r} has {trials}. Confirm with --yes.")
             if input(f"Delete study {name!r} with {trials}? [y/N] ").strip().lower() != "y":
                 raise CommandError("Nothing was deleted.")
         opened = open_storage(arguments.storage)

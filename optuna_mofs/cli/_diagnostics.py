@@ -22,7 +22,7 @@ from optuna_mofs.measures._base import Fold
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._partial import fold_scores
 from optuna_mofs.visualization._utils import (
-    COLOR_SCALE,
+    CELLS,
     MAIN,
     MUTED,
     NAME_AXIS,
@@ -42,7 +42,7 @@ _MAX_CLASSES = 30
 
 
 def load_objective(front: Front, settings: Settings | None) -> FeatureSelectionObjective | None:
-    """Return the objective of a study, or None if its data is gone or has changed."""
+    """Return the objective of a study, or None if its data is missing or has changed."""
     if settings is None or not Path(settings.data).exists():
         return None
     try:
@@ -92,11 +92,7 @@ class Predictions:
             z=np.round(shares, 4).tolist(),
             x=names,
             y=names,
-            zmin=0,
-            zmax=1,
-            colorscale=COLOR_SCALE,
-            xgap=2,
-            ygap=2,
+            **CELLS,
             showscale=False,
             text=counts.tolist(),
             texttemplate="%{text}",
@@ -154,8 +150,8 @@ class Predictions:
 def honest_predictions(objective: FeatureSelectionObjective, folds: Sequence[Fold]) -> Predictions:
     """Predict held-out rows, or else each test fold, by the models of a trial.
 
-    Of several folds, the scores are replaced by their ranks within the fold: models of different
-    folds can score on different scales.
+    With several folds, the scores are replaced by their ranks within the fold, because models of
+    different folds can score on different scales.
 
     Args:
         objective: The objective of the study.

@@ -1,4 +1,4 @@
-"""Errors that a user can meet: one line on stderr, no traceback."""
+"""Errors shown to the user: one line on stderr, no traceback."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Terminated(KeyboardInterrupt):
 
 
 def name_hint(name: str, known: Iterable[str]) -> str:
-    """Return a sentence with the closest known name, or with those that there are.
+    """Return a sentence with the closest known name, or with some of the known names.
 
     Example:
         >>> name_hint("doze", ["dose", "city"]), name_hint("x", ["dose", "city"])

@@ -44,7 +44,7 @@ in the study by 'optuna-mofs run'. Give --data if the file has moved, or to fit 
 rows with the same columns. (For a study that was created in Python, give the options of 'run'.)
 
 The model is a scikit-learn pipeline in joblib's format. It selects its columns by name from any
-table that contains them, text columns included. Beside it, a model card says what it was made from
+table that contains them, text columns included. A model card next to it says what it was made from
 and what to expect of it, as Markdown and JSON (wine.card.md, wine.card.json). If all columns are
 numbers, most models load without optuna-mofs; if not, this command and the card say so.
 
@@ -131,7 +131,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _write_card(card: dict[str, Any], output: str) -> list[str]:
-    """Write the model card beside the model, and return the names of its files."""
+    """Write the model card next to the model, and return the names of its files."""
     stem = output.removesuffix(Path(output).suffix)
     texts = {".card.md": card_text(card), ".card.json": json.dumps(card, indent=2)}
     for suffix, text in texts.items():
@@ -170,7 +170,7 @@ def _report_constant(pick: Pick, *, is_chosen: bool) -> None:
         return
     raise CommandError(
         f"{text} Search with another --scoring, such as balanced_accuracy or roc_auc if one class "
-        f"is rare, pick another trial, or export it anyway by --trial {pick.trial.number}."
+        f"is rare, pick another trial, or export it anyway with --trial {pick.trial.number}."
     )
 
 
@@ -185,7 +185,7 @@ def _check_data(settings: Settings, study: Study) -> None:
     if not Path(settings.data).exists():
         raise CommandError(
             f"The data of study {study.study_name!r}, {settings.data!r}, does not exist. "
-            "Give its path by --data."
+            "Give its path with --data."
         )
 
 

@@ -41,7 +41,7 @@ DESCRIPTION = """\
 Print the Pareto front of a study: the trials that no other trial dominates. Works on any Optuna
 study. The table is for reading; CSV and JSON contain all features and hyperparameters.
 
-The best of many trials is also the luckiest: its cross-validated value is too good. The column
+The best of many trials is also a lucky one: its cross-validated value is too good. The column
 'honest' is what to expect on new rows, with a 95 % interval, for studies of 'optuna-mofs run'.
 
 examples:
@@ -79,7 +79,7 @@ def read_front(study: Study) -> Front:
 
 
 def front_text(front: Front) -> str:
-    """Return the front as a table, with as many names of features as fit the terminal."""
+    """Return the front as a table, with the names of features cut to the terminal's width."""
     frame = front.to_frame()
     pick = front.pick().number
     header = ["trial", *front.metric_names, *honest_header(front)]
@@ -115,7 +115,7 @@ def front_text(front: Front) -> str:
 
 
 def _baselines(front: Front) -> list[str]:
-    """Return a line with what is easy to reach, as far as it is known."""
+    """Return a line with the baselines that are known."""
     baselines, floor = front.baselines, front.baselines.noise_floor
     parts = {
         "a constant prediction": baselines.constant,

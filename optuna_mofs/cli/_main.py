@@ -92,7 +92,7 @@ def build_parser(*given: str) -> argparse.ArgumentParser:
 
 
 def _without_password(argument: str) -> str:
-    """Return an argument of the command, a URL without its password."""
+    """Return an argument of the command; a URL loses its password."""
     from optuna_mofs._database import hide_password  # loads Optuna, which --version does not need
 
     option, equals, value = argument.partition("=")

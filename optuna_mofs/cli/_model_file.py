@@ -93,7 +93,7 @@ def write_onnx(model: Pipeline, names: Sequence[str], table: Table, file: Path) 
         CommandError: If it cannot be converted.
     """
     chosen = sorted({*table.text_columns, *table.date_columns}.intersection(names))
-    remedy = "Export to FILE.joblib, or exclude the columns by --drop."
+    remedy = "Export to FILE.joblib, or exclude the columns with --drop."
     if chosen:
         raise CommandError(f"ONNX needs columns of numbers, got {chosen[0]!r}. {remedy}")
     if not names:

@@ -278,7 +278,7 @@ def add_search_options(parser: Any, *, limits: bool = True) -> None:
     add(
         "--racing",
         action="store_true",
-        help="stop trials between folds if they can hardly join the front",
+        help="stop trials between folds if they are unlikely to join the front",
     )
     add(
         "--holdout",
@@ -334,13 +334,13 @@ def add_search_options(parser: Any, *, limits: bool = True) -> None:
             "--max-features",
             type=positive_int,
             metavar="N",
-            help="largest number of features of every set (default: no limit)",
+            help="maximum number of features of every set (default: no limit)",
         )
         add(
             "--min-features",
             type=nonnegative_int,
             metavar="N",
-            help=f"least number of features of every set (default: {_DEFAULTS.min_features})",
+            help=f"minimum number of features of every set (default: {_DEFAULTS.min_features})",
         )
     add(
         "--feature-cost",

@@ -145,7 +145,7 @@ def _print_pick(front: Front, objective: FeatureSelectionObjective) -> None:
     print(format_model(objective, pick))
     expected = known(front.honest().picks.get("pick"))
     if expected is not None:
-        print(f"The best of many trials is also the luckiest: expect {expected} on new rows.")
+        print(f"The best of many trials is also a lucky one: expect {expected} on new rows.")
 
 
 def _print_next_steps(url: str) -> None:

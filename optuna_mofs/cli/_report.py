@@ -237,7 +237,7 @@ def _front_table(front: Front, pick: Pick) -> str:
     hidden = {*front.metric_names, "n_features", "features"}
     hidden |= {"honest", "honest_low", "honest_high"} if honest_header(front) else set()
     description = StudyDescription.read(front.study)
-    # The features say what a rule of filter weights selects; the chosen model lists the weights.
+    # The features show what a rule of filter weights selects; the chosen model lists the weights.
     rule = () if description is None else description.rule_parameters
     hidden |= {*rule, *(f"params_{name}" for name in rule)} - set(front.metric_names)
     extra = [name for name in frame.columns if name not in hidden]

@@ -63,7 +63,7 @@ from optuna_mofs.cli._table import Table
 from optuna_mofs.cli._worker import Job, Limits, Progress, run_trials, search_in_workers
 from optuna_mofs.dashboard import save_figures, save_note
 from optuna_mofs.fronts import WarmStartWarning
-from optuna_mofs.fronts._hints import leak_hint
+from optuna_mofs.fronts._warnings import leak_hint
 from optuna_mofs.honesty import default_noise_floor_trials
 from optuna_mofs.study._completed_trials import Metrics
 
@@ -83,9 +83,10 @@ A text column is one feature; the learner gets one column per category. Dates su
 become days. Missing values are allowed. A target of texts or few integers is a classification
 task, other numbers are a regression task.
 
-At the end the front is printed, with what to expect on new rows beside the cross-validated values,
-which are too good because they are the best of many. A short search on permuted labels shows what
-luck alone finds (--noise-floor). If the front is not clearly better than chance, it says so.
+At the end the front is printed, with the values to expect on new rows next to the cross-validated
+ones, which are too good because they are the best of many. A short search on permuted labels shows
+what luck alone finds (--noise-floor). A warning is printed if the front is not clearly better than
+chance.
 
 examples:
   optuna-mofs run --data wine.csv --target quality
@@ -121,8 +122,8 @@ def add_options(parser: Any) -> None:
         "--timeout",
         type=duration,
         metavar="TIME",
-        help="start no trial that would hardly end within this time, by the length of the last "
-        "ones: 90, 15m, 2h",
+        help="start no trial that is unlikely to end within this time, by the duration of the "
+        "latest ones: 90, 15m, 2h",
     )
     group.add_argument(
         "--stop",
@@ -189,8 +190,8 @@ def add_options(parser: Any) -> None:
     group.add_argument(
         "--warm-start",
         metavar="STUDY",
-        help="evaluate the front of this other study first, as far as its features and "
-        "parameters exist: of other rows, more columns, another learner",
+        help="evaluate the front of this other study first, with those of its features and "
+        "parameters that exist; its rows, columns and learner can differ",
     )
     group.add_argument(
         "--warm-start-storage",
@@ -399,7 +400,8 @@ def _search(
             print(f"\n{front_text(front)}")
         command = f"{script_path('optuna-mofs')} run {study_options(study, arguments.storage)}"
         raise type(stopped)(
-            f"{format_count(progress.n_trials, 'trial')} of this run kept; continue by: {command}"
+            f"{format_count(progress.n_trials, 'trial')} of this run kept; "
+            f"continue with: {command}"
         ) from None
     finally:
         progress.close()
@@ -491,7 +493,7 @@ def _print_task(settings: Settings, table: Table, objective: FeatureSelectionObj
     for column in table.names:
         if column.startswith("Unnamed: "):
             print_status(
-                f"note: {column!r} looks like row numbers; ignore it by --drop {column!r}"
+                f"note: {column!r} looks like row numbers; ignore it with --drop {column!r}"
             )
 
 

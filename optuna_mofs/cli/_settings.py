@@ -22,9 +22,9 @@ from optuna_mofs.filters import detect_task
 from optuna_mofs.spaces import get_learner
 
 _RUN = "run"  # key of the study attribute
-#: Up to so many rows, the default learner is a support vector machine.
+#: Up to this many rows, the default learner is a support vector machine.
 _MAX_SVM_ROWS = 2000
-#: Up to so many columns, the default learner for more rows is boosting, else a linear model.
+#: With more rows, it is boosting up to this many columns, else a linear model.
 _MAX_BOOSTING_COLUMNS = 1000
 #: Values of ``--cv`` besides a number, each with 5 folds.
 CROSS_VALIDATIONS = ("time", "group")

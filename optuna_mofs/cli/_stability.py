@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> None:
         if settings is None or objective is None:
             raise CommandError(
                 f"Study {study.study_name!r} was not created by 'optuna-mofs run', or its data is "
-                "gone or has changed, so that the search cannot be repeated."
+                "missing or has changed, so that the search cannot be repeated."
             )
         storage, prefix = storage_of(study), _prefix(study.study_name, arguments)
         try:

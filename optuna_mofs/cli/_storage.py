@@ -101,7 +101,7 @@ def open_study(opened: RDBStorage, url: str, name: str | None) -> optuna.Study:
             name = names[0]
         if name is None and names:
             raise CommandError(
-                f"Storage {display_url(url)} has {len(names)} studies. Choose one by --study: "
+                f"Storage {display_url(url)} has {len(names)} studies. Choose one with --study: "
                 + ", ".join(map(repr, names[:10]))
                 + (" ..." if len(names) > 10 else ".")
             )

@@ -219,7 +219,7 @@ class _ColumnProblems:
             listed = _listed([text for _, text in self._without_repeats])
             texts.append(
                 f"Texts that hardly repeat, from which no model can learn: {listed}. Ignore them "
-                "by --drop, or convert them to numbers or categories (dates: write 2026-01-31)."
+                "with --drop, or convert them to numbers or categories (dates: write 2026-01-31)."
             )
             add += ["--drop", *(name for name, _ in self._without_repeats)]
         if texts:

@@ -428,4 +428,4 @@ def _draw_groups(data: Dataset, size: int, seed: int) -> Array:
     held_out = [test for _, test in draws.split(data.y, groups=data.groups)]
     counts = [np.bincount(codes[rows], minlength=len(wanted)) for rows in held_out]
     best = int(np.argmin([np.abs(count - wanted).sum() for count in counts]))
-    return np.asarray(held_out[best])
+    return held_out[best]

@@ -19,7 +19,7 @@ _MAX_CLASSES = 32
 _MIN_REPEATS = 10
 #: More distinct integers than these are never classes.
 _MAX_REPEATED_CLASSES = 200
-#: Numbers that repeat less often cannot be what a user of a classifier means.
+#: Numbers that repeat less often on average are unlikely to be meant as classes.
 _FEW_REPEATS = 2.5
 
 
@@ -85,7 +85,7 @@ def check_classes(target: Array) -> Array:
 
 
 def check_repeats(target: Array) -> None:
-    """Raise if classes are numbers that hardly repeat, which belong to a regressor.
+    """Raise if classes are numbers that rarely repeat, which suggests regression.
 
     scikit-learn would fit each number as a class, and only warn.
     """
@@ -112,10 +112,10 @@ def varying_outputs(target: Array) -> list[Array]:
 
 
 def strata(target: Array, least: int = 2) -> Array:
-    """Return one class per row, to draw rows with the shares of the classes.
+    """Return one class per row, to draw rows stratified by class.
 
-    Of several outputs it is the combination of their classes. Combinations of fewer rows than
-    ``least`` are one stratum, or belong to the most frequent one if they are too few together.
+    With several outputs, it is the combination of their classes. Combinations of fewer rows than
+    ``least`` are one stratum, or belong to the most frequent one if there are too few of them.
 
     Example:
         >>> strata(np.array([[0, 1], [0, 1], [1, 1], [1, 1], [0, 0]])).tolist()

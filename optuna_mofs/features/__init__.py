@@ -1,7 +1,7 @@
 """Features, and feature sets as trial parameters."""
 
 from optuna_mofs.features._codec import MaskCodec
-from optuna_mofs.features._ranking import feature_table, mean_tree_size
+from optuna_mofs.features._ranking import feature_table
 from optuna_mofs.features._redundancy import Similarity
 from optuna_mofs.features._representation import (
     FilterEnsembleFeatures,
@@ -11,6 +11,7 @@ from optuna_mofs.features._representation import (
     get_representation,
 )
 from optuna_mofs.features._table import FeatureTable, group_columns
+from optuna_mofs.features._tree_size import mean_tree_size
 
 __all__ = [
     "FeatureTable",

@@ -37,7 +37,7 @@ FORMS = ("auto", "bits", "packed")
 MAX_BITS = 12
 #: Integers are exact up to 53 bits in every storage; uniform draws are unbiased up to 52.
 LARGEST_ID = 2**52 - 1
-#: More numbers than these are never packed: ranks of a hundred filters on a million features.
+#: More numbers are never packed; these are the ranks of a hundred filters on a million features.
 _MAX_CELLS = 100_000_000
 
 
@@ -48,8 +48,7 @@ def count_selected(masks: Array) -> Array:
         >>> count_selected(np.array([[True, False, True], [False, False, False]])).tolist()
         [2, 0]
     """
-    counts: Array = np.bitwise_count(np.packbits(masks, axis=1)).sum(axis=1, dtype=np.int64)
-    return counts
+    return np.bitwise_count(np.packbits(masks, axis=1)).sum(axis=1, dtype=np.int64)
 
 
 def pack_array(values: Array) -> str:
@@ -65,8 +64,8 @@ def pack_array(values: Array) -> str:
 def unpack_array(text: str, dtype: Any, count: int) -> Array:
     """Return the flat array of ``count`` numbers that :func:`pack_array` packed.
 
-    A text that contains more, or less, is refused before it is unpacked: a few bytes can unpack
-    to gigabytes.
+    A text that holds more or fewer is rejected before it is unpacked in full, because a few bytes
+    can unpack to gigabytes.
     """
     if not 0 <= count <= _MAX_CELLS:
         raise ValueError(f"expected at most {_MAX_CELLS} packed numbers, got {count}")
@@ -105,7 +104,7 @@ class MaskCodec:
 
     Args:
         table: The features.
-        form: ``"bits"``, ``"packed"``, or ``"auto"``: bits for up to 32 free features.
+        form: ``"bits"``, ``"packed"``, or ``"auto"``: bits for up to 12 free features.
         name: Name of the integer parameter of the packed form.
 
     Example:

@@ -10,18 +10,18 @@ from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_int
 from optuna_mofs.features._codec import mask_id
 
-#: Largest number of masks that is counted, which a float holds.
+#: Largest number of masks that is counted; it fits into a float.
 _MOST = 2**1000
 
 
 def check_limits(
     min_features: int, max_features: int | None, n_features: int, n_fixed: int
 ) -> tuple[int, int]:
-    """Return the least and the largest number of free features, or raise if no set has it.
+    """Return the minimum and maximum number of free features, or raise if no set is within them.
 
     Args:
-        min_features: Least number of features, fixed ones included.
-        max_features: Largest number of features, fixed ones included; None for no limit.
+        min_features: Minimum number of features, fixed ones included.
+        max_features: Maximum number of features, fixed ones included; None for no limit.
         n_features: Number of all features.
         n_fixed: Number of fixed features.
 
@@ -50,9 +50,9 @@ def check_limits(
 def limit_mask(mask: Array, low: int, high: int, score: Array | None = None) -> Array:
     """Return a mask with ``low`` to ``high`` features, as near as possible to the given one.
 
-    Of too many features the best by score are kept; to too few the best others are added. Without
-    scores chance decides, but always in the same way for the same mask, so that the mask alone
-    says what is evaluated.
+    If there are too many features, the best by score are kept; if there are too few, the best of
+    the others are added. Without scores the choice is random but seeded by the mask, so that equal
+    masks give equal results.
 
     Example:
         >>> limit_mask(np.array([True, True, False]), 0, 1, np.array([0.2, 0.7, 0.9])).tolist()

@@ -55,13 +55,13 @@ def raw_from_weights(weights: Array) -> Array:
         >>> weights_from_raw(raw_from_weights(np.array([0.2, 0.8]))).round(6).tolist()
         [0.2, 0.8]
     """
-    return np.asarray(-np.expm1(-weights * len(weights)))
+    return -np.expm1(-weights * len(weights))
 
 
 def simplex_weights(rng: np.random.Generator, count: int) -> Array:
     """Return filter weights drawn uniformly from the simplex."""
     raw = rng.exponential(size=count)
-    return np.asarray(raw / raw.sum())
+    return raw / raw.sum()
 
 
 def ensemble_probability(score: Array, size: float, p: int) -> Array:
@@ -72,7 +72,7 @@ def ensemble_probability(score: Array, size: float, p: int) -> Array:
     4.3.3. Scores spread over [0, 1] move it towards p / 2: with a single filter of 500 features
     10 bits are expected for a size of 1, and 52 for 20.
     """
-    return np.asarray(score * (size + 1) / (score * size + (1 - score) * (p - size) + 1))
+    return score * (size + 1) / (score * size + (1 - score) * (p - size) + 1)
 
 
 def cost_adjusted(probability: Array, costs: Array | None, power: float | Array = 1.0) -> Array:
@@ -80,7 +80,7 @@ def cost_adjusted(probability: Array, costs: Array | None, power: float | Array 
     if costs is None or np.ptp(costs) == 0:
         return probability
     relative = (np.maximum(costs, 1e-3 * costs.mean()) / costs.mean()) ** power
-    return np.asarray(probability / (probability + (1 - probability) * relative))
+    return probability / (probability + (1 - probability) * relative)
 
 
 def subset_of_size(rng: np.random.Generator, size: int, p: int) -> Array:

@@ -29,7 +29,7 @@ FOLDER_VARIABLE = "OPTUNA_MOFS_CACHE"
 MAX_BYTES = 500_000_000
 _SUFFIX = ".ranks.npz"
 _UNFINISHED = ".ranks.tmp"
-#: Modules beside this one that compute what is stored.
+#: Modules of this folder that compute what is stored.
 _SOURCES = ("_ranking.py", "_redundancy.py", "_screening.py")
 
 
@@ -46,12 +46,12 @@ def cache_folder() -> Path | None:
         return Path(given)
     try:
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "optuna_mofs"
-    except RuntimeError:  # there is no home
+    except RuntimeError:  # the user has no home directory
         return None
 
 
 def content_key(functions: list[FilterFunction], *content: Any) -> str | None:
-    """Return a name for the results of filters on some content, the same in every process.
+    """Return a name for the results of filters on some data, the same in every process.
 
     Returns:
         None if the code of a filter is not known, such as that of a function of the user.
@@ -75,7 +75,7 @@ def _identity(function: FilterFunction) -> Any:
 
 
 def _version(estimator: Any) -> str | None:
-    """Return the version of the library of an estimator; code without a version may change."""
+    """Return the version of an estimator's library; None if it has none, so that it may change."""
     library = type(estimator).__module__.partition(".")[0]
     return getattr(sys.modules.get(library), "__version__", None)
 
@@ -109,7 +109,7 @@ def read_arrays(key: str) -> dict[str, Array] | None:
 
 
 def write_arrays(key: str, arrays: dict[str, Array]) -> None:
-    """Store arrays under a key, as far as the disk allows; readers never see half a file."""
+    """Store arrays under a key if the disk allows it; readers never see half a file."""
     folder = cache_folder()
     if folder is None:
         return
@@ -128,7 +128,7 @@ def write_arrays(key: str, arrays: dict[str, Array]) -> None:
 
 
 def _remove_oldest(folder: Path) -> None:
-    """Keep the total size below the limit. Files of other processes may vanish meanwhile."""
+    """Keep the total size below the limit. Another process may remove files at the same time."""
     found = []
     for path in folder.glob("*.ranks.*"):  # also what a killed process left unfinished
         with contextlib.suppress(OSError):

@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_choice
-from optuna_mofs.data._dataset import Dataset, take_rows
+from optuna_mofs.data._dataset import Dataset
 from optuna_mofs.data._target import strata, varying_outputs
 from optuna_mofs.features._rank_cache import (
     cache_folder,
@@ -42,6 +42,7 @@ from optuna_mofs.features._screening import (
     take_block,
 )
 from optuna_mofs.features._table import FeatureTable, feature_layout
+from optuna_mofs.features._tree_size import MAX_TREE_ROWS, mean_tree_size
 from optuna_mofs.filters import (
     DEFAULT_FILTERS,
     FilterData,
@@ -56,6 +57,8 @@ _logger = optuna.logging.get_logger("optuna.mofs")
 #: Number of row sets whose ranks are cached: enough for the folds of a cross-validation, while
 #: folds that are drawn again in each trial do not fill the memory.
 _MAX_CACHED = 64
+#: With more columns, few trees are fitted, and only to the best features.
+_MAX_TREE_COLUMNS, _FEW_SUBSETS = 2_000, 10
 #: Rankings that take longer are kept on disk, ranked in parallel, and show their progress.
 _SLOW_SECONDS = 2.0
 
@@ -63,8 +66,14 @@ _SLOW_SECONDS = 2.0
 class Ranking:
     """Ranks of the features of a data set by an ensemble of filters.
 
-    ``layout`` has the features without ranks; ``expected_n_features=None`` estimates the expected
-    number from the data; ``similar`` is whether to compute the similarity of features.
+    Args:
+        data: The rows to rank on.
+        layout: The features without ranks.
+        filters: Filters by name or as functions.
+        random_state: Seed of the filters.
+        expected_n_features: Expected size of a feature set; None to estimate it from the data.
+        n_jobs: Number of threads or processes.
+        similar: Whether to compute the similarity of features.
     """
 
     def __init__(
@@ -106,12 +115,12 @@ class Ranking:
         return replace(table, expected_n_features=size)
 
     def _expected_size(self, table: FeatureTable) -> float:
-        """Return the size of trees on the data, of many features on the best ones."""
+        """Return the size of trees on the data; with many features, on the best ones."""
         y, columns = self.data.y, table.columns
         options: dict[str, Any] = {"random_state": self.random_state}
-        X: Any = self.data if len(y) > _MAX_ROWS else None  # it takes a sample
+        X: Any = self.data if len(y) > MAX_TREE_ROWS else None  # it takes a sample
         if self.data.shape[1] > _MAX_TREE_COLUMNS:
-            rows = self._sampled(np.arange(len(y)), _MAX_ROWS)
+            rows = self._sampled(np.arange(len(y)), MAX_TREE_ROWS)
             if table.ranks is None:
                 relevance = self._relevance(rows)
                 best = best_features(relevance, columns)
@@ -130,7 +139,7 @@ class Ranking:
         return max(sizes)
 
     def _sampled(self, rows: Array, size: int | None = None) -> Array:
-        """Return the rows, or a sample of them: of the given size, or of that for filters."""
+        """Return the rows, or a sample of ``size`` of them, by default the size for filters."""
         if len(rows) <= (size or MAX_ROWS):
             return rows
         size = size or N_SAMPLED
@@ -153,10 +162,10 @@ class Ranking:
             column_relevance(data.X, output, rows, classification=data.classification)
             for output in _outputs(data.y)
         ]
-        return np.asarray(np.max(found, axis=0))
+        return np.max(found, axis=0)
 
     def median_redundancy(self) -> float:
-        """Return the median redundancy of the features, of many features of the best ones."""
+        """Return the median redundancy of the features, or of the best ones if there are many."""
         rows = self._sampled(np.arange(self.data.shape[0]))
         columns = self.unranked.columns
         if self._needs_screening(rows):
@@ -189,8 +198,8 @@ class Ranking:
         return tables
 
     def _rank(self, folds: Sequence[Array]) -> list[FeatureTable]:
-        """Rank on each fold: from files, or in this process, or in several if it is slow."""
-        # Jobs are made when needed, because each has a copy of its rows.
+        """Rank on each fold: from files, else in this process, or in several if it is slow."""
+        # Jobs are created lazily, because each has a copy of its rows.
         names: list[str | None] = [None] * len(folds)
         if cache_folder() is not None:
             names = [self._content_key(rows) for rows in folds]
@@ -279,7 +288,7 @@ class _RankingJob:
     ensemble: FilterEnsemble
     columns: Sequence[Sequence[int]] | None
     similar: bool
-    #: Of very many features: a score of each, and the positions of those that X has.
+    #: With very many features: a score of each, and the positions of those in X.
     relevance: Array | None = None
     best: Array | None = None
 
@@ -299,7 +308,7 @@ class _RankingJob:
         return arrays, perf_counter() - start
 
     def alone(self) -> tuple[dict[str, Array], float]:
-        """Return the same on one thread, beside other processes."""
+        """Return the same on one thread, for use next to other processes."""
         self.ensemble.set_params(n_jobs=1)
         return self()
 
@@ -310,7 +319,7 @@ def _outputs(y: Array) -> list[Array]:
 
 
 def _best_ranks(ranks: Sequence[Array]) -> Array:
-    """Return the ranks of several outputs as one: by the best one, ties by their mean."""
+    """Return one rank per feature for several outputs: the best one, ties broken by the mean."""
     if len(ranks) == 1:
         return ranks[0]
     p = ranks[0].shape[1]
@@ -336,7 +345,7 @@ def _of_all_features(
 def _narrowed(
     X: Any, rows: Array, features: Array, columns: Sequence[Sequence[int]] | None
 ) -> tuple[Any, tuple[tuple[int, ...], ...] | None]:
-    """Return some rows of the columns of some features, and the new columns of each of these."""
+    """Return some rows of some features, and the columns of each feature in the result."""
     every = None if len(rows) == X.shape[0] else rows
     if columns is None:
         return take_block(X, every, features), None
@@ -352,7 +361,7 @@ def _run(
     """Yield the results of ``count`` jobs in order, with a progress bar if they take long."""
     if count == 0:
         return
-    first = next(jobs)()  # it tells how long the others take
+    first = next(jobs)()  # an estimate of how long the others take
     yield first
     rest = first[1] * (count - 1)
     results: Iterable[Any] = (job() for job in jobs)
@@ -402,8 +411,8 @@ def feature_table(
         feature_costs: Cost of each feature, as a sequence or by name (1 for those not named).
         expected_n_features: Expected number of features at the start of a search; by default
             that of decision trees on the data.
-        min_features: Least number of features of a set, fixed ones included.
-        max_features: Largest number of features of a set, fixed ones included.
+        min_features: Minimum number of features of a set, fixed ones included.
+        max_features: Maximum number of features of a set, fixed ones included.
         random_state: Seed of the filters.
 
     Example:
@@ -425,149 +434,3 @@ def feature_table(
         max_features=max_features,
     )
     return Ranking(data, layout, filters, random_state, expected_n_features).table
-
-
-#: Rows × columns × trees of the automatic number of subsets: about a tenth of a second.
-_MAX_WORK = 4e6
-#: Of more columns, trees are fitted to those of the best features only, and these are few.
-_MAX_TREE_COLUMNS, _FEW_SUBSETS = 2_000, 10
-#: With 5,000 rows, chance alone does not gain 1 % of the impurity, so more rows are not needed.
-_MAX_ROWS = 5_000
-#: Equal-frequency bins of a column; trees split between bins only.
-_BINS = 16
-# The stopping rules of R's rpart, which the paper used with its defaults.
-_MIN_SPLIT = 20
-_MIN_LEAF = 7
-_MIN_GAIN = 0.01
-
-
-def mean_tree_size(
-    X: Any,
-    y: Array,
-    *,
-    classification: bool,
-    columns: Sequence[Sequence[int]] | None = None,
-    subsets: int | None = None,
-    random_state: int = 0,
-) -> float:
-    """Return the mean number of distinct features in the splits of small trees, at least 1.
-
-    The trees stop by the default rules of R's ``rpart`` (at least 20 rows per split, 7 per leaf,
-    and a gain of 1 % of the root's impurity). They split between equal-frequency bins, which is
-    many times faster than sorting every node and finds about the same number of features.
-
-    Args:
-        X: Array, DataFrame or sparse matrix; categories and NaN are allowed. Also a data set of
-            more than 5,000 rows, of which it takes a sample.
-        y: Target.
-        classification: Whether ``y`` has classes.
-        columns: Columns of each feature if columns are grouped.
-        subsets: Number of random 90 % subsets. None: 100, fewer (at least 5) on large data.
-        random_state: Seed of the subsets.
-
-    Example:
-        >>> from sklearn.datasets import load_breast_cancer
-        >>> round(mean_tree_size(*load_breast_cancer(return_X_y=True), classification=True))
-        5
-    """
-    rng = np.random.default_rng(random_state)
-    if X.shape[0] > _MAX_ROWS:
-        order = rng.permutation(X.shape[0])
-        if classification:
-            # One row of each class first, so that no rare class is left out.
-            first = np.unique(y[order], return_index=True)[1]
-            order = np.concatenate([order[first], np.delete(order, first)])
-        some = np.sort(order[:_MAX_ROWS])
-        X, y = X.rows(some) if isinstance(X, Dataset) else take_rows(X, some), y[some]
-    data = FilterData(X, y, task="classification" if classification else "regression", bins=_BINS)
-    n, p = data.n_samples, data.n_features
-    if subsets is None:
-        subsets = int(np.clip(_MAX_WORK / (n * p), 5, 100))
-    owner = np.arange(p)
-    for j, members in enumerate(columns or ()):
-        owner[list(members)] = j
-    trees = BinnedTrees(data.codes, data.y, classification=classification)
-    sizes = []
-    for _ in range(subsets):
-        split = trees.split_columns(rng.permutation(n)[: max(1, int(0.9 * n))])
-        sizes.append(len(set(owner[split])))
-    # If no tree finds a split, the search must not start with empty sets only.
-    return max(1.0, float(np.mean(sizes)))
-
-
-class BinnedTrees:
-    """Decision trees that split between bins, from counts of rows per bin and column.
-
-    ``codes`` has the bin of each entry, columns × rows; ``y`` has class codes from 0, or numbers.
-    """
-
-    def __init__(self, codes: Array, y: Array, *, classification: bool) -> None:
-        self._codes = codes
-        self._shape = (len(codes), int(codes.max()) + 1)
-        first = np.arange(0, self._shape[0] * self._shape[1], self._shape[1], dtype=np.int32)
-        self._cells = codes.T + first
-        self._classes = int(y.max()) + 1 if classification else 0
-        if classification:
-            self._cells *= self._classes
-            self._cells += y.astype(np.int32)[:, None]
-        # Centered, because the squares of a large mean would cancel the digits of the gain.
-        self._y = y if classification else y - y.mean()
-
-    def split_columns(self, rows: Array) -> list[int]:
-        """Return the columns in the splits of the tree on some rows, with repeats."""
-        found: list[int] = []
-        root = self._histogram(rows)
-        total = root[0].sum(axis=0)
-        squares = total[1:] if self._classes else [np.sum(self._y[rows] ** 2)]
-        # The sum of squares of class indicators is their number.
-        min_gain = _MIN_GAIN * float(np.sum(squares) - np.sum(total[1:] ** 2) / len(rows))
-        nodes = [(rows, root)]
-        while nodes:
-            rows, histogram = nodes.pop()
-            gain, column, last = _best_split(histogram, len(rows))
-            if gain <= 0 or gain < min_gain:
-                continue
-            found.append(column)
-            goes_left = self._codes[column, rows] <= last
-            small, large = sorted((rows[goes_left], rows[~goes_left]), key=len)
-            if len(large) < _MIN_SPLIT:
-                continue
-            # Only the smaller side is counted; the larger one is the difference.
-            counted = self._histogram(small)
-            nodes.append((large, histogram - counted))
-            if len(small) >= _MIN_SPLIT:
-                nodes.append((small, counted))
-        return found
-
-    def _histogram(self, rows: Array) -> Array:
-        """Return columns × bins × (number of rows, then the sum of each target)."""
-        cells = self._cells[rows].ravel()
-        p, levels = self._shape
-        if self._classes:
-            size = p * levels * self._classes
-            by_class = np.bincount(cells, minlength=size).reshape(p, levels, self._classes)
-            counts = by_class.sum(axis=2, keepdims=True)
-            # Two classes need one indicator.
-            sums = by_class[:, :, 1:] if self._classes == 2 else by_class
-        else:
-            size = p * levels
-            counts = np.bincount(cells, minlength=size).reshape(p, levels, 1)
-            weights = np.repeat(self._y[rows], p)
-            sums = np.bincount(cells, weights, minlength=size).reshape(p, levels, 1)
-        return np.concatenate([counts, sums], axis=2).astype(float)
-
-
-def _best_split(histogram: Array, n: int) -> tuple[float, int, int]:
-    """Return gain (decrease of the sum of squares), column and last bin of the left side."""
-    up_to = histogram.cumsum(axis=1)
-    total = up_to[0, -1, 1:]
-    left_n = up_to[:, :-1, 0]
-    allowed = (left_n >= _MIN_LEAF) & (left_n <= n - _MIN_LEAF)
-    columns, bins = np.nonzero(allowed)
-    if len(columns) == 0:
-        return 0.0, 0, 0
-    left_n = left_n[columns, bins]
-    left = up_to[columns, bins, 1:]
-    gain = (left**2).sum(axis=1) / left_n + ((total - left) ** 2).sum(axis=1) / (n - left_n)
-    best = int(np.argmax(gain))
-    return float(gain[best] - np.sum(total**2) / n), int(columns[best]), int(bins[best])

@@ -28,7 +28,7 @@ _MAX_BYTE = 255
 
 def nearest_features(
     data: FilterData, groups: Sequence[Sequence[int]] | None = None
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+) -> tuple[NDArray[np.int64], Floats]:
     """Return the most correlated features of each feature, and the squared correlations.
 
     It is Pearson's correlation, whose square is the share of variance that a line explains. With
@@ -66,7 +66,7 @@ def nearest_features(
 def median_redundancy(data: FilterData, groups: Sequence[Sequence[int]] | None = None) -> float:
     """Return the median, over features, of the largest squared correlation with another feature.
 
-    Of more than 200 features, 200 evenly spaced ones are compared with all others.
+    With more than 200 features, 200 evenly spaced ones are compared with all others.
     """
     columns, owner = _grouped_columns(data, groups)
     chosen = np.unique(np.linspace(0, owner[-1], _MAX_MEDIAN_FEATURES).astype(np.int64))
@@ -228,7 +228,7 @@ def best_first(score: Array, count: int) -> Array:
         last = len(known) - count
         lowest = np.partition(score[known], last)[last] if count else np.inf
         known = known[score[known] >= lowest]
-    return np.asarray(known[np.argsort(-score[known], kind="stable")][:count])
+    return known[np.argsort(-score[known], kind="stable")][:count]
 
 
 #: In batches, features after the first 32 of a set are compared with these 32 only.
@@ -263,8 +263,7 @@ class BatchSelection:
 
     def __call__(self, scores: Array, counts: Array, penalties: Array) -> Array:
         """Return one mask per row of scores (sets × features, at least 0, the highest best)."""
-        found: Array = self.order(scores, penalties, int(counts.max(initial=0))) < counts[:, None]
-        return found
+        return self.order(scores, penalties, int(counts.max(initial=0))) < counts[:, None]
 
     def order(self, scores: Array, penalties: Array, n_steps: int) -> Array:
         """Return the place of each feature in the order of selection, the first 0, per row.
@@ -286,7 +285,7 @@ class BatchSelection:
             value[at] = np.where(places[at] >= 0, -np.inf, now)
         if n_steps <= _MAX_BATCH_STEPS:
             return np.where(places >= 0, places, value.shape[1])
-        # What was selected is last here, in places that are not used.
+        # The selected features come last here, in places that are not used.
         rest = _places(-value)
         n_selected = (places >= 0).sum(axis=1, keepdims=True)
         return np.where(places >= 0, places, n_selected + rest)
@@ -311,7 +310,7 @@ def _places(values: Array) -> Array:
 
 def _penalized(scores: Array, penalties: Array, shared: Array) -> Array:
     # Rounded, so that the last bit of a product does not decide between copies.
-    return np.asarray(np.round(scores * (1 - penalties * shared), 12))
+    return np.round(scores * (1 - penalties * shared), 12)
 
 
 def top_masks(scores: Array, counts: Array) -> Array:

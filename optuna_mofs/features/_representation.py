@@ -38,7 +38,7 @@ Scale = Literal["log", "linear"]
 _WEIGHT_POWER = 3
 #: Prefix of the parameters of exceptions.
 _EXCEPTION = "exception_"
-#: Exceptions are numbers up to so many times the number of features, beyond which there is none:
+#: Exceptions are numbers up to this many times the number of features, beyond which there is none:
 #: of twenty random numbers one is an exception.
 _NO_EXCEPTION = 20
 #: Each of them is a parameter of every trial.
@@ -314,7 +314,7 @@ class FilterEnsembleFeatures(FilterFeatures):
     normalized, so that often one or two filters have nearly all of the weight. On the scale
     ``"linear"`` they are ``-log(1 - u)``, which is uniform on the simplex.
 
-    The best features by weighted ranks can be near copies of each other, above all in spectra and
+    The best features by weighted ranks can be near copies of each other, especially in spectra and
     images. With ``redundancy_penalty`` there is one more parameter of that name, ``u`` in [0, 1]:
     a copy of a selected feature loses the share ``u^3`` of its score, nothing at 0 and all at 1.
     The cube gives small penalties more room: of 500 features, losing a tenth of the score moves a
@@ -394,7 +394,7 @@ class FilterEnsembleFeatures(FilterFeatures):
         raw = np.stack([params[weight_parameter(name)] for name in self.table.filters], axis=-1)
         if self.scale == "log":
             raw = raw**_WEIGHT_POWER
-        return np.asarray(weights_from_raw(raw) @ ranks)
+        return weights_from_raw(raw) @ ranks
 
     def penalties(self, params: Mapping[str, Any]) -> Array:
         """Return the cube of the parameter."""
@@ -432,7 +432,7 @@ class SingleFilterFeatures(FilterFeatures):
         """Return the ranks of the named filter."""
         names = np.asarray(params["filter"])
         rows = [self.table.filters.index(name) for name in names.ravel().tolist()]
-        return np.asarray(ranks[np.array(rows, dtype=np.int64).reshape(names.shape)])
+        return ranks[np.array(rows, dtype=np.int64).reshape(names.shape)]
 
 
 _KINDS: dict[str, type[Representation]] = {

@@ -1,8 +1,8 @@
 """The part of large data that filters rank: a sample of the rows, and the most relevant columns.
 
-Filters sort every column, and some fit models of all of them. Of many rows, a sample ranks the
-features nearly as well. Of very many columns, all are scored by their information on the target
-with a few cuts per column, in blocks, and the filters rank the best ones.
+Filters sort every column, and some fit models to all of them. With many rows, a sample ranks the
+features nearly as well. With very many columns, all are scored block by block by their information
+on the target, with a few cuts per column, and the filters rank only the best ones.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from optuna_mofs.features._redundancy import best_first
 from optuna_mofs.filters._data import encode_columns
 from optuna_mofs.filters._discretize import bin_vector
 
-#: Of more rows, the filters rank on a sample.
+#: With more rows than the first number, the filters rank a sample of the second.
 MAX_ROWS, N_SAMPLED = 50_000, 30_000
-#: Of more columns, the filters rank the best features only.
+#: With more columns than the first number, the filters rank the best features only.
 MAX_COLUMNS, N_CANDIDATES = 5_000, 2_000
-#: Sparse columns are sorted as dense ones, so their number of cells is limited too.
+#: Sparse columns are sorted as dense ones, so the number of cells is limited too.
 MAX_SPARSE_CELLS = 50_000_000
 #: Number of bins of a column, and of a target that is a number.
 _BINS = 5
 _BLOCK_ENTRIES = 2_000_000
-#: Rows of each class that a sample has at least, if there are so many.
+#: Minimum number of rows per class in a sample, if there are that many.
 _MIN_OF_CLASS = 100
 
 
 def sample_rows(rows: Array, y: Array, *, classification: bool, seed: int, size: int) -> Array:
-    """Return a sample of some rows in their order, with the shares of the classes.
+    """Return a sample of some rows in their order, stratified by class.
 
-    Of a rare class it has 100 rows, or all.
+    A rare class has 100 rows in it, or all of its rows.
 
     Example:
         >>> y = np.repeat([0, 1], [9_900, 100])
@@ -89,10 +89,10 @@ def take_block(X: Any, rows: Array | None, columns: Array) -> Any:
 
 
 def column_relevance(X: Any, y: Array, rows: Array | None, *, classification: bool) -> Floats:
-    """Return the information in nats that each column has on the target, about.
+    """Return approximately the information in nats that each column has on the target.
 
-    A dense column has four cuts at its quintiles, and one between values and NaN. Of a sparse
-    column, the zeros are one bin, and the correlation with the target counts too.
+    A dense column is cut at its quintiles, and between values and NaN. In a sparse column the
+    zeros are one bin, and the correlation with the target counts too.
 
     Args:
         X: Array, DataFrame or sparse matrix.
@@ -127,12 +127,12 @@ def _blocks(X: Any, rows: Array | None) -> Iterator[Array]:
             block = X[:, start : start + width]
         else:
             block = take_block(X, rows, columns)
-        with np.errstate(over="ignore"):  # beyond single precision a value is infinite
+        with np.errstate(over="ignore"):  # values that single precision cannot hold are infinite
             yield np.ascontiguousarray(encode_columns(block)[0].T, dtype=np.float32)
 
 
 def _cut(block: Array) -> Iterator[Array]:
-    """Yield, for each cut, which samples of each feature are above; each cut above the last."""
+    """Yield, cut by cut in ascending order, which samples of each feature are above the cut."""
     n = block.shape[1]
     ordered = np.sort(block, axis=1)  # NaN last
     for k in range(1, _BINS):
@@ -157,11 +157,11 @@ def _information(cuts: Iterator[Array], classes: Array) -> Floats:
     joint, alone = joint + _xlogx(above).sum(axis=1), alone + _xlogx(above.sum(axis=1))
     n = sizes.sum()
     found = np.log(n) + (joint - alone - _xlogx(sizes).sum()) / n
-    return np.asarray(np.maximum(found, 0.0))
+    return np.maximum(found, 0.0)
 
 
 def _xlogx(counts: Floats) -> Floats:
-    return np.asarray(counts * np.log(np.maximum(counts, 1.0)))
+    return counts * np.log(np.maximum(counts, 1.0))
 
 
 def _sparse_relevance(X: Any, classes: Array) -> Floats:
@@ -182,4 +182,4 @@ def _sparse_relevance(X: Any, classes: Array) -> Floats:
     bins = np.stack([present, sizes - present])
     joint, alone = _xlogx(bins).sum(axis=(0, 2)), _xlogx(bins.sum(axis=2)).sum(axis=0)
     presence = np.log(n) + (joint - alone - _xlogx(sizes).sum()) / n
-    return np.asarray(np.maximum(presence, linear))
+    return np.maximum(presence, linear)

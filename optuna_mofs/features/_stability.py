@@ -39,10 +39,9 @@ def nogueira_stability(masks: Array, *, confidence: float = 0.95) -> StabilityIn
     """Return the stability of feature sets.
 
     It is one minus the mean variance of the selection of a feature, divided by the variance
-    expected of random sets of the same mean size (definition 4): corrected for chance, and defined
-    for sets of different sizes. The interval is that of the asymptotic normal distribution
-    (theorem 7 and corollary 8), for sets of independent samples; bootstrap samples and subsamples
-    of the same rows are not quite that.
+    expected of random sets of the same mean size (definition 4). It is corrected for chance, and
+    defined for sets of different sizes. The interval is asymptotic (theorem 7 and corollary 8) and
+    assumes independent samples, which resamples of the same rows are only approximately.
 
     Args:
         masks: One row per set, one column per feature.
@@ -117,7 +116,7 @@ def interchangeable_features(
         masks: One row per set, one column per feature.
         similarity: Squared correlation of pairs of features ``(i, j)``, ``i < j``; 0 for others.
         min_similarity: Smallest squared correlation of features of a group.
-        min_frequency: Share of the sets that contain a feature, at least.
+        min_frequency: Minimum share of the sets that contain a feature.
 
     Example:
         >>> masks = np.array([[1, 0, 1], [0, 1, 1], [1, 0, 1], [0, 1, 1]], dtype=bool)

@@ -42,8 +42,8 @@ class FeatureTable:
         expected_n_features: Expected number of selected free features at the start of a search
             (the geometric prior of Binder et al. 2020, section 4.3.1); None for ``sqrt(p)``.
         similar: Which features are nearly redundant; None if unknown.
-        min_features: Least number of features of a set, fixed ones included.
-        max_features: Largest number of features of a set, fixed ones included; None for no limit.
+        min_features: Minimum number of features of a set, fixed ones included.
+        max_features: Maximum number of features of a set, fixed ones included; None for no limit.
 
     Example:
         >>> table = FeatureTable(names=("age", "city", "pay"), columns=((0,), (1, 2), (3,)))
@@ -362,7 +362,7 @@ def feature_layout(
 ) -> FeatureTable:
     """Return the features of a data set, without filter ranks.
 
-    With ``all_fixed`` every feature is always selected: there is no feature selection.
+    With ``all_fixed`` every feature is always selected, so there is no feature selection.
     """
     # Columns of a table can be named by integers.
     if groups is not None:
@@ -404,8 +404,7 @@ def _costs(
     if costs is None:
         return None
     if not isinstance(costs, Mapping):
-        given: Array = check_numbers("feature_costs", costs)
-        return given
+        return check_numbers("feature_costs", costs)
     vector = np.ones(len(table))
     vector[table.positions(map(str, costs))] = check_numbers("feature_costs", list(costs.values()))
     return vector

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optuna_mofs._typing import Floats
+from optuna_mofs._typing import Array, Floats
 
 WORD = 64
 CHUNK = 4096  # number of features packed at a time
@@ -83,14 +83,14 @@ class PairInformation:
             packed.append(bits)
         return packed
 
-    def _fold(self, columns: NDArray[Any]) -> NDArray[Any]:
+    def _fold(self, columns: Array) -> Array:
         """Sum over the levels 1, 2, … of each feature (last axis)."""
         total = np.zeros((*columns.shape[:-1], self._p), dtype=columns.dtype)
         for start, width in zip(self._starts, self._widths):
             total[..., :width] += columns[..., start : start + width]
         return total
 
-    def _original(self, values: NDArray[Any]) -> Floats:
+    def _original(self, values: Array) -> Floats:
         return np.asarray(values[self._place], dtype=np.float64)
 
     def contingency(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -130,7 +130,7 @@ class PairInformation:
         mutual = np.log(n) + (double - self._marginal - self._marginal[s]) / n
         return self._original(joint), self._original(mutual)
 
-    def _sum_levels(self, counts: NDArray[Any]) -> Floats:
+    def _sum_levels(self, counts: Array) -> Floats:
         """Sum ``c log c`` over all cells of each feature."""
         cells = self._xlogx[counts].sum(axis=0)
-        return np.asarray(cells[: self._p] + self._fold(cells[self._p :]))
+        return cells[: self._p] + self._fold(cells[self._p :])

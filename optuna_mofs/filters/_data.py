@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from optuna_mofs._tables import to_pandas
-from optuna_mofs._typing import Floats, Indices
+from optuna_mofs._typing import Array, Bools, Floats, Indices
 from optuna_mofs._validation import check_choice, check_int, to_array
 from optuna_mofs.data._target import Task, check_target, detect_task
 from optuna_mofs.filters._counts import PairInformation
@@ -100,7 +100,7 @@ class FilterData:
         if self.task == "regression":
             if labels.dtype.kind not in "biuf":
                 raise ValueError(f"A regression target must be numeric, got dtype {labels.dtype}.")
-            self.y: NDArray[Any] = labels.astype(np.float64)
+            self.y: Array = labels.astype(np.float64)
             self.classes = bin_vector(self.y, self.bins)
         else:
             self.y = codes.astype(np.int64)
@@ -165,7 +165,7 @@ class FilterData:
     @cached_property
     def _sorted(
         self,
-    ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.float32], NDArray[np.bool_]]:
+    ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.float32], Bools]:
         shape = (self.n_features, self.n_samples)
         codes = np.empty(shape, dtype=np.uint8)
         ranks = np.empty(shape, dtype=np.float32)
@@ -198,7 +198,7 @@ class FilterData:
         return self._sorted[2]
 
     @property
-    def discrete(self) -> NDArray[np.bool_]:
+    def discrete(self) -> Bools:
         """Which features are nominal or have few distinct values."""
         return self._sorted[3]
 
@@ -218,7 +218,7 @@ class FilterData:
         return np.ascontiguousarray(block.T)
 
     @cached_property
-    def constant(self) -> NDArray[np.bool_]:
+    def constant(self) -> Bools:
         """Which features have one value only, after imputation."""
         same = [block.max(axis=1) == block.min(axis=1) for _, block in self.blocks()]
         return np.concatenate(same)
@@ -254,7 +254,7 @@ def prepare(X: Any, y: Any, options: FilterOptions) -> FilterData:
     return FilterData(X, y, **options)
 
 
-def encode_columns(X: Any) -> tuple[Any, NDArray[np.bool_]]:
+def encode_columns(X: Any) -> tuple[Any, Bools]:
     """Return ``X`` as a float array (or a sparse CSC matrix), and which columns are nominal.
 
     Strings and categories become the position of their level among the sorted (or declared)
@@ -292,7 +292,7 @@ def encode_columns(X: Any) -> tuple[Any, NDArray[np.bool_]]:
     return values, nominal
 
 
-def _encode_series(column: pd.Series[Any]) -> tuple[NDArray[np.float64], bool]:
+def _encode_series(column: pd.Series[Any]) -> tuple[Floats, bool]:
     kind = pd.api.types
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
@@ -307,7 +307,7 @@ def _encode_series(column: pd.Series[Any]) -> tuple[NDArray[np.float64], bool]:
     return np.where(codes < 0, np.nan, codes), True
 
 
-def _check_finite(values: NDArray[np.float64]) -> None:
+def _check_finite(values: Floats) -> None:
     # The sum is finite unless an entry is infinite or NaN or the sum overflows.
     with np.errstate(invalid="ignore", over="ignore"):
         suspicious = not np.isfinite(values.sum())

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from optuna_mofs._typing import Bools, Floats
+
 MAX_BINS = 100  # two levels per bin and one for NaN fit into a byte
 
 
@@ -20,13 +22,13 @@ class SortedColumns(NamedTuple):
         distinct: Number of distinct values that are not NaN, per column.
     """
 
-    ranks: NDArray[np.float64]
+    ranks: Floats
     dense: NDArray[np.int64]
     n_valid: NDArray[np.int64]
     distinct: NDArray[np.int64]
 
 
-def sort_columns(block: NDArray[np.float64]) -> SortedColumns:
+def sort_columns(block: Floats) -> SortedColumns:
     """Rank each row of ``block`` (one feature per row), ties averaged."""
     m, n = block.shape
     order = np.argsort(block, axis=1)
@@ -53,10 +55,10 @@ def sort_columns(block: NDArray[np.float64]) -> SortedColumns:
 
 
 def bin_columns(
-    block: NDArray[np.float64],
+    block: Floats,
     in_order: SortedColumns,
     bins: int,
-    nominal: NDArray[np.bool_] | None = None,
+    nominal: Bools | None = None,
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Discretize each row of ``block`` into equal-frequency bins.
 
@@ -93,7 +95,7 @@ def bin_columns(
     return codes, levels
 
 
-def bin_vector(values: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
+def bin_vector(values: Floats, bins: int) -> NDArray[np.int64]:
     """Discretize one vector without NaN into codes 0, 1, … without gaps.
 
     Example:

@@ -1,6 +1,6 @@
-"""Filters that rank features by models of all of them: recursive elimination, and the lasso path.
+"""Filters that rank features by models of all of them: recursive elimination and the lasso path.
 
-In an elimination, a model is fitted again after the least important features were dropped. A
+In an elimination, a model is refitted after the least important features have been dropped. A
 feature is then compared with those that remain, not with the noise among which it started.
 """
 
@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 import optuna
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone, is_classifier
 from sklearn.compose import TransformedTargetRegressor
@@ -32,7 +31,7 @@ from optuna_mofs.filters._univariate import bin_ranks, correlations, unit_rows
 
 _logger = optuna.logging.get_logger("optuna.mofs")
 
-#: Of more features, only the best by a univariate score are eliminated one by one.
+#: With more features, only the best by a univariate score take part in the elimination.
 MAX_FEATURES = 2_000
 #: Rows × columns of a model; of more rows, a random sample is used.
 MAX_ENTRIES = 2_000_000
@@ -41,10 +40,10 @@ MIN_ROWS = 500
 MANY = 200
 DROP_OF_MANY = 0.5
 DROP_OF_FEW = 0.3
-#: So many last features are ordered by one model.
+#: This many last features are ordered by one model.
 LAST = 5
 N_TREES = 100
-#: Of more rows, each tree gets a bootstrap sample of this size.
+#: With more rows, each tree gets a bootstrap sample of this size.
 MAX_TREE_ROWS = 1_000
 MAX_PATH_STEPS = 200
 #: Columns of unit variance and scores that agree to this many decimals are equal.
@@ -57,7 +56,7 @@ def forest_elimination(X: Any, y: Any = None, **options: Unpack[FilterOptions]) 
 
     A forest of 100 trees with random thresholds (Geurts et al., 2006) is fitted, the features with
     the lowest impurity importance are dropped, and so on (Díaz-Uriarte and Alvarez de Andrés,
-    2006). Of more than 2,000 features, it starts with those of the highest information gain.
+    2006). With more than 2,000 features, it starts with those of the highest information gain.
     Copies of a feature enter once and share its score.
 
     Example:
@@ -96,8 +95,8 @@ def linear_elimination(X: Any, y: Any = None, **options: Unpack[FilterOptions]) 
     """Score by the order of recursive elimination with a regularized linear model.
 
     Features are dropped by their squared coefficients (Guyon et al., 2002) in a logistic or ridge
-    regression on standardized columns; of a nominal feature, the coefficients of its levels are
-    added. Of more than 2,000 features, it starts with those of the highest correlation with the
+    regression on standardized columns; for a nominal feature, those of its levels are added.
+    With more than 2,000 features, it starts with those of the highest correlation with the
     target. Copies of a feature enter once and share its score.
 
     Example:
@@ -273,7 +272,7 @@ class Candidates:
         columns = np.flatnonzero(~data.constant)
         columns = columns[np.argsort(-self.relevance[columns], kind="stable")][:MAX_FEATURES]
         samples = _sample(data, len(columns))
-        self.target: NDArray[Any] = data.y[samples]
+        self.target: Array = data.y[samples]
         by_content: dict[bytes, tuple[Floats, list[int]]] = {}
         encoded = [np.atleast_2d(block) for block in encode(columns, samples)]
         ends = np.cumsum([len(block) for block in encoded])[:-1]
@@ -355,7 +354,7 @@ def _canonical(rows: Array) -> Floats:
     unit = unit_rows(rows.astype(np.float64)) * np.sqrt(rows.shape[1])
     unit = np.round(unit, N_DECIMALS)
     first = unit[np.arange(len(unit)), (unit != 0).argmax(axis=1)]
-    return np.asarray(unit * np.where(first < 0, -1.0, 1.0)[:, None] + 0.0)  # no negative zero
+    return unit * np.where(first < 0, -1.0, 1.0)[:, None] + 0.0  # no negative zero
 
 
 def _sample(data: FilterData, n_columns: int) -> Indices:

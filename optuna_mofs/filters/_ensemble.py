@@ -52,7 +52,7 @@ def rank_scores(scores: ArrayLike) -> Floats:
     normal = np.isfinite(values) & (np.abs(values) > np.finfo(float).tiny)
     fraction, exponent = np.frexp(np.where(normal, values, 1.0))
     values = np.where(normal, np.ldexp(np.round(fraction, N_DIGITS), exponent), values)
-    return np.asarray((rankdata(values, axis=-1) - 1.0) / (values.shape[-1] - 1))
+    return (rankdata(values, axis=-1) - 1.0) / (values.shape[-1] - 1)
 
 
 class FilterEnsemble(BaseEstimator):  # type: ignore[misc]
@@ -170,7 +170,7 @@ class FilterEnsemble(BaseEstimator):  # type: ignore[misc]
                 "weights must not all be zero. Give at least one filter a positive weight."
             )
         w = w / w.max()  # so that the sum of huge weights is finite
-        return np.asarray((w / w.sum()) @ self.ranks_)
+        return (w / w.sum()) @ self.ranks_
 
     def to_frame(self, weights: ArrayLike | None = None) -> pd.DataFrame:
         """Return the ranks as a table of features × filters, the highest mean rank first.

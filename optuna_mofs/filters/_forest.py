@@ -11,7 +11,7 @@ from sklearn.ensemble import BaseEnsemble
 
 from optuna_mofs._typing import Array, Floats
 
-#: From so many cells on, building a tree takes much longer than creating its estimator.
+#: With more cells, building a tree takes much longer than creating its estimator.
 _MAX_CELLS = 2_000_000
 
 
@@ -76,4 +76,4 @@ def _lean_importances(forest: Any, X: Array, y: Array) -> Floats:
     if not found:
         return np.zeros(p)
     mean = np.mean(found, axis=0, dtype=np.float64)
-    return np.asarray(mean / mean.sum())
+    return mean / mean.sum()

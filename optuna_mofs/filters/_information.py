@@ -70,7 +70,7 @@ def cmim(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
     """Score by the order of greedy conditional mutual information maximization (Fleuret, 2004).
 
     The next feature maximizes its information on the target given the selected feature that
-    leaves least of it: ``min_s I(X; Y | X_s)``.
+    leaves the least of it: ``min_s I(X; Y | X_s)``.
     """
     data = prepare(X, y, options)
     information = data.information
@@ -98,7 +98,7 @@ def mrmr(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
     def update(s: int, n_selected: int) -> Floats:
         nonlocal redundancy
         redundancy = redundancy + data.information.with_feature(s)[1]
-        return np.asarray(data.information.relevance - redundancy / n_selected)
+        return data.information.relevance - redundancy / n_selected
 
     return _greedy_scores(data, update)
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial.distance import pdist, squareform
 
-from optuna_mofs._typing import Floats
+from optuna_mofs._typing import Bools, Floats
 from optuna_mofs.filters._data import FilterOptions, prepare
 from optuna_mofs.filters._registry import register_filter
 
@@ -51,7 +51,7 @@ def relieff(X: Any, y: Any = None, **options: Unpack[FilterOptions]) -> Floats:
 
 
 def _class_weights(
-    scaled: Floats, nominal: NDArray[np.bool_], distance: Floats, y: NDArray[np.int64]
+    scaled: Floats, nominal: Bools, distance: Floats, y: NDArray[np.int64]
 ) -> Floats:
     n = len(y)
     classes, count = np.unique(y, return_counts=True)
@@ -67,12 +67,10 @@ def _class_weights(
             share = -1.0 if c == y[i] else size / (n - np.sum(y == y[i]))
             weight.append(np.full(k, share / k))
         total += np.concatenate(weight) @ _differences(scaled, nominal, i, np.concatenate(near))
-    return np.asarray(total / n)
+    return total / n
 
 
-def _regression_weights(
-    scaled: Floats, nominal: NDArray[np.bool_], distance: Floats, y: Floats
-) -> Floats:
+def _regression_weights(scaled: Floats, nominal: Bools, distance: Floats, y: Floats) -> Floats:
     n = len(y)
     target = (y / 2 - y.min() / 2) / max(y.max() / 2 - y.min() / 2, np.finfo(float).tiny)
     k = min(N_NEIGHBORS, n - 1)
@@ -89,7 +87,7 @@ def _regression_weights(
     # Both parts are 0 if the target never (or always) differs among neighbors.
     apart_part = in_both / max(in_target, np.finfo(float).tiny)
     alike_part = (in_feature - in_both) / max(n - in_target, np.finfo(float).tiny)
-    return np.asarray(apart_part - alike_part)
+    return apart_part - alike_part
 
 
 def _nearest(distance: Floats, candidates: NDArray[np.int64], k: int) -> NDArray[np.int64]:
@@ -97,9 +95,7 @@ def _nearest(distance: Floats, candidates: NDArray[np.int64], k: int) -> NDArray
     return candidates[np.argsort(distance[candidates], kind="stable")[:k]]
 
 
-def _differences(
-    scaled: Floats, nominal: NDArray[np.bool_], i: int, near: NDArray[np.int64]
-) -> Floats:
+def _differences(scaled: Floats, nominal: Bools, i: int, near: NDArray[np.int64]) -> Floats:
     difference: Floats = np.abs(scaled[near] - scaled[i])
     if nominal.any():
         difference[:, nominal] = difference[:, nominal] > 0

@@ -15,6 +15,7 @@ from optuna_mofs.filters._forest import forest_importances
 from optuna_mofs.filters._registry import register_filter
 
 PERFECT = 1.0 - 1e-12  # explained share of variance that counts as 1
+PART = 2048  # columns whose ranks are processed at a time
 N_TREES = 200
 MAX_TREE_SAMPLES = 600
 MIN_LEAF = 5
@@ -160,11 +161,11 @@ def unit_rows(block: Floats) -> Floats:
     largest = np.abs(centered).max(axis=1, keepdims=True)
     centered /= np.where(largest > 0, largest, 1.0)
     length = np.sqrt((centered**2).sum(axis=1, keepdims=True))
-    return np.asarray(centered / np.where(length > 0, length, 1.0))
+    return centered / np.where(length > 0, length, 1.0)
 
 
-def _parts(p: int, width: int = 2048) -> list[slice]:
-    return [slice(lo, min(lo + width, p)) for lo in range(0, p, width)]
+def _parts(p: int) -> list[slice]:
+    return [slice(lo, min(lo + PART, p)) for lo in range(0, p, PART)]
 
 
 @register_filter
@@ -197,4 +198,4 @@ def bin_ranks(ranks: NDArray[np.float32], n_samples: int) -> NDArray[np.float32]
     """
     if n_samples <= 2 * N_CUTS:
         return ranks
-    return np.asarray(np.floor(ranks * np.float32(N_CUTS / n_samples)))
+    return np.floor(ranks * np.float32(N_CUTS / n_samples))

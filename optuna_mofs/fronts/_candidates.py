@@ -1,4 +1,4 @@
-"""The trials that a choice is made from: errors, numbers of features and losses of rows."""
+"""The trials to choose from: errors, numbers of features and losses of rows."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from optuna_mofs.study._losses import (
 if TYPE_CHECKING:
     from optuna_mofs.fronts._front import Front
 
-#: More losses than this are not read: trials that cannot be the best of their size are left out.
+#: Maximum number of losses to read; beyond it, trials that cannot be the best are left out.
 _MAX_ENTRIES = 12_000_000
-#: Trials this many standard errors above the best of their size do not become the best by chance.
+#: Trials this many standard errors above the best of their size are not the best by chance.
 _MAX_STANDARD_ERRORS = 4.0
 
 
@@ -60,7 +60,7 @@ class Candidates:
         errors: Their losses.
         sizes: Their numbers of features.
         best: For each distinct size, the trial (position in ``trials``) with the lowest error
-            among those with at most as many features.
+            among those with at most that many features.
         member_sizes: Number of features of each trial of the front; NaN if unknown.
     """
 
@@ -134,7 +134,7 @@ class Candidates:
     @property
     def member_losses(self) -> Floats:
         """Loss of each trial of the front."""
-        return np.asarray(self.points.losses[self.front._rows, self.column])
+        return self.points.losses[self.front._rows, self.column]
 
     @property
     def distinct_sizes(self) -> Floats:
@@ -143,9 +143,9 @@ class Candidates:
 
     @property
     def member_limits(self) -> Floats:
-        """For each trial of the front, the largest k up to which the best of its size stays best.
+        """For each trial of the front, the largest k for which it is the best with k features.
 
-        It was chosen among all trials with at most k features, also those with more than its own.
+        It was chosen among all trials with at most k features, even if it has fewer itself.
         """
         distinct = self.distinct_sizes
         last = dict(zip(self.best, distinct))
@@ -154,9 +154,9 @@ class Candidates:
 
     @property
     def best_members(self) -> Indices:
-        """Positions of the trials of the front with the lowest error of at most their size.
+        """Positions of the trials of the front that are the best with at most their size.
 
-        A front of several learners has others too.
+        A front with ``by=`` also has others.
         """
         if not len(self.errors):
             return np.zeros(0, dtype=np.intp)
@@ -166,7 +166,7 @@ class Candidates:
         return np.flatnonzero(is_best & ~np.isnan(self.member_sizes))
 
     def rule_trials(self) -> dict[str, FrozenTrial]:
-        """Return the trials of the rules that the front can follow."""
+        """Return the trial that each rule picks, for the rules that apply to the front."""
         front = self.front
         if not len(front):
             return {}
@@ -192,7 +192,7 @@ class Candidates:
             return None
         n_kept = min(len(losses.values) for losses in found.values())
         losses: Array = np.stack([each.values[:n_kept] for each in found.values()])
-        # Rows in no test fold have no loss in any trial; a trial that lacks more is left out.
+        # Rows in no test fold have no loss in any trial; trials that lack more are left out.
         finite = np.isfinite(losses)
         rows = np.flatnonzero(finite[finite.sum(axis=1).argmax()])
         complete = finite[:, rows].all(axis=1)
@@ -207,7 +207,7 @@ class Candidates:
             return None
         means = np.array([each.mean for each in found.values()])[complete] * self.sign
         n_rows = max(each.n_rows for each in found.values())
-        # More rows of the same groups do not make a mean much more certain.
+        # More rows of the same groups hardly make a mean more certain.
         share = len(rows) / n_rows if groups is None else 1.0
         if len(rows) < n_rows:
             units = units.as_sample_of(means if weights is None else units.means, share)
@@ -217,7 +217,7 @@ class Candidates:
     def read_contenders(self) -> TrialLosses | None:
         """Return the out-of-fold losses of the trials (positions in ``trials``) that could win.
 
-        These are all trials, unless their losses are very many.
+        These are all trials, unless there are very many losses.
         """
         everything = [self.points.trials[row] for row in self.trials]
         positions = np.arange(len(everything))
@@ -237,9 +237,9 @@ def _count(points: CompletedTrials, row: int) -> float:
 
 
 def best_at_most(errors: Floats, sizes: Floats) -> Indices:
-    """Return for each distinct size the best trial with at most as many features.
+    """Return for each distinct size the best trial with at most that many features.
 
-    Ties, also those up to rounding errors, are broken by fewer features, then by the first trial.
+    Ties (up to rounding errors) are broken by fewer features, then by the first trial.
 
     Example:
         >>> best_at_most(np.array([0.2, 0.3, 0.1, 0.2]), np.array([3, 1, 5, 4])).tolist()
@@ -251,4 +251,4 @@ def best_at_most(errors: Floats, sizes: Floats) -> Indices:
     improves = np.ones(len(order), dtype=np.bool_)
     improves[1:] = lowest[1:] < lowest[:-1]
     best = np.maximum.accumulate(np.where(improves, np.arange(len(order)), 0))
-    return np.asarray(order[best[np.flatnonzero(np.diff(sizes[order], append=np.inf))]])
+    return order[best[np.flatnonzero(np.diff(sizes[order], append=np.inf))]]

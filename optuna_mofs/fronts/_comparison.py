@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import moocore
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from optuna.study import Study
 
+from optuna_mofs._typing import Floats
 from optuna_mofs.fronts._dominance import as_points, has_no_nan
 from optuna_mofs.fronts._front import pareto_front
 from optuna_mofs.fronts._hypervolume import hypervolume_over_time
@@ -147,7 +148,7 @@ def _format_metrics(points: CompletedTrials) -> str:
 
 def attainment_surfaces(
     runs: Sequence[ArrayLike], *, levels: Sequence[float] = (0.25, 0.5, 0.75)
-) -> dict[float, NDArray[np.float64]]:
+) -> dict[float, Floats]:
     """Return, for each level, the points that at least that fraction of the runs attained.
 
     A run attains a point if one of its own points is at least as good in every objective. The

@@ -6,11 +6,11 @@ import moocore
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from optuna_mofs._typing import Floats, Indices
+from optuna_mofs._typing import Bools, Floats, Indices
 from optuna_mofs._validation import check_numbers
 
 
-def nondominated_mask(points: ArrayLike, *, duplicates: bool = True) -> NDArray[np.bool_]:
+def nondominated_mask(points: ArrayLike, *, duplicates: bool = True) -> Bools:
     """Mark the points that no other point dominates. Points with a NaN are never marked.
 
     Args:
@@ -73,7 +73,7 @@ def constrained_rank(values: Floats, violations: Floats) -> NDArray[np.int64]:
     return ranks
 
 
-def entered_front_mask(points: ArrayLike) -> NDArray[np.bool_]:
+def entered_front_mask(points: ArrayLike) -> Bools:
     """Mark the points that entered the front when they were added, in the order of the rows.
 
     A point enters the front if no earlier point is at least as good in every objective.
@@ -149,10 +149,10 @@ def as_reference(reference: ArrayLike, n_objectives: int) -> Floats:
     return array
 
 
-def has_no_nan(points: Floats) -> NDArray[np.bool_]:
+def has_no_nan(points: Floats) -> Bools:
     """Mark the rows without a NaN."""
     valid = np.ones(len(points), dtype=np.bool_)
-    for column in points.T:  # ten times as fast as all columns of each row
+    for column in points.T:  # ten times as fast as np.isnan(points).any(axis=1)
         valid &= ~np.isnan(column)
     return valid
 
@@ -170,6 +170,6 @@ def _without_inf(points: Floats) -> Floats:
 
 
 def in_range(points: Floats) -> Floats:
-    """Return points without the lowest number, which ends the process in moocore's C code."""
+    """Replace the lowest float, which makes moocore's C code end the process."""
     lowest: float = np.nextafter(np.finfo(np.float64).min, 0)
     return np.maximum(points, lowest)

@@ -231,9 +231,9 @@ class Front(Sequence[FrozenTrial]):
     def honest(
         self, *, n_bootstraps: int = 500, confidence: float = 0.95, seed: int = 0
     ) -> HonestFront:
-        """Return what to expect on new rows: the values of the front without the luck in them.
+        """Return what to expect on new rows: the values of the front, corrected for selection.
 
-        The best of many trials is also the luckiest, so its cross-validated (raw) value is too
+        The best of many trials is also a lucky one, so its cross-validated (raw) value is too
         good. Honest values come from one of two sources:
 
         - ``"bootstrap"``, if the features are selected inside the training folds: the choice of
@@ -243,17 +243,16 @@ class Front(Sequence[FrozenTrial]):
           objective stores with every trial.
         - ``"holdout"``, for other studies, if the objective held rows out.
 
-        Each trial of the front is regarded as the best with at most as many features, up to the
-        next trial of the front: it won against all of them.
+        Each trial of the front is regarded as the best with at most k features, for every k up to
+        the size of the next trial of the front, because it was better than all of them.
 
         Args:
             n_bootstraps: Number of bootstrap samples.
-            confidence: Probability with which an interval contains the value on new rows.
+            confidence: Probability that an interval contains the value on new rows.
             seed: Seed of the bootstrap samples.
 
         Returns:
-            The honest values; those of a study without a source are NaN. They are computed once
-            per front and arguments.
+            The honest values, NaN for a study without a source. They are cached.
 
         Example:
             >>> import optuna
@@ -287,7 +286,7 @@ class Front(Sequence[FrozenTrial]):
 
     @cached_property
     def baselines(self) -> Baselines:
-        """Values to compare the front with: a constant model, all features, permuted labels."""
+        """Values to compare the front with: constant model, all features, permuted labels."""
         return Baselines.read(self.study)
 
     def knee(self) -> FrozenTrial:
@@ -295,7 +294,7 @@ class Front(Sequence[FrozenTrial]):
 
         See :func:`optuna_mofs.fronts.knee_index` for the definition. The empty feature set and
         trials that are no better than the constant model in the first metric are left out, unless
-        there are no others: the error of a constant model would set the scale of the others.
+        there are no others, because such an error would set the scale of the others.
         """
         self._check_not_empty()
         counts = [feature_count(self.study, trial) for trial in self]
@@ -347,8 +346,7 @@ class Front(Sequence[FrozenTrial]):
                 ``**{"false positives": 0.1}``.
 
         Returns:
-            The best trial. Ties, also those up to rounding errors, are broken by the other metrics
-            in order.
+            The best trial. Ties (up to rounding errors) are broken by the other metrics in order.
 
         Raises:
             ValueError: If the front is empty or no trial is within the limits.
@@ -381,7 +379,7 @@ class Front(Sequence[FrozenTrial]):
 
         The standard error is that of the best trial's mean over its folds, computed from the user
         attribute ``fold_scores`` of the trial, but at least 2 % of the worst value of the metric,
-        which is the constant model's: folds of few rows agree by chance, above all if the best
+        which is the constant model's, because small folds agree by chance, especially if the best
         trial makes no error. The empty feature set, and a trial that is no better than the
         constant model, are returned only if nothing is better.
 
@@ -530,7 +528,7 @@ class Front(Sequence[FrozenTrial]):
         return f"<p>{escape(self._title())}</p>{table}"
 
     def _shown_frame(self) -> pd.DataFrame:
-        """Return what is worth reading of :meth:`to_frame`: no weights of filters, short texts."""
+        """Return :meth:`to_frame` for display: without weights of filters, with short texts."""
         frame, description = self.to_frame(), StudyDescription.read(self.study)
         for name in () if description is None else description.rule_parameters:
             column = f"params_{name}"
@@ -557,5 +555,5 @@ def _short(value: float) -> str:
 
 
 def _cut(text: Any) -> Any:
-    """Return a text without what exceeds a line."""
+    """Shorten a text to one line."""
     return f"{text[:_MAX_TEXT]}..." if isinstance(text, str) and len(text) > _MAX_TEXT else text

@@ -39,7 +39,7 @@ class UnitLosses(NamedTuple):
     @property
     def means(self) -> Floats:
         """Mean loss of each trial."""
-        return np.asarray(self.sums.sum(axis=1, dtype=np.float64) / self.weights.sum())
+        return self.sums.sum(axis=1, dtype=np.float64) / self.weights.sum()
 
     @property
     def standard_errors(self) -> Floats:
@@ -48,13 +48,13 @@ class UnitLosses(NamedTuple):
         deviations = self.sums - self.means[:, None] * self.weights
         squares = np.einsum("ij,ij->i", deviations, deviations)
         scale = n_units / max(n_units - 1, 1)
-        return np.asarray(np.sqrt(scale * squares) / self.weights.sum())
+        return np.sqrt(scale * squares) / self.weights.sum()
 
     def as_sample_of(self, means: Floats, share: float) -> UnitLosses:
         """Return losses with the means and the standard errors of more units.
 
-        A choice by few units is made by more luck than one by all of them. With smaller deviations
-        from the known mean of all units, it varies as much.
+        A choice by few units is more a matter of luck than one by all of them. With smaller
+        deviations from the known mean of all units, it varies as much as one by all.
 
         Args:
             means: Mean loss of each trial on all units.
@@ -99,12 +99,12 @@ def unit_losses(
 
 
 def contenders(errors: Floats, sizes: Floats, margin: float, limit: int) -> Indices:
-    """Return the trials that can be the best with at most as many features, in their order.
+    """Return the trials that can be the best with at most their number of features, in order.
 
     Args:
         errors: Error of each trial.
         sizes: Number of features of each trial.
-        margin: How much larger than the lowest error with at most as many features.
+        margin: Maximum excess over the lowest error with at most as many features.
         limit: Maximum number of trials; those closest to the lowest error are returned.
 
     Example:
@@ -119,12 +119,12 @@ def contenders(errors: Floats, sizes: Floats, margin: float, limit: int) -> Indi
 
 
 class Estimate(NamedTuple):
-    """Loss on new rows of what each of some rules chooses.
+    """Loss on new rows of the trials that some rules choose.
 
     Attributes:
         values: Mean out-of-bag loss.
         standard_errors: Its standard error as an estimate of the loss on new rows.
-        optimism: By how much it is above the mean loss, on all rows, of what is chosen there.
+        optimism: Its excess over the mean loss, on all rows, of the trial chosen on all rows.
     """
 
     values: Floats
@@ -135,8 +135,8 @@ class Estimate(NamedTuple):
 class SelectionBootstrap:
     """Repeats the choice of a trial on bootstrap samples of the rows.
 
-    A rule returns the number of the chosen trial for every sample, first for all rows as they
-    are. :meth:`estimate` returns what the choice of a rule has on rows that did not choose.
+    A rule returns the position of the chosen trial for every sample; the first sample is all rows.
+    :meth:`estimate` returns the loss of the chosen trials on the rows that are not in the sample.
 
     Args:
         units: Out-of-fold losses of the trials, at least two units.
@@ -168,13 +168,13 @@ class SelectionBootstrap:
         drawn += n_units * np.arange(n_bootstraps)[:, None]
         counts = np.bincount(drawn.ravel(), minlength=n_bootstraps * n_units)
         counts = counts.reshape(n_bootstraps, n_units)
-        # A sample that contains all of very few units has nothing to test on.
+        # With very few units, a sample can contain all of them and leave nothing to test on.
         counts = counts[(counts == 0).any(axis=1)]
         self._counts = np.vstack([np.ones((1, n_units)), counts]).T.astype(np.float32)
         self._out = (self._counts[:, 1:] == 0).astype(np.float32)
         self._in_bag = self._sums @ self._counts
         self._in_bag /= self._weights @ self._counts
-        # The last bit of a mean must not decide.
+        # Rounded, so that the last bit of a mean does not decide.
         typical = np.abs(self._in_bag[:, 0])
         unit = _ROUNDING * float(np.median(typical) or typical.max(initial=0.0) or 1.0)
         np.round(self._in_bag / np.float32(unit), out=self._in_bag)
@@ -201,7 +201,7 @@ class SelectionBootstrap:
 
         Ties are broken by fewer features, then by the first trial.
         """
-        return np.asarray(self._order[self._best])
+        return self._order[self._best]
 
     def one_standard_error(self, floor: float = 0.0) -> Indices:
         """Choose the sparsest trial within one standard error of the best, but not size 0.
@@ -221,7 +221,7 @@ class SelectionBootstrap:
         within = errors <= limits * (1.0 + 1e-6 * np.sign(limits))
         within[:start] = False
         within[-1] = True
-        return np.asarray(self._order[self._best[within.argmax(axis=0), columns]])
+        return self._order[self._best[within.argmax(axis=0), columns]]
 
     def knee(self, others: ArrayLike, *, constant: float = np.inf) -> Indices:
         """Choose the knee of the front of the in-bag error and other objectives.
@@ -242,7 +242,7 @@ class SelectionBootstrap:
             better = filled & (points[:, 0] < constant)
             kept = np.flatnonzero(better if better.any() else filled if filled.any() else front)
             chosen[column] = rows[kept[knee_index(points[kept])]]
-        return np.asarray(self._order[chosen])
+        return self._order[chosen]
 
     def estimate(self, chosen: Indices) -> Estimate:
         """Return the loss on new rows of the trials that rules choose.
@@ -260,18 +260,18 @@ class SelectionBootstrap:
         out_weight = (self._weights @ self._out).astype(np.float64)
         out = (losses @ self._out) / out_weight
         means = UnitLosses(losses, self._weights, None).means
-        # Compared with the choice on all rows, whose mean out-of-bag loss is known: what both have
-        # in common does not depend on the samples drawn.
+        # Relative to the choice on all rows, whose mean loss is known: what both have in common
+        # then does not depend on the samples.
         optimism = (out[inverse[:, 1:], samples] - out[inverse[:, 0]]).mean(axis=1)
         values = means[inverse[:, 0]] + optimism
-        # Two answers, of which the larger one covers well in simulations with known errors (see
-        # the tests). First: how much the rows vary that the chosen trials were tested on.
+        # Two estimates; the larger one has good coverage in simulations with known errors (see
+        # the tests). First: the variation over the rows that the chosen trials were tested on.
         squares = _squares(losses, self._weights, self._out, inverse[:, 1:], values[:, None])
         mean_square = squares.sum(axis=1) / self._out.sum()
         scale = n_units / max(n_units - 1, 1)
         errors = np.sqrt(scale * mean_square * n_units) / self._weights.sum()
-        # Second: how much the mean over the chosen trials varies, and the trials around it. A rule
-        # such as the knee may choose trials of very different errors.
+        # Second: the variation of the mean over the chosen trials, and of the trials around it. A
+        # rule such as the knee may choose trials with very different errors.
         shares = np.zeros((len(chosen), len(rows)))
         np.add.at(shares, (np.arange(len(chosen))[:, None], inverse[:, 1:]), 1.0 / n_samples)
         spread = np.maximum(shares @ means**2 - (shares @ means) ** 2, 0.0)
@@ -296,7 +296,7 @@ def _squares(
     square = ((sums**2) @ counts)[chosen, samples].astype(np.float64)
     cross = ((sums * weights) @ counts)[chosen, samples].astype(np.float64)
     constant = (weights**2) @ counts
-    return np.asarray(np.maximum(square - 2.0 * centers * cross + centers**2 * constant, 0.0))
+    return np.maximum(square - 2.0 * centers * cross + centers**2 * constant, 0.0)
 
 
 class Interval(NamedTuple):
@@ -316,9 +316,9 @@ def interval(
 ) -> Interval:
     """Return confidence intervals of mean losses.
 
-    Losses in [0, ``bound``] have Wilson's interval, with the number of rows that has the given
-    standard error: it stays inside the bounds, and no error at all still has an upper limit.
-    Other losses have a symmetric interval. Both use quantiles of Student's t.
+    Losses in [0, ``bound``] have Wilson's interval, for the number of rows that gives this
+    standard error: it stays inside the bounds, and even zero errors have an upper limit. Other
+    losses have a symmetric interval. Both use quantiles of Student's t.
 
     Args:
         values: Mean losses.
@@ -341,7 +341,7 @@ def interval(
     variance = share * (1.0 - share)
     with np.errstate(divide="ignore", invalid="ignore"):
         n_rows = np.where((variance > 0) & (error > 0), variance / (error / bound) ** 2, n_units)
-    # A quotient of two tiny numbers is no number of rows.
+    # A quotient of two tiny numbers need not be a plausible number of rows.
     penalty = quantile**2 / np.clip(n_rows, 1.0, 1e12)
     center = (share + penalty / 2.0) / (1.0 + penalty)
     half = np.sqrt(variance * penalty + penalty**2 / 4.0) / (1.0 + penalty)

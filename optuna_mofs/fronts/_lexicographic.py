@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from optuna_mofs._typing import Floats
+from optuna_mofs._typing import Bools, Floats, Indices
 from optuna_mofs.fronts._dominance import as_points, has_no_nan
 from optuna_mofs.study._completed_trials import metric_column, per_metric
 
@@ -97,7 +97,7 @@ class LexicographicOrder:
             remaining = remaining[self.reached(column, values, targets[column])]
         return targets, lowest
 
-    def ranking(self, points: Floats, targets: Floats | None = None) -> NDArray[np.intp]:
+    def ranking(self, points: Floats, targets: Floats | None = None) -> Indices:
         """Return the rows from best to worst; ties by row, rows with NaN last.
 
         ``targets`` are by default those of ``points``.
@@ -106,7 +106,7 @@ class LexicographicOrder:
             targets = self.targets(points)
         keys = np.hstack([self.lifted(points, targets), points[:, self.columns]])
         valid = has_no_nan(points)
-        # Of many points, most of the time goes into keys that decide nothing: constant columns,
+        # With many points, most of the time goes into keys that decide nothing: constant columns,
         # such as violations of feasible points, and columns that their target does not change.
         known: list[Floats] = []
         for key in keys.T:
@@ -175,19 +175,19 @@ class LexicographicOrder:
         zeros = (0.0,) * len(self.columns)
         return replace(self, absolute=zeros, relative=zeros)
 
-    def reached(self, column: int, values: Floats, target: float) -> NDArray[np.bool_]:
+    def reached(self, column: int, values: Floats, target: float) -> Bools:
         """Return which values of a column reach its target, up to rounding of the tolerance."""
-        reached: NDArray[np.bool_] = values <= target
+        reached: Bools = values <= target
         if (self.absolute[column] or self.relative[column]) and math.isfinite(target):
             reached |= np.abs(values - target) <= _ROUNDING * abs(target)
         return reached
 
 
 class RunningTargets:
-    """The targets after each of many points, which are added one after the other.
+    """The targets after each of many points, which are added one by one.
 
     Nearly all points change no target: they are not better than the best value of a column, or
-    miss the target of an earlier one. Only the others need all points before them.
+    miss the target of an earlier one. Only the others require all points before them.
 
     Example:
         >>> running = RunningTargets(LexicographicOrder.of(2, tolerances=[1.0, 0.0]))
@@ -267,7 +267,7 @@ def lexicographic_index(
             ``tolerances`` and ``goals`` stay in the order of the columns.
 
     Raises:
-        ValueError: If there is no point without NaN, or an argument has a bad value.
+        ValueError: If every point has a NaN, or an argument has a bad value.
 
     Example:
         The worked example of the paper's section 2.1 (loss, features, instability):

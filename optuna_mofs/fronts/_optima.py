@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
+from optuna_mofs._typing import Bools, Floats, Indices
 from optuna_mofs._validation import check_float
 from optuna_mofs.study._completed_trials import read_completed_trials
 from optuna_mofs.study._description import StudyDescription
@@ -32,14 +33,14 @@ _ROUNDING = 1e-12
 
 def optimal_rows(
     losses: ArrayLike, sizes: ArrayLike, tolerance: float, *, max_extra_features: float = 0
-) -> NDArray[np.intp]:
+) -> Indices:
     """Return the rows of the smallest sets whose loss is within a tolerance of the lowest one.
 
     Args:
         losses: Loss of each set, minimized; sets with NaN are left out.
         sizes: Size of each set.
         tolerance: How much higher than the lowest loss the loss of a set may be.
-        max_extra_features: How much larger than the smallest a set may be.
+        max_extra_features: How much larger than the smallest set a set may be.
 
     Example:
         >>> optimal_rows([0.10, 0.11, 0.12, 0.30], [9, 4, 4, 1], 0.02).tolist()
@@ -54,11 +55,10 @@ def optimal_rows(
     best = loss[rows].min()
     slack = tolerance + _ROUNDING * (abs(best) + tolerance) if np.isfinite(best) else 0.0
     rows = rows[loss[rows] <= best + slack]
-    smallest: NDArray[np.intp] = rows[size[rows] <= size[rows].min() + max_extra_features]
-    return smallest
+    return rows[size[rows] <= size[rows].min() + max_extra_features]
 
 
-def similarities(masks: ArrayLike) -> NDArray[np.float64]:
+def similarities(masks: ArrayLike) -> Floats:
     """Return the similarity of each pair of sets: 1 if equal, 0 if disjoint (1 minus eq. 1).
 
     Example:
@@ -69,9 +69,7 @@ def similarities(masks: ArrayLike) -> NDArray[np.float64]:
     sizes = bits.sum(axis=1)
     scale = np.sqrt(np.outer(sizes, sizes))
     common = bits @ bits.T
-    similar: NDArray[np.float64] = np.divide(
-        common, scale, out=np.zeros_like(common), where=scale > 0
-    )
+    similar: Floats = np.divide(common, scale, out=np.zeros_like(common), where=scale > 0)
     np.fill_diagonal(similar, 1.0)
     return similar
 
@@ -153,8 +151,8 @@ class Optima(Sequence[FrozenTrial]):
     """
 
     trials: tuple[FrozenTrial, ...]
-    values: NDArray[np.float64]
-    masks: NDArray[np.bool_]
+    values: Floats
+    masks: Bools
     feature_names: tuple[str, ...]
     metric_name: str
     tolerance: float
@@ -171,7 +169,7 @@ class Optima(Sequence[FrozenTrial]):
         return [[self.feature_names[j] for j in np.flatnonzero(mask)] for mask in self.masks]
 
     @property
-    def similarity(self) -> NDArray[np.float64]:
+    def similarity(self) -> Floats:
         """Similarity of each pair of sets, see :func:`similarities`."""
         return similarities(self.masks)
 
@@ -197,5 +195,4 @@ class Optima(Sequence[FrozenTrial]):
         """Return a plotly figure of the features that the sets share."""
         # Figures import fronts, so they can be imported only here.
         figures = importlib.import_module("optuna_mofs.visualization._optima")
-        figure: Figure = figures.plot_optima(self)
-        return figure
+        return figures.plot_optima(self)

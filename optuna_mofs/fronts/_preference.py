@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from optuna_mofs._optuna import total_violation
+from optuna_mofs._typing import Indices
 from optuna_mofs.fronts._lexicographic import (
     LexicographicOrder,
     named_order,
@@ -159,7 +159,7 @@ class LexicographicPreference:
     def _order_of(self, trials: CompletedTrials) -> LexicographicOrder:
         return self.order(Metrics(trials.metric_names, trials.signs))
 
-    def _ranking(self, trials: CompletedTrials, count: int | None = None) -> NDArray[np.intp]:
+    def _ranking(self, trials: CompletedTrials, count: int | None = None) -> Indices:
         """Return the rows of the first ``count`` trials, best first."""
         first = trials.trials[:count]
         if not first:

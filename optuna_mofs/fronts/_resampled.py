@@ -1,4 +1,4 @@
-"""Fronts of the same search on resamples of the rows: what another draw of the rows would find."""
+"""Fronts of the same search on resamples of the rows."""
 
 from __future__ import annotations
 
@@ -96,12 +96,12 @@ class ResampledFronts:
         )
 
     def members(self, n_features: int | None = None) -> Indices:
-        """Return one member per resample: its default pick, or its best of at most so many.
+        """Return one member per resample: its default pick, or its best within a size limit.
 
         A resample without a set that small has none.
 
         Args:
-            n_features: Largest number of features; None for the default pick.
+            n_features: Maximum number of features; None for the default pick.
         """
         if n_features is None:
             return np.flatnonzero(self.is_pick)
@@ -117,7 +117,7 @@ class ResampledFronts:
     # ---- summaries ----------------------------------------------------------------------------
 
     def band(self, confidence: float = 0.8) -> pd.DataFrame:
-        """Return the band of the fronts: the best value with at most so many features.
+        """Return the band of the fronts: the best value by maximum number of features.
 
         One row per number of features, with ``median``, ``low`` and ``high`` over the resamples,
         ``test_median``, ``test_low`` and ``test_high`` of the same members on the rows that are
@@ -199,7 +199,7 @@ class ResampledFronts:
         Args:
             n_features: As for :meth:`members`.
             min_similarity: Smallest squared correlation of two features of a group.
-            min_frequency: Share of the sets that contain a feature of a group, at least.
+            min_frequency: Minimum share of the sets that contain a feature of a group.
         """
         return interchangeable_features(
             self.masks[self.members(n_features)],

@@ -1,4 +1,4 @@
-"""Begin a study with what another one has found."""
+"""Start a study with the results of another one."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ class WarmStart:
 
 
 def warm_start(study: Study, source: Study, *, n_trials: int = 10) -> WarmStart:
-    """Enqueue the front of another study: its features and parameters, as far as they exist.
+    """Enqueue the front of another study: those of its features and parameters that exist here.
 
     The other study can have other rows, other columns, another learner or another representation
     of feature sets. Each of its trials is evaluated again. What does not exist in this study is
     left out, with a warning that names it; the sampler suggests the rest.
 
-    - Features go by name. In a study of masks, the set is enqueued. In a study of rules, which
-      select features in each training fold, it is the rule (weights of filters by their names)
-      with the same number of features; of a mask, only the number.
-    - Hyperparameters go by name, if the value is within the range that this study has.
+    - Features are matched by name. A study of masks gets the set. A study of rules, which select
+      features in each training fold, gets the rule (weights of filters by their names) with the
+      same number of features, or only the number if the other study has masks.
+    - Hyperparameters are matched by name, if the value is within the range of this study.
 
     A second call enqueues nothing twice, so that a script can be run again.
 
@@ -124,7 +124,8 @@ def warm_start(study: Study, source: Study, *, n_trials: int = 10) -> WarmStart:
     reasons = [f"{name}: {reason}" for name, reason in transfer.refused.items()]
     if not numbers:
         raise ValueError(
-            f"Nothing of study {source.study_name!r} exists in study {study.study_name!r}. "
+            f"No feature or parameter of study {source.study_name!r} exists in study "
+            f"{study.study_name!r}. "
             f"{_listed(reasons)} Start without it."
         )
     if reasons:
@@ -186,7 +187,7 @@ class _Transfer:
     def of(self, trial: FrozenTrial) -> _Moved | None:
         """Return a trial in the terms of the new study, or None if nothing of it exists there."""
         params = self._hyperparameters(trial)
-        # Of a space that is a function it is not known which parameters exist.
+        # If the space is a function, it is not known which parameters exist.
         exists = bool(params) and (bool(self.new.space) or self.old.features is None)
         features = None
         chosen = self.new.representation
@@ -203,7 +204,7 @@ class _Transfer:
         given = {k: v for k, v in trial.params.items() if k not in encodes_features}
         space = self.new.space
         if not space:
-            return given  # of a space that is a function nothing is known
+            return given  # the space is a function, so nothing is known about it
         return {name: value for name, value in given.items() if self._exists(name, value, space)}
 
     def _exists(self, name: str, value: Any, space: Mapping[str, BaseDistribution]) -> bool:
@@ -216,7 +217,7 @@ class _Transfer:
         return True
 
     def _names(self, trial: FrozenTrial) -> list[str] | None:
-        """Return the features of a trial that exist; None if the trial's are unknown."""
+        """Return the features of a trial that exist here; None if they are unknown."""
         names, table = selected_features(self.source, trial), self.new.features
         if names is None or table is None:
             return None
@@ -281,6 +282,6 @@ class _Transfer:
         return int(np.sign(value)) * (int(found[0]) + 1) if len(found) else 0
 
     def _fraction(self, size: int, distribution: FloatDistribution, table: FeatureTable) -> float:
-        """Return the fraction that means as many features."""
+        """Return the fraction that stands for a number of features."""
         share = (size - len(table.fixed)) / max(1, len(table.free))
         return float(np.clip(share, distribution.low, distribution.high))

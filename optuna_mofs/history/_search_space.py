@@ -82,8 +82,7 @@ class SearchSpace:
             choices: Array = np.empty(axis.cells + 1, dtype=object)
             choices[:] = [*axis.choices, np.nan]
             cell = np.clip(column, 0, axis.cells - 1)
-            chosen: Array = choices[np.where(np.isnan(column), axis.cells, cell).astype(int)]
-            return chosen
+            return choices[np.where(np.isnan(column), axis.cells, cell).astype(int)]
         position = axis.start + np.clip(column, 0.0, 1.0) * axis.width
         if isinstance(axis, _Continuous):
             return np.clip(np.exp(position) if axis.log else position, axis.low, axis.high)
@@ -173,14 +172,12 @@ class _Grid:
     def values(self, position: Array) -> Array:
         """Return the values at positions on the scale."""
         k = np.rint((np.exp(position) - self.low) / self.step if self.log else position)
-        values: Array = self.low + np.clip(k, 0, self.last) * self.step
-        return values
+        return self.low + np.clip(k, 0, self.last) * self.step
 
     def snapped(self, values: Array) -> Array:
         at = self.values(self.start + np.clip(values, 0.0, 1.0) * self.width)
         scaled = np.log(at) if self.log else (at - self.low) / self.step
-        snapped: Array = (scaled - self.start) / self.width
-        return snapped
+        return (scaled - self.start) / self.width
 
 
 class _Choice:

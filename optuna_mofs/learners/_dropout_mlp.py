@@ -157,11 +157,9 @@ class DropoutMLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         values = validate_data(self, check_labels(X), reset=False)
         for weight, bias in zip(self.coefs_[:-1], self.intercepts_[:-1]):
             values = np.maximum(values @ weight + bias, 0)
-        found: Array = softmax(values @ self.coefs_[-1] + self.intercepts_[-1], axis=1)
-        return found
+        return softmax(values @ self.coefs_[-1] + self.intercepts_[-1], axis=1)
 
     def predict(self, X: Any) -> Array:
         """Return the most probable class."""
         best = self.predict_proba(X).argmax(axis=1)
-        predicted: Array = self.classes_[best]
-        return predicted
+        return self.classes_[best]

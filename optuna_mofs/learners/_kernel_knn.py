@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
@@ -17,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from optuna_mofs._tables import check_labels
-from optuna_mofs._typing import Floats, Indices
+from optuna_mofs._typing import Array, Floats, Indices
 from optuna_mofs._validation import check_choice, check_float, check_int
 
 
@@ -109,12 +108,12 @@ class KernelKNeighborsClassifier(ClassifierMixin, _KernelKNeighbors):  # type: i
     def predict_proba(self, X: Any) -> Floats:
         """Return the share of each class in the weights of the neighbors."""
         shares = self._weights(X) @ self._one_hot
-        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+        return shares / shares.sum(axis=1, keepdims=True)
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return the class with the largest weight."""
         chosen = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[chosen])
+        return self.classes_[chosen]
 
 
 class KernelKNeighborsRegressor(RegressorMixin, _KernelKNeighbors):  # type: ignore[misc]
@@ -147,7 +146,7 @@ class KernelKNeighborsRegressor(RegressorMixin, _KernelKNeighbors):  # type: ign
 
     def predict(self, X: Any) -> Floats:
         """Return the weighted mean of the neighbors' targets."""
-        return np.asarray(self._weights(X) @ self._targets)
+        return self._weights(X) @ self._targets
 
 
 # Entries of a distance matrix in memory at a time: 32 MB of doubles.
@@ -171,7 +170,7 @@ def _optimal(ratio: Floats, n_columns: int) -> Floats:
 
 def _gaussian(ratio: Floats, n_columns: int) -> Floats:
     window = norm.ppf(1 - 1 / (2 * (ratio.shape[1] + 1)))
-    return np.asarray(np.exp(-0.5 * (ratio * window) ** 2))
+    return np.exp(-0.5 * (ratio * window) ** 2)
 
 
 def _rank(ratio: Floats, n_columns: int) -> Floats:
@@ -206,7 +205,7 @@ def paired_distances(a: Floats, b: Floats, p: float) -> Floats:
     difference /= safe[:, None]
     with np.errstate(divide="ignore"):  # log(0) = -inf is intended: its power is 0
         total = np.exp(p * np.log(difference)).sum(axis=1)  # faster than a power
-    return np.asarray(largest * total ** (1 / p))
+    return largest * total ** (1 / p)
 
 
 def _minkowski_block(query: Floats, train: Floats, k: int, p: float) -> Floats:
@@ -245,7 +244,7 @@ def _block(query: Floats, train: Floats, k: int, p: float) -> Floats:
     name = "cityblock" if train.shape[1] == 1 else names.get(p)
     if name is None:
         return _minkowski_block(query, train, k, p)
-    return np.asarray(cdist(query, train, name))
+    return cdist(query, train, name)
 
 
 def _by_tree(train: Floats, query: Floats, k: int, p: float) -> tuple[Floats, Indices, Indices]:
@@ -301,7 +300,7 @@ def _share_within_ties(weights: Floats, distances: Floats) -> Floats:
     new_run[:, 1:] = distances[:, 1:] != distances[:, :-1]
     run = np.cumsum(new_run.ravel()) - 1
     mean = np.bincount(run, weights=weights.ravel()) / np.bincount(run)
-    return np.asarray(mean[run].reshape(weights.shape))
+    return mean[run].reshape(weights.shape)
 
 
 def neighbor_weights(

@@ -11,7 +11,7 @@ from optuna_mofs._validation import check_int
 class _Layered:
     """``n_layers`` hidden layers of ``n_units`` units each, instead of a tuple of sizes.
 
-    Optuna distributions cannot store tuples in a database, but integers.
+    Optuna distributions can store integers in a database, but not tuples.
     """
 
     n_layers: int

@@ -88,8 +88,7 @@ class Fold:
         if not hasattr(self.scorer, "_score_func"):
             return self.prediction
         self.score()
-        found: Array = self.cache["response"]
-        return found
+        return self.cache["response"]
 
 
 @dataclass(eq=False)
@@ -134,12 +133,12 @@ class Measure:
         classification_only: Whether it needs a classifier.
         rows: Function of a :class:`Fold` that returns one loss per row of the test fold, whose
             mean (weighted by ``fold.test_weight``) is the value of the fold. With it a study can
-            estimate the values on new rows, corrected for the selection of the best trial.
+            estimate the values on new rows, corrected for selection bias.
         worst_is_constant: Whether the value of a constant model, where it is finite, takes the
             place of ``worst``.
         average: How the values of the folds become one: ``"mean"``, or ``"median"`` for times,
-            of which one fold can be far off.
-        label: What it measures, for people: ``"1 - roc_auc"``, ``"RMSE"``. Default: its name.
+            where a single fold can be far off.
+        label: What it measures, for display: ``"1 - roc_auc"``, ``"RMSE"``. Default: its name.
 
     Example:
         >>> depth = Measure("depth", fold=lambda fold: fold.estimator.get_depth())

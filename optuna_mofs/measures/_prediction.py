@@ -18,8 +18,8 @@ from sklearn.metrics import (
     r2_score,
     roc_auc_score,
 )
-from sklearn.pipeline import Pipeline
 
+from optuna_mofs._estimators import last_step
 from optuna_mofs._typing import Array
 from optuna_mofs.measures._base import Fold, Measure
 from optuna_mofs.measures._registry import register_measure
@@ -32,7 +32,7 @@ _SLOPE = 2.0
 _MIN_PROBABILITY = 0.01
 
 
-#: Names of losses that people know better.
+#: Better known names of losses.
 _LABELS = {
     "mean_squared_error": "MSE",
     "root_mean_squared_error": "RMSE",
@@ -94,9 +94,7 @@ def _metric(scorer: Any, estimator: Any = None) -> tuple[Any, dict[str, Any]]:
     if not hasattr(scorer, "_estimator"):
         return None, {}
     # scikit-learn's default: the estimator's own score.
-    model = scorer._estimator if estimator is None else estimator
-    while isinstance(model, Pipeline):
-        model = model.steps[-1][1]
+    model = last_step(scorer._estimator if estimator is None else estimator)
     own = getattr(type(model), "score", None)
     name = getattr(own, "__qualname__", "")
     if own is ClassifierMixin.score or name in _ACCURACY_METHODS:
@@ -237,7 +235,7 @@ def brier_loss(fold: Fold) -> float:
 
 def _brier_rows(fold: Fold) -> Array:
     probabilities, truth = _probabilities_and_truth(fold)
-    return np.asarray(((probabilities - truth) ** 2).sum(axis=1) / 2)
+    return ((probabilities - truth) ** 2).sum(axis=1) / 2
 
 
 def log_loss(fold: Fold) -> float:
@@ -251,7 +249,7 @@ def log_loss(fold: Fold) -> float:
 def _log_loss_rows(fold: Fold) -> Array:
     probabilities, truth = _probabilities_and_truth(fold)
     of_truth = np.maximum((probabilities * truth).sum(axis=1), _MIN_PROBABILITY)
-    return np.asarray(-np.log(of_truth))
+    return -np.log(of_truth)
 
 
 def auc_loss(fold: Fold) -> float:
@@ -290,8 +288,7 @@ def _probabilities_and_truth(fold: Fold) -> tuple[Array, Array]:
         truth: Array = fold.y_test[:, None] == classes
         known = class_probabilities(fold.estimator, fold.X_test, classes)
         fold.cache["probabilities"] = known, truth
-    found: tuple[Array, Array] = fold.cache["probabilities"]
-    return found
+    return fold.cache["probabilities"]
 
 
 def disparity(sensitive: Any, *, positive: Any = None, name: str = "disparity") -> Measure:

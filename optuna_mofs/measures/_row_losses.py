@@ -35,7 +35,7 @@ def ratio(numerator: Array, denominator: Array, weight: Array) -> Array:
     if total == 0:
         return np.zeros(len(weight))
     value = float(np.average(numerator, weights=weight)) / total
-    return np.asarray(value + (numerator - value * denominator) / total)
+    return value + (numerator - value * denominator) / total
 
 
 def mean_of(parts: Sequence[Array], members: Sequence[Array] | None, weight: Array) -> Array:
@@ -44,7 +44,7 @@ def mean_of(parts: Sequence[Array], members: Sequence[Array] | None, weight: Arr
     If ``members`` has the rows of each, a metric counts by their share, which is random too.
     """
     if members is None:
-        return np.asarray(np.mean(parts, axis=0))
+        return np.mean(parts, axis=0)
     values = [float(np.average(part, weights=weight)) for part in parts]
     shares = [float(np.average(member, weights=weight)) for member in members]
     total = float(np.average(values, weights=shares))
@@ -174,7 +174,7 @@ def _r2(y: Array, predicted: Array, weight: Array) -> Array:
 
 
 def _squares(y: Array, predicted: Array, weight: Array) -> Array:
-    return np.asarray((y - predicted) ** 2)
+    return (y - predicted) ** 2
 
 
 def _root(rows_of: RowMetric, y: Array, predicted: Array, weight: Array) -> Array:
@@ -185,15 +185,15 @@ def _root(rows_of: RowMetric, y: Array, predicted: Array, weight: Array) -> Arra
 
 
 def _log_squares(y: Array, predicted: Array, weight: Array) -> Array:
-    return np.asarray((np.log1p(y) - np.log1p(predicted)) ** 2)
+    return (np.log1p(y) - np.log1p(predicted)) ** 2
 
 
 def _absolute(y: Array, predicted: Array, weight: Array) -> Array:
-    return np.asarray(np.abs(y - predicted))
+    return np.abs(y - predicted)
 
 
 def _relative(y: Array, predicted: Array, weight: Array) -> Array:
-    return np.asarray(np.abs(y - predicted) / np.maximum(np.abs(y), np.finfo(np.float64).eps))
+    return np.abs(y - predicted) / np.maximum(np.abs(y), np.finfo(np.float64).eps)
 
 
 def _log_loss(
@@ -209,9 +209,9 @@ def _log_loss(
 def _brier(y: Array, probability: Array, weight: Array, *, pos_label: Any = None) -> Array:
     if probability.ndim == 1:
         positive = y == (1 if pos_label is None else pos_label)
-        return np.asarray((probability - positive) ** 2)
+        return (probability - positive) ** 2
     rows = ((probability - (y[:, None] == np.unique(y))) ** 2).sum(axis=1)
-    return np.asarray(rows / 2 if probability.shape[1] == 2 else rows)
+    return rows / 2 if probability.shape[1] == 2 else rows
 
 
 _ROWS: dict[Any, RowMetric] = {
@@ -285,4 +285,4 @@ def _rows_of_target(
     if options.get("average", "macro") != "macro":
         return np.full(len(y), np.nan)
     parts = [rows(y[:, k], predicted[:, k], weight, **options) for k in range(y.shape[1])]
-    return np.asarray(np.mean(parts, axis=0))
+    return np.mean(parts, axis=0)

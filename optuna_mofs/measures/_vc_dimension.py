@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, hash
 from sklearn.base import clone, is_classifier
-from sklearn.pipeline import Pipeline
 
+from optuna_mofs._estimators import last_step
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_int
 from optuna_mofs.measures._base import Evaluation, Measure
@@ -282,9 +282,7 @@ def _with_few_neighbors(estimator: Any, rows: int) -> Any:
 
 
 def _fits_several_targets(estimator: Any) -> bool:
-    while isinstance(estimator, Pipeline):
-        estimator = estimator.steps[-1][1]
-    kind = type(estimator)
+    kind = type(last_step(estimator))
     return kind.__module__.startswith("sklearn.") and kind.__name__ in _MULTI_TARGET
 
 

@@ -113,8 +113,7 @@ class ChosenModel(SelectorMixin, BaseSearchCV):  # type: ignore[misc]
     def classes_(self) -> Array:
         """Classes of a classifier."""
         _final_has("classes_")(self)
-        found: Array = self.best_estimator_.classes_
-        return found
+        return self.best_estimator_.classes_
 
     @property
     def n_features_in_(self) -> int:
@@ -137,8 +136,7 @@ class ChosenModel(SelectorMixin, BaseSearchCV):  # type: ignore[misc]
 
     def _get_support_mask(self) -> Array:
         check_is_fitted(self, "support_")
-        mask: Array = self.support_
-        return mask
+        return self.support_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -78,6 +78,6 @@ def _check_names(given: Mapping[str, Any], known: set[str]) -> None:
     unknown = [name for name in given if name not in known]
     if unknown:
         raise TypeError(
-            f"fit does not accept {unknown[0]!r}: only sample_weight and groups are divided over "
-            "the folds. Pass other arguments to the constructor of the estimator."
+            f"fit does not accept {unknown[0]!r}: only sample_weight and groups are split into "
+            "folds. Pass other arguments to the constructor of the estimator."
         )

@@ -65,8 +65,7 @@ class ScoredMeasures:
         by_fold = fold_scores(trial).get(self.error_name(scorer, train=train))
         if by_fold is None:
             return None
-        scores: Array = to_score(self.scorers[scorer], np.asarray(by_fold, dtype=float))
-        return scores
+        return to_score(self.scorers[scorer], np.asarray(by_fold, dtype=float))
 
     def of_measure(self, measure: str) -> str | None:
         """Return the scorer whose error a measure is, or None."""

@@ -28,7 +28,7 @@ from optuna_mofs.callbacks import TimeoutCallback
 from optuna_mofs.columns import validate_table
 from optuna_mofs.features._representation import Representation
 from optuna_mofs.fronts import pareto_front, warm_start
-from optuna_mofs.fronts._hints import leak_hint
+from optuna_mofs.fronts._warnings import leak_hint
 from optuna_mofs.model_selection._choice import Refit, choose
 from optuna_mofs.model_selection._chosen_model import ChosenModel
 from optuna_mofs.model_selection._metadata import objective_arguments

@@ -1,4 +1,4 @@
-"""Estimators built from a front: one member, all of them, or those that differ."""
+"""Estimators built from the members of a front."""
 
 from optuna_mofs.models._front_model import FrontClassifier, FrontRegressor, front_model
 

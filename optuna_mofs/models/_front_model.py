@@ -192,12 +192,10 @@ class FrontClassifier(ClassifierMixin, _FrontModel):  # type: ignore[misc]
     def predict(self, X: Any) -> Array:
         """Return the class with the largest weighted vote."""
         best = self.predict_proba(X).argmax(axis=1)
-        predicted: Array = self.classes_[best]
-        return predicted
+        return self.classes_[best]
 
     def _correct(self, predictions: Array, y: Array) -> Array:
-        correct: Array = predictions == y
-        return correct
+        return predictions == y
 
 
 class FrontRegressor(RegressorMixin, _FrontModel):  # type: ignore[misc]
@@ -232,13 +230,11 @@ class FrontRegressor(RegressorMixin, _FrontModel):  # type: ignore[misc]
         """Return the weighted mean of the members' predictions."""
         check_is_fitted(self)
         X = validate_table(self, X, reset=False)
-        mean: Array = self.weights_ @ np.array([model.predict(X) for model in self.estimators_])
-        return mean
+        return self.weights_ @ np.array([model.predict(X) for model in self.estimators_])
 
     def _correct(self, predictions: Array, y: Array) -> Array:
         residuals = np.abs(predictions - y)
-        correct: Array = residuals <= np.median(residuals)
-        return correct
+        return residuals <= np.median(residuals)
 
 
 def _check_data_and_target(
@@ -246,8 +242,7 @@ def _check_data_and_target(
 ) -> tuple[Any, Array]:
     X = to_pandas(X)
     if not hasattr(X, "iloc"):
-        checked: tuple[Any, Array] = validate_table(model, X, y=y, **options)
-        return checked
+        return validate_table(model, X, y=y, **options)
     validate_table(model, X)
     # A DataFrame is not converted, so its target is checked together with a column of zeros.
     _, target = check_X_y(np.zeros((X.shape[0], 1)), y, **options)

@@ -28,8 +28,7 @@ def ideal_distances(losses: Array) -> Array:
         >>> ideal_distances(np.array([[0.0, 4.0], [1.0, 0.0]])).tolist()
         [1.0, 1.0]
     """
-    distances: Array = np.linalg.norm(normalize(np.asarray(losses, dtype=float)), axis=1)
-    return distances
+    return np.linalg.norm(normalize(np.asarray(losses, dtype=float)), axis=1)
 
 
 def inverse_distance_weights(losses: Array, min_distance: float = MIN_DISTANCE) -> Array:
@@ -45,8 +44,7 @@ def inverse_distance_weights(losses: Array, min_distance: float = MIN_DISTANCE) 
     """
     distances = np.maximum(ideal_distances(losses), min_distance)
     inverse = 1 / distances if distances.all() else (distances == 0).astype(float)
-    weights: Array = inverse / inverse.sum()
-    return weights
+    return inverse / inverse.sum()
 
 
 def focused_weights(losses: Array) -> Array:
@@ -67,8 +65,7 @@ def focused_weights(losses: Array) -> Array:
     if first.max() == 0:
         return np.full(len(first), 1 / len(first))
     ratio = (first.max() / np.maximum(first, _MIN_RELATIVE_LOSS * first.max())) ** _FOCUS_POWER
-    weights: Array = ratio / ratio.sum()
-    return weights
+    return ratio / ratio.sum()
 
 
 def entropy_diversity(correct: Array) -> float:

@@ -1,4 +1,4 @@
-"""Columns that an estimator cannot be fitted on are refused before the first trial."""
+"""Reject columns that an estimator cannot be fitted on, before the first trial."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _REMEDIES = {
 def check_columns(estimators: Sequence[Any], data: Dataset) -> None:
     """Raise if an estimator cannot be fitted on a column because it holds texts or dates.
 
-    One column of each kind is tried. An estimator that cannot be fitted on numbers in its place
-    either is not judged.
+    One column of each kind is tried. The check passes if the estimator cannot be fitted on numbers
+    in place of the column either.
 
     Args:
         estimators: Unfitted estimators.
@@ -55,8 +55,8 @@ def check_columns(estimators: Sequence[Any], data: Dataset) -> None:
             numbers.append(j)
     rows = _few_rows(data) if kinds else np.zeros(0, dtype=int)
     for (kind, _), columns in kinds.items():
-        # Beside a number: alone, dates would be converted to nanoseconds.
-        # In the order of the table, as estimators that name columns by position expect.
+        # With a numeric column, because dates alone would be converted to nanoseconds. In the
+        # order of the table, which estimators with columns by position expect.
         part = data.take(rows).narrowed(np.sort([columns[0], *numbers[:1]]))
         for estimator in estimators:
             error = _fit_error(estimator, part, part.X)

@@ -83,8 +83,8 @@ class EstimatorSpace:
     def defaults(self) -> dict[str, Any]:
         """The estimator's own values of the searched parameters, by name in the trial.
 
-        A number outside the searched range is that of its nearest end; a kernel width of
-        ``"scale"`` or ``"auto"`` is :data:`PER_FEATURE`.
+        Numbers are clipped to the searched range; a kernel width of ``"scale"`` or ``"auto"`` is
+        :data:`PER_FEATURE`.
         """
         own = self.estimators[0].get_params()
         found = {
@@ -134,7 +134,7 @@ class EstimatorSpace:
         try:
             params = self.suggest(trial)
         except (optuna.TrialPruned, AttributeError):
-            # It can prune, or use trial.study, which this trial lacks: the first trial shows it.
+            # It prunes, or uses trial.study, which this trial lacks: wait for the first trial.
             return set(trial.distributions)
         try:
             self.configure(params)
@@ -164,7 +164,7 @@ class EstimatorSpace:
         return dict(params)
 
     def for_rows(self, n_rows: int) -> Self:
-        """Return a copy for training folds of so many rows: no more neighbors than rows."""
+        """Return a copy for training folds of this size: no more neighbors than rows."""
         found = copy.copy(self)
         if self.distributions is not None:
             limited = {n: _at_most(n, d, n_rows) for n, d in self.distributions.items()}
@@ -194,7 +194,9 @@ class EstimatorSpace:
             if name not in known and not is_nested and not self._is_argument(known, name):
                 hint = did_you_mean(name, known)
                 kind = type(self.estimators[0]).__name__
-                raise ValueError(f"space names {name!r}, which is no parameter of {kind}.{hint}")
+                raise ValueError(
+                    f"space names {name!r}, which is not a parameter of {kind}.{hint}"
+                )
             _check_choices(name, distribution)
 
     def _is_argument(self, known: Mapping[str, Any], name: str) -> bool:
@@ -265,7 +267,7 @@ class SubspaceChoice(EstimatorSpace):
         return self._members[i].suggest(trial, self._names[i])
 
     def for_rows(self, n_rows: int) -> Self:
-        """Return a copy for training folds of so many rows."""
+        """Return a copy for training folds of this size."""
         found = super().for_rows(n_rows)
         found._members = [member.for_rows(n_rows) for member in self._members]
         return found
@@ -342,7 +344,7 @@ class EstimatorChoice(EstimatorSpace):
         return {LEARNER: name, **self._members[name].suggest(trial, self._names[name])}
 
     def for_rows(self, n_rows: int) -> Self:
-        """Return a copy for training folds of so many rows."""
+        """Return a copy for training folds of this size."""
         found = copy.copy(self)
         found._members = {name: m.for_rows(n_rows) for name, m in self._members.items()}
         found.distributions = {

@@ -140,8 +140,7 @@ class Evaluator:
                     results.append(function(*args))
                 is_checked |= bool(mask.any())
             return results
-        found: list[FoldResult] = Parallel(n_jobs=self.n_jobs)(jobs)
-        return found
+        return Parallel(n_jobs=self.n_jobs)(jobs)
 
     def whole_values(
         self, estimator: Any, mask: Array, fold_masks: Sequence[Array]
@@ -255,8 +254,9 @@ def fit_options(
     return {} if weight is None else {last_step(estimator)[1] + "sample_weight": weight}
 
 
-def last_step(estimator: Any, prefix: str = "") -> tuple[Any, str]:
+def last_step(estimator: Any) -> tuple[Any, str]:
     """Return the last step of a pipeline, and the prefix of its arguments of ``fit``."""
+    prefix = ""
     while isinstance(estimator, Pipeline | TransformedTargetRegressor):
         if isinstance(estimator, Pipeline):
             name, estimator = estimator.steps[-1]
@@ -318,7 +318,7 @@ def _losses_by_row(n_rows: int, tests: Sequence[Array], parts: Sequence[Any]) ->
     rows, losses = np.concatenate(tests), np.concatenate(parts)
     times = np.bincount(rows, minlength=n_rows)
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.bincount(rows, losses, minlength=n_rows) / times)
+        return np.bincount(rows, losses, minlength=n_rows) / times
 
 
 class CompletedReader:

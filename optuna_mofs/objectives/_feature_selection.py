@@ -41,7 +41,7 @@ class FeatureSelectionObjective(StudyObjective):
             :data:`~optuna_mofs.filters.DEFAULT_FILTERS`.
         groups: Group of each row, never split over training and test fold.
         sample_weight: Weight of each row, for fitting and scoring.
-        weighted_scoring: Whether the weights count in scores too.
+        weighted_scoring: Whether the weights apply to scores too.
         feature_costs: Cost of each feature, as a sequence or by name (1 for those not named).
         feature_names: Names of the columns if X has none.
         feature_groups: Columns that form one feature (name of the feature to column names), for
@@ -49,24 +49,24 @@ class FeatureSelectionObjective(StudyObjective):
         fixed_features: Names of features that are always selected.
         expected_n_features: Expected number of features at the start of a search; by default
             that of decision trees on the data (Binder et al. 2020, section 4.3.1).
-        min_features: Least number of features of a set. Groups count as one feature, and fixed
+        min_features: Minimum number of features of a set. Groups count as one feature, and fixed
             features are included.
-        max_features: Largest number of features of a set, counted in the same way; None for no
+        max_features: Maximum number of features of a set, counted in the same way; None for no
             limit. Every sampler and every representation keeps both limits in every trial and
             every fold; see :doc:`/how_to/limits`.
-        trial_timeout: Seconds that the fits of one trial may take, or None. Models are then fitted
-            in a process of their own, which is ended at the limit: the trial fails and the study
-            goes on.
+        trial_timeout: Seconds that the fits of one trial may take, or None. With a limit, models
+            are fitted in a separate process, which is ended at the limit: the trial fails and the
+            study continues.
         redraw_folds: Draw new folds for each trial (integer ``cv`` only), as the paper's code did.
-        racing: Whether trials are stopped between folds if they can hardly join the front: True,
+        racing: Whether trials that are unlikely to join the front are stopped between folds: True,
             or the error rate of each test, up to 0.5 (True is 0.2); see :doc:`/how_to/racing`.
             ``"pruner"`` asks the pruner of the study, which Optuna supports for one value only.
-        holdout: Rows that the search does not see, which tell what to expect of its models on new
-            rows: a fraction or a number of rows (drawn with the shares of the classes; whole
-            groups), row numbers, or None. ``"auto"``: a fifth if all rows of the search choose the
-            features (a mask, or filter ranks of all rows), so that cross-validated values are too
-            good; none if the features are chosen inside each training fold, or if there are few
-            rows. :meth:`refit` uses all rows.
+        holdout: Rows that the search does not see, which show what to expect of its models on new
+            rows: a fraction or a number of rows (stratified by class; whole groups), row numbers,
+            or None. ``"auto"``: a fifth if the features are selected with all rows of the search
+            (a mask, or filter ranks of all rows), so that cross-validated values are too good;
+            none if the features are selected inside each training fold, or if there are few rows.
+            :meth:`refit` uses all rows.
         store_losses: Keep the loss of each row (of many rows, a sample) on every trial, for
             estimates that correct the luck of choosing the best trial.
         recorded_measures: Further measures whose values per fold are stored with each trial (in

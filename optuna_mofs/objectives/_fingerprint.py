@@ -32,7 +32,7 @@ def comparable_conditions(
 ) -> dict[str, str]:
     """Return the conditions that must be equal for values to be comparable, as short strings.
 
-    ``data`` has all rows, also those held out. Parameters of an estimator that trials set
+    ``data`` has all rows, including held-out ones. Parameters of an estimator that trials set
     (``searched``) are ignored. ``splits`` is the number of folds if they are drawn again for each
     trial.
     """

@@ -1,4 +1,4 @@
-"""The fits of a trial: in this process, or in one of their own that a time limit can end."""
+"""The fits of a trial: in this process, or in a separate one that can be ended after a timeout."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from optuna_mofs._typing import Array
 from optuna_mofs.data._dataset import Dataset, Split
 from optuna_mofs.objectives._evaluator import CrossValidation, Evaluator, FoldResult
 
-#: A process of fits that has grown by so many bytes is replaced, because estimators may leak.
+#: A process that has grown by this many bytes is replaced, because estimators may leak memory.
 MAX_GROWTH = 2 * 1024**3
 
 
@@ -37,12 +37,12 @@ class FitProcessError(RuntimeError):
 class Fits:
     """Runs the fits of trials.
 
-    With a time limit they run in a process that holds the data and is used for one trial after the
-    other. A fit that hangs cannot be ended in any other way: a thread cannot be stopped.
+    With a time limit they run in a process that holds the data and is reused for the next trials.
+    A fit that hangs cannot be ended in any other way, because a thread cannot be stopped.
 
     Args:
         evaluator: The cross-validation.
-        all_data: All rows, also those that are held out.
+        all_data: All rows, including held-out ones.
         timeout: Seconds that a call may take, or None for no limit.
     """
 
@@ -60,8 +60,7 @@ class Fits:
         splits: Sequence[Split] | None = None,
     ) -> CrossValidation:
         """Cross-validate a configuration, as :class:`Evaluator` does."""
-        found: CrossValidation = self._run("evaluate", estimator, mask, fold_masks, splits)
-        return found
+        return self._run("evaluate", estimator, mask, fold_masks, splits)
 
     def start(self) -> SharedLimit:
         """Return the calls of one trial, which share the time limit."""
@@ -72,8 +71,7 @@ class Fits:
 
     def losses(self, estimator: Any, mask: Array, train: Array, test: Array) -> Array:
         """Return the losses of some of all rows of a model that is fitted on others."""
-        found: Array = self._run("losses", estimator, mask, train, test)
-        return found
+        return self._run("losses", estimator, mask, train, test)
 
     def _run(self, name: str, *args: Any, seconds: float | None = None) -> Any:
         if self.timeout is None:
@@ -94,8 +92,8 @@ class Fits:
             process.shutdown(kill_workers=True)
             raise _ended(error) from error
         except BaseException:
-            # A process that crashed cannot be used again; after any other error a new one is
-            # cheap compared to the doubt.
+            # A process that crashed cannot be used again. After any other error a new process is
+            # cheap compared to doubts about the old one.
             process.shutdown(kill_workers=True)
             raise
         if growth > MAX_GROWTH:
@@ -146,15 +144,13 @@ class SharedLimit:
         self, estimator: Any, fold_masks: Sequence[Array], splits: Sequence[Split]
     ) -> list[FoldResult]:
         """Return the results of some folds."""
-        found: list[FoldResult] = self._run("fit_folds", estimator, fold_masks, splits)
-        return found
+        return self._run("fit_folds", estimator, fold_masks, splits)
 
     def whole_values(
         self, estimator: Any, mask: Array, fold_masks: Sequence[Array]
     ) -> list[float]:
         """Return the values of the measures that need no fold, NaN for the others."""
-        found: list[float] = self._run("whole_values", estimator, mask, fold_masks)
-        return found
+        return self._run("whole_values", estimator, mask, fold_masks)
 
     def _run(self, name: str, *args: Any) -> Any:
         seconds = None if self._end is None else max(0.0, self._end - time.monotonic())

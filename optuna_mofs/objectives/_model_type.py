@@ -48,17 +48,17 @@ class ModelTypeObjective(StudyObjective):
         filters: Filters that guide the selection of features.
         groups: Group of each row, never split over training and test fold.
         sample_weight: Weight of each row, for fitting and scoring.
-        weighted_scoring: Whether the weights count in scores too.
+        weighted_scoring: Whether the weights apply to scores too.
         feature_costs: Cost of each feature.
         feature_names: Names of the columns if X has none.
         feature_groups: Columns that form one feature.
         fixed_features: Names of features that are always selected.
         expected_n_features: Expected number of features at the start of a search.
-        min_features: Least number of features of a set.
-        max_features: Largest number of features of a set; None for no limit.
+        min_features: Minimum number of features of a set.
+        max_features: Maximum number of features of a set; None for no limit.
         trial_timeout: Seconds that the fits of one trial may take, as in
             :class:`FeatureSelectionObjective`.
-        racing: Whether trials are stopped between folds if they can hardly join the front.
+        racing: Whether trials that are unlikely to join the front are stopped between folds.
         holdout: Rows that the search does not see, as in :class:`FeatureSelectionObjective`.
         store_losses: Whether trials keep the loss of each row.
         recorded_measures: Further measures that are stored with each trial, but not optimized.

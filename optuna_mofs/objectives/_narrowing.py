@@ -71,7 +71,7 @@ class Columns:
         return label in self.labels and self.labels.index(label) not in self.kept
 
     def narrow(self, columns: Any) -> Any:
-        """Return a list of names, positions or booleans, or a slice, without what is gone."""
+        """Return names, positions, booleans or a slice, without columns that are not selected."""
         if isinstance(columns, slice):
             columns = self._listed(columns)
         listed = list(columns)
@@ -87,7 +87,7 @@ class Columns:
         return [new[int(c) % n] for c in listed if int(c) % n in new]
 
     def narrow_values(self, values: Any) -> Any:
-        """Return one value per column, as a list or by column, without those that are gone."""
+        """Return one value per selected column, as a list or by column."""
         if isinstance(values, Mapping):
             by_column = [(self.narrow([column]), value) for column, value in values.items()]
             return {left[0]: value for left, value in by_column if left}
@@ -97,7 +97,7 @@ class Columns:
         return tuple(left) if isinstance(values, tuple) else left  # XGBoost wants a tuple
 
     def narrow_sets(self, sets: Sequence[Any]) -> list[Any]:
-        """Return lists of columns without those that are gone, and without empty lists."""
+        """Return lists of selected columns, without empty lists."""
         found = [self.narrow(part) for part in sets]
         return [type(part)(left) for part, left in zip(sets, found) if left]
 
@@ -202,7 +202,7 @@ def _check_frozen(frozen: FrozenEstimator, columns: Columns) -> None:
         return
     raise ValueError(
         f"The frozen {type(frozen.estimator).__name__} needs all of its columns, but some are not "
-        "selected. Let them be one feature, feature_groups={...}, or pass it unfrozen."
+        "selected. Make them one feature, feature_groups={...}, or pass it unfrozen."
     )
 
 
@@ -253,7 +253,7 @@ def _narrow_transformers(
         transformer.remainder = _narrow(remainder, replace(columns, layout=None, table=None))[0]
         is_known = False
     if not isinstance(remainder, str) or remainder != "drop":
-        # Of an input whose columns are unknown, or by a selector, something may be left.
+        # If the columns of the input are unknown, or chosen by a selector, some may be left.
         is_certain = columns.layout is not None and not any(callable(c) for _, _, c in parts)
         has_columns |= not is_certain or not columns.kept.isdisjoint(rest)
         output += rest

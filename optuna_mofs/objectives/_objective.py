@@ -131,7 +131,7 @@ class StudyObjective(SelectionProblem):
                 study.set_metric_names(self.metric_names)
         self._duplicates[study] = DuplicateIndex(StudyDescription.require(study).representation)
         self._fronts[study] = FrontIndex()
-        # Rows of one group or of different weights are no independent, equal draws.
+        # Rows of one group, or of different weights, are not independent and equal draws.
         is_plain = self.data.groups is None and self.data.score_weight is None
         self._peers[study] = PeerReader(
             self.measures,
@@ -141,7 +141,7 @@ class StudyObjective(SelectionProblem):
         )
 
     def _write_baselines(self, study: Study) -> None:
-        # Before the description, so that a study that has one has these too.
+        # Written before the description, so that a study with a description has baselines too.
         found = self.baselines
         write_baselines(study, constant=found.constant, all_features=found.all_features)
         if self._loss_measure is None:
@@ -265,7 +265,7 @@ class StudyObjective(SelectionProblem):
     def _report_stopped(self, trial: Trial, result: Stopped) -> None:
         """Report the means of the folds so far, by which samplers of Optuna rank pruned trials.
 
-        Optuna refuses them in a study of several values. A pruner was told them before.
+        Optuna rejects them in a study of several values. A pruner already has them.
         """
         if len(self.measures) > 1 or result.estimate.rival is None:
             return
@@ -342,7 +342,7 @@ class StudyObjective(SelectionProblem):
     def _holdout_losses(
         self, trial: Trial, estimator: Any, mask: Array, values: Sequence[float]
     ) -> Array | None:
-        """Return the losses of the held-out rows, or None if the trial cannot be in the front."""
+        """Return the losses of the held-out rows, or None if the trial is not on the front."""
         if self.holdout_rows is None:
             return None
         with self._lock:

@@ -1,4 +1,4 @@
-"""Spaces of hyperparameters as people write them: Optuna, SciPy, lists, lists of dicts."""
+"""Spaces of hyperparameters as users write them: Optuna, SciPy, lists, lists of dicts."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def parameter_space(space: Mapping[str, Values]) -> ParameterSpace:
 
     Args:
         space: By parameter name: an Optuna distribution; a frozen SciPy distribution, of which
-            the range counts, because a search is no random draw; or a sequence of values, as in
+            the range is searched; or a sequence of values, as in
             scikit-learn. Values that a study cannot store, such as estimators, are represented by
             their names.
 

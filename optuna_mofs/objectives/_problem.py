@@ -130,7 +130,7 @@ class SelectionProblem:
             return draw_holdout(data, holdout, seed)
         is_needed = chosen is not None and chosen.ranks != "fold"
         cv = self._settings.cv
-        # Rows in the order of time: a random sample of them would know the future.
+        # Rows in order of time: a random sample of them would leak the future.
         is_ordered = not is_fold_count(cv) and all(a.max() < b.min() for a, b in cv)
         if not is_needed or self._loss_measure is None or is_ordered:
             return None
@@ -179,7 +179,7 @@ class SelectionProblem:
         elif holdout_rows is None:
             splits = settings.cv
         elif self._splitter is not None:
-            # Of all rows, those of TimeSeriesSplit could have only held-out rows in a fold.
+            # Folds of all rows, such as those of TimeSeriesSplit, could hold only held-out rows.
             splits = draw_splits(self.data, self._splitter, settings.random_state)
         else:
             splits = restrict_splits(settings.cv, self.search_rows, n)
@@ -274,13 +274,13 @@ class SelectionProblem:
 
     @cached_property
     def baselines(self) -> Baselines:
-        """The constant model, and the estimator as given with all features; evaluated once.
+        """The constant model, and the given estimator with all features; evaluated once.
 
         The latter is None if the estimator fails, if trials choose one of several estimators, or
         if the table has more than 20 million cells.
         """
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # trials show those of the estimator
+            warnings.simplefilter("ignore")  # trials show the estimator's warnings
             return Baselines(self._constant_values(), self._all_features_values())
 
     def _constant_values(self) -> tuple[float, ...]:
@@ -289,7 +289,7 @@ class SelectionProblem:
         constant = baseline(self.data.classification)
         values = []
         for measure in self.measures:
-            # One at a time: a measure of the user need not know a constant model.
+            # One at a time, because a user's measure may fail for a constant model.
             try:
                 alone = self.evaluator.with_measures([measure])
                 values += alone(constant, none, masks).values
@@ -400,9 +400,9 @@ class SelectionProblem:
         return Pipeline([("select", select), ("estimator", final)])
 
     def refit(self, trial: FrozenTrial) -> Pipeline:
-        """Return the pipeline of a trial fitted on all rows, also those that were held out.
+        """Return the pipeline of a trial fitted on all rows, including held-out ones.
 
-        It expects tables with all columns; of DataFrames with names the selected ones suffice.
+        It expects tables with all columns, or DataFrames with at least the selected ones.
         """
         model = self.estimator_for(trial)
         data = self.all_data

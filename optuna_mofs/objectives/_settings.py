@@ -37,9 +37,9 @@ from optuna_mofs.objectives._racing import check_racing
 Measures = Sequence[str | Measure | Callable[[Fold], float]]
 #: Filters by name or as functions, or the default of the representation.
 Filters = Sequence[Any] | Literal["default"]
-#: Methods ``score`` that return scikit-learn's accuracy.
+#: ``score`` methods that return scikit-learn's accuracy.
 _ACCURACIES = (ClassifierMixin.score, KNeighborsClassifier.score)
-#: Up to so many features, a search among masks sees most of the sets that rules could miss.
+#: Up to this many features, a search among masks sees most of the sets that rules could miss.
 _MAX_MASKED = 10
 #: Fraction, number or row numbers of the held-out rows, None for none, or the default.
 Holdout = float | int | Sequence[int] | Array | None | Literal["auto"]

@@ -120,12 +120,11 @@ def expected_improvement(mean: Array, sd: Array, best: float | Array) -> Array:
         [0.399, 0.083]
     """
     sd = np.maximum(sd, 1e-12)
-    improvement: Array = sd * _standard_improvement((best - mean) / sd)
-    return improvement
+    return sd * _standard_improvement((best - mean) / sd)
 
 
 def log_expected_improvement(mean: Array, sd: Array, best: float | Array) -> Array:
-    """Return the logarithm of the expected improvement, also where it underflows.
+    """Return the logarithm of the expected improvement, even where that underflows.
 
     Example:
         >>> best = -np.array([1.0, 60.0])
@@ -137,14 +136,12 @@ def log_expected_improvement(mean: Array, sd: Array, best: float | Array) -> Arr
         near = np.log(_standard_improvement(z))
         # Far below, the difference cancels; the first term of its asymptotic series remains.
         far = -0.5 * z**2 - 0.5 * np.log(2 * np.pi) - 2 * np.log(np.abs(z))
-    improvement: Array = np.log(sd) + np.where(z > -8, near, far)
-    return improvement
+    return np.log(sd) + np.where(z > -8, near, far)
 
 
 def _standard_improvement(z: Array) -> Array:
     density = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
-    improvement: Array = density + z * ndtr(z)
-    return improvement
+    return density + z * ndtr(z)
 
 
 def augmented_tchebycheff(losses: Array, weights: Array, rho: float = 0.05) -> Array:

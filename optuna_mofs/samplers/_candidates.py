@@ -56,8 +56,7 @@ class Candidates:
         """Return the masks of some candidates, or the mask of one."""
         if self.masks is None:
             return None
-        masks: Array = self.masks[chosen if self.mask_index is None else self.mask_index[chosen]]
-        return masks
+        return self.masks[chosen if self.mask_index is None else self.mask_index[chosen]]
 
     @classmethod
     def joined(cls, parts: Sequence[Candidates]) -> Candidates:

@@ -67,15 +67,13 @@ class ProposalContext:
         """
         if key not in self._study_cache:
             self._study_cache[key] = make()
-        found: T = self._study_cache[key]
-        return found
+        return self._study_cache[key]
 
     def trial_cache(self, key: str, make: Callable[[], T]) -> T:
         """Return an object that all attempts of this trial share, such as a fitted model."""
         if key not in self._trial_cache:
             self._trial_cache[key] = make()
-        found: T = self._trial_cache[key]
-        return found
+        return self._trial_cache[key]
 
     def study_rng(self, stream: int) -> np.random.Generator:
         """Return a generator that is the same in all trials of the study."""

@@ -167,7 +167,7 @@ class FeatureSetEmbedding:
     """Embed feature sets in a sphere, so that sets with more features in common are closer.
 
     The squared distance of ``A`` and ``B`` is ``2 - 2 |A & B| / sqrt(|A| |B|)``, independent of
-    the number of features. The empty set is the center. Of more than 500 features, those that
+    the number of features. The empty set is the center. With more than 500 features, those that
     some filter ranks highest are embedded, half of them with regard to their costs.
 
     Example:
@@ -196,8 +196,7 @@ class FeatureSetEmbedding:
     def embed(masks: Array) -> Array:
         """Return the embedding of masks over the embedded features."""
         size = count_selected(masks)[:, None]
-        points: Array = masks / np.sqrt(np.maximum(size, 1), dtype=np.float32)
-        return points
+        return masks / np.sqrt(np.maximum(size, 1), dtype=np.float32)
 
 
 def _places(values: Array) -> Array:
@@ -277,8 +276,7 @@ class FilterSets:
         """Return the number of free features of each row; 0 where it lacks a parameter."""
         if self._representation.exception_parameters:
             limits = self._representation.table.size_limits
-            counted: Array = np.clip(self(rows).sum(axis=1), *limits)
-            return counted
+            return np.clip(self(rows).sum(axis=1), *limits)
         return self.rule_sizes(rows)
 
     def rule_sizes(self, rows: Array) -> Array:
@@ -378,8 +376,7 @@ class TriedFeatureSets:
         packed = list(map(bytes, np.packbits(masks, axis=1)))
         if may_return:
             is_running = np.array([key in self._running for key in packed], dtype=bool)
-            found: Array = is_set & is_running
-            return found
+            return is_set & is_running
         n_trials = np.array(list(map(self._counts.__getitem__, packed)))
         enough: Array = n_trials >= np.sqrt(np.maximum(1, count_selected(masks)))
         return enough & is_set

@@ -115,8 +115,7 @@ def fit_length_scales(
         bounds=[tuple(np.log(_LENGTH_SCALES))] * parts + [tuple(np.log(nugget))],
         options={"maxiter": max_iterations, "ftol": tolerance},
     )
-    theta: Array = found.x
-    return theta
+    return found.x
 
 
 class GaussianProcess:
@@ -229,12 +228,9 @@ class SplitInputs:
         return cls(own, np.concatenate([first.sets, second.sets]))
 
     @classmethod
-    def of(cls, X: Array | SplitInputs, n_shared_columns: int) -> SplitInputs:
-        """Return the inputs of plain columns, the last ones of which embed a feature set."""
-        if isinstance(X, SplitInputs):
-            return X
-        n_own = X.shape[1] - n_shared_columns
-        return cls(X[:, :n_own], X[:, n_own:] if n_shared_columns else None)
+    def of(cls, X: Array | SplitInputs) -> SplitInputs:
+        """Return plain columns as inputs without feature sets."""
+        return X if isinstance(X, SplitInputs) else cls(X)
 
     def squared_distances(self, others: SplitInputs) -> Array:
         """Return rows × others; each of the others has its own set."""
@@ -259,7 +255,6 @@ class OrdinaryKriging:
     learners share would have to be learned for each of them.
 
     Args:
-        n_shared_columns: Number of last columns that share one length scale.
         scales: Logarithms of the length scales and of the nugget, if known; see
             :func:`fit_column_scales`.
         as_published: Whether the nugget is 1e-4, and all rows are used.
@@ -272,14 +267,7 @@ class OrdinaryKriging:
         True
     """
 
-    def __init__(
-        self,
-        n_shared_columns: int = 0,
-        scales: Array | None = None,
-        *,
-        as_published: bool = False,
-    ) -> None:
-        self._n_shared_columns = n_shared_columns
+    def __init__(self, scales: Array | None = None, *, as_published: bool = False) -> None:
         self._scales = scales
         self._as_published = as_published
 
@@ -288,7 +276,7 @@ class OrdinaryKriging:
     ) -> OrdinaryKriging:
         """Fit the process to rows, the best first; some values can vary more than the others."""
         variances = np.zeros(len(y)) if variances is None else variances
-        inputs, scales = SplitInputs.of(X, self._n_shared_columns), self._scales
+        inputs, scales = SplitInputs.of(X), self._scales
         if scales is None and self._as_published:
             nugget = (_NUGGET[0], _NUGGET[0])
             scales = fit_column_scales(inputs, y, variances, n_max=len(y), nugget=nugget)
@@ -317,7 +305,7 @@ class OrdinaryKriging:
 
     def predict(self, X: Array | SplitInputs) -> tuple[Array, Array]:
         """Return mean and standard deviation of each row."""
-        inputs = self._scaled(SplitInputs.of(X, self._n_shared_columns), np.float32)
+        inputs = self._scaled(SplitInputs.of(X), np.float32)
         k = self._kernel(inputs, self._inputs)
         right = k @ self._right
         # The transpose is in Fortran order, so that nothing is copied.
@@ -349,18 +337,16 @@ def fit_column_scales(
     y: Array,
     variances: Array | None = None,
     *,
-    n_shared_columns: int = 0,
     n_max: int = 250,
     nugget: tuple[float, float] = _NUGGET,
 ) -> Array:
     """Return logarithms of the length scale of each column and of the nugget.
 
-    The rows are sorted, the best first, and at most ``n_max`` of them are used. The last
-    ``n_shared_columns`` columns, or the feature sets, share one length scale. ``nugget`` holds
-    the bounds of the nugget.
+    The rows are sorted, the best first, and at most ``n_max`` of them are used. Feature sets have
+    one length scale. ``nugget`` holds the bounds of the nugget.
     """
     chosen = representative_subset(np.arange(len(y)), n_max, n_max // 2)
-    inputs, z = SplitInputs.of(X, n_shared_columns)[chosen], y[chosen]
+    inputs, z = SplitInputs.of(X)[chosen], y[chosen]
     own = np.where(np.isnan(inputs.own), _CENTER, inputs.own).T
     squares: Array = (own[:, :, None] - own[:, None, :]) ** 2
     if inputs.sets is not None:
@@ -394,8 +380,7 @@ def normal_scores(values: Array) -> Array:
     _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
     # Ties share the middle of their ranks.
     middle = np.cumsum(counts) - 0.5 * counts
-    scores: Array = ndtri(middle / len(values))[which]
-    return scores
+    return ndtri(middle / len(values))[which]
 
 
 def representative_subset(ranking: Array, n_max: int, n_best: int) -> Array:
@@ -417,8 +402,7 @@ def representative_subset(ranking: Array, n_max: int, n_best: int) -> Array:
 def _even_spread(positions: Array, count: int) -> Array:
     if len(positions) <= count:
         return positions
-    spread: Array = positions[np.linspace(0, len(positions) - 1, count).astype(np.int64)]
-    return spread
+    return positions[np.linspace(0, len(positions) - 1, count).astype(np.int64)]
 
 
 class RefitSchedule:
@@ -459,5 +443,4 @@ class RefitSchedule:
         key = numbers[:count].tobytes(), depends_on
         if name not in self._fits or self._fits[name][0] != key:
             self._fits[name] = key, fit(count)
-        found: T = self._fits[name][1]
-        return found
+        return self._fits[name][1]

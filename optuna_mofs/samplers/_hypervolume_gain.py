@@ -23,8 +23,7 @@ def hypervolume_gain(points: Array, front: Array, reference: Array) -> Array:
     m = points.shape[1]
     if m == 1:
         best = min([float(reference[0]), *inside[:, 0]])
-        below: Array = np.maximum(best - points[:, 0], 0.0)
-        return below
+        return np.maximum(best - points[:, 0], 0.0)
     if m == 2:
         return _gain_2d(points, inside, reference)
     if m == 3:
@@ -36,8 +35,7 @@ def _gain_2d(points: Array, front: Array, reference: Array) -> Array:
     """Return the exact gain by strips between the members of the front, for all points at once."""
     lefts, rights, tops = _strips(front, reference)
     widths = np.maximum(rights - np.maximum(points[:, :1], lefts), 0.0)
-    area: Array = np.einsum("ij,ij->i", widths, np.maximum(tops - points[:, 1:], 0.0))
-    return area
+    return np.einsum("ij,ij->i", widths, np.maximum(tops - points[:, 1:], 0.0))
 
 
 def _gain_3d(points: Array, front: Array, reference: Array) -> Array:
@@ -64,8 +62,7 @@ def _estimated_gain(points: Array, front: Array, reference: Array) -> Array:
     for member in front:
         open_ = open_[~(member <= open_).all(axis=1)]
     share = np.array([np.count_nonzero((point <= open_).all(axis=1)) for point in points])
-    volume: Array = share / _N_DRAWS * np.prod(reference - low)
-    return volume
+    return share / _N_DRAWS * np.prod(reference - low)
 
 
 def expected_hypervolume_gain(means: Array, sds: Array, front: Array, reference: Array) -> Array:
@@ -101,8 +98,7 @@ def expected_hypervolume_gain(means: Array, sds: Array, front: Array, reference:
         lefts, rights, tops = _strips(inside[:, [1 - j, j]], reference[[1 - j, j]])
         widths = np.maximum(rights - np.maximum(means[:, 1 - j, None], lefts), 0.0)
         gains = expected_improvement(means[:, j, None], sds[:, j, None], tops)
-        area: Array = np.einsum("ij,ij->i", widths, gains)
-        return area
+        return np.einsum("ij,ij->i", widths, gains)
     return _scalarized_gain(means, sds, inside, reference)
 
 
@@ -164,12 +160,10 @@ def dominance_penalty(points: Array, front: Array, epsilon: Array) -> Array:
         depth *= 1 + np.maximum(behind, 0.0, out=behind)
     # A point that is epsilon-dominated only counts as a point on the front.
     depth = np.where(dominated, np.maximum(depth - 1, 1e-9), -1.0)
-    worst: Array = depth.max(axis=1)
-    return worst
+    return depth.max(axis=1)
 
 
 def dominance_tolerance(front: Array, n_left: int) -> Array:
     """Return epsilon of each objective: the range of the front over its size now and to come."""
     share = 1 - 0.5 ** front.shape[1]
-    epsilon: Array = np.ptp(front, axis=0) / (len(front) + share * n_left)
-    return epsilon
+    return np.ptp(front, axis=0) / (len(front) + share * n_left)

@@ -27,7 +27,7 @@ from optuna_mofs.study._trial_note import TrialNote
 
 #: Stream of the generators of surrogates.
 SURROGATE_STREAM = 2**20
-#: Shorter times are not told apart, and fewer of them not modeled.
+#: Shorter times count as equal, and fewer of them are not modeled.
 _MIN_SECONDS, _MIN_TIMED = 1e-4, 8
 #: Maximum number of candidates per number of features.
 _MAX_PER_SIZE = 100
@@ -383,8 +383,7 @@ class LargerSetAcquisition:
 
     def _error_bound(self, batch: EncodedBatch, kappa: float) -> Array:
         bounds = self._surrogates.lower_bounds(batch, kappa)
-        error: Array = bounds[:, self._modeled].mean(axis=1)
-        return error
+        return bounds[:, self._modeled].mean(axis=1)
 
 
 def _best_size(data: TrainingData) -> int:

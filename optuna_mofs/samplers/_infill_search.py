@@ -166,8 +166,7 @@ def _draw_choices(unit: Array, choices: Array) -> Array:
     """Return uniform draws among the allowed choices of each restart."""
     listed = np.argsort(~choices, axis=1, kind="stable")  # the allowed ones first
     position = np.floor(unit * choices.sum(axis=1)[:, None]).astype(np.int64)
-    found: Array = np.take_along_axis(listed, position, axis=1)
-    return found
+    return np.take_along_axis(listed, position, axis=1)
 
 
 def _drop_choices(rng: np.random.Generator, allowed: dict[int, Array], best: Array) -> None:

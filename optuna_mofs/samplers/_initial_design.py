@@ -176,8 +176,7 @@ def spread_mask(
         selection = BatchSelection(table.similar, table.free, table.fixed)
     penalties = rng.random(1) ** 3
     places = selection_order(selection, np.round(scores[None], 12), penalties, size)
-    mask: Array = places[0] < size
-    return mask
+    return places[0] < size
 
 
 def initial_operator(sampler: str | MaskSampler) -> str:
@@ -221,8 +220,7 @@ def design_row(
     rows = ctx.study_cache(key, lambda: make(ctx.study_rng(stream)))
     if number >= len(rows) or (history.table is None and history.contains(rows[number])):
         return None
-    row: Array = rows[number]
-    return row
+    return rows[number]
 
 
 def with_empty_set(rows: Array, history: History) -> Array:
@@ -251,8 +249,7 @@ def latin_hypercube(rng: np.random.Generator, count: int, d: int) -> Array:
         [0, 1, 2, 3]
     """
     slices = np.argsort(rng.random((count, d)), axis=0)
-    cube: Array = (slices + rng.random((count, d))) / max(1, count)
-    return cube
+    return (slices + rng.random((count, d))) / max(1, count)
 
 
 def maximin_hypercube(rng: np.random.Generator, count: int, d: int, n_draws: int = 100) -> Array:
@@ -326,8 +323,7 @@ def thinned_design(
     # At most 1,500 points, because all their distances are computed.
     rows = sample(rng, max(count, min(10 * count, 1500)))
     remaining = thin(rng, gower_distances(rows, categorical), count)
-    design: Array = rows[rng.permutation(remaining)]
-    return design
+    return rows[rng.permutation(remaining)]
 
 
 def sequence(number: int, offset: float) -> float:
@@ -348,5 +344,4 @@ def recurrence_steps(d: int) -> Array:
     ratio = 2.0
     for _ in range(30):  # the root of x^(d+1) = x + 1
         ratio = (1 + ratio) ** (1 / (d + 1))
-    steps: Array = ratio ** -np.arange(1.0, d + 1)
-    return steps
+    return ratio ** -np.arange(1.0, d + 1)

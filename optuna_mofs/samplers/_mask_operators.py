@@ -147,8 +147,7 @@ def commonality_crossover(rng: np.random.Generator, first: Array, second: Array)
     if not n_different:
         return both
     prob = (np.count_nonzero(first) - np.count_nonzero(both)) / n_different
-    child: Array = both | (one & (rng.random(len(first)) < prob))
-    return child
+    return both | (one & (rng.random(len(first)) < prob))
 
 
 def size_keeping_mutation(rng: np.random.Generator, mask: Array, rate: float) -> Array:
@@ -156,8 +155,7 @@ def size_keeping_mutation(rng: np.random.Generator, mask: Array, rate: float) ->
     n_selected = np.count_nonzero(mask)
     n_others = len(mask) - n_selected
     add_prob = min(1.0, rate * n_selected / n_others) if n_others else 0.0
-    mutated: Array = mask ^ (rng.random(len(mask)) < np.where(mask, rate, add_prob))
-    return mutated
+    return mask ^ (rng.random(len(mask)) < np.where(mask, rate, add_prob))
 
 
 def declining_rate(

@@ -47,8 +47,7 @@ def sbx(rng: np.random.Generator, first: Array, second: Array, eta: float = 5.0)
     # One sign per column decides which of the two children, so that columns recombine too.
     sign = np.where(rng.random(len(first)) < 0.5, 1.0, -1.0)
     child = 0.5 * (first + second) + sign * spread * 0.5 * (first - second)
-    inside: Array = np.clip(child, 0.0, 1.0)
-    return inside
+    return np.clip(child, 0.0, 1.0)
 
 
 def cross_rows(
@@ -94,12 +93,7 @@ def gaussian_mutation(
 
 
 def adaptive_mutation(
-    rng: np.random.Generator,
-    space: SearchSpace,
-    row: Array,
-    note: N,
-    *,
-    per_parameter_prob: float = 1.0,
+    rng: np.random.Generator, space: SearchSpace, row: Array, note: N
 ) -> tuple[Array, N]:
     """Return a row after :func:`gaussian_mutation`, and its note with the adapted parameters.
 
@@ -121,7 +115,6 @@ def adaptive_mutation(
         row,
         step_size=note.step_size,
         switch_prob=note.switch_prob,
-        per_parameter_prob=per_parameter_prob,
     )
     return row, note
 
@@ -189,8 +182,7 @@ def other_category(rng: np.random.Generator, space: SearchSpace, rows: Array) ->
     """
     n_others = np.maximum(1, np.where(space.categorical, space.cells - 1, 1))
     drawn = np.floor(rng.random(np.shape(rows)) * n_others)
-    other: Array = drawn + (drawn >= rows)
-    return other
+    return drawn + (drawn >= rows)
 
 
 def fill_missing(rng: np.random.Generator, space: SearchSpace, row: Array) -> Array:
@@ -205,8 +197,7 @@ def reflect(x: Array) -> Array:
         >>> reflect(np.array([-0.25, 0.5, 1.25])).tolist()
         [0.25, 0.5, 0.75]
     """
-    folded: Array = 1 - np.abs(np.mod(x, 2.0) - 1)
-    return folded
+    return 1 - np.abs(np.mod(x, 2.0) - 1)
 
 
 def differential_rows(

@@ -33,7 +33,7 @@ _TINY_STEP = 0.005
 _RENEWAL = 0.35
 #: Probability that a rule gets another exception, and that it loses one instead.
 _EXCEPTION_PROB, _REMOVAL_PROB = 0.5, 0.1
-#: Of more features, this many are changed in a round.
+#: With more features, this many are changed in a round.
 _MAX_ACTIVE = 1000
 #: Probability of one more change after each added or dropped feature, and the most of them.
 _CONTINUE_PROB, _MAX_CHANGES = 0.4, 4
@@ -203,7 +203,7 @@ def _change_exceptions(
     """Give rules the exceptions of their parents, half of them with a new one.
 
     A feature of the parent is left out, or another one put in, without regard to the filters:
-    ranks of all rows would tell about the rows of the test folds.
+    ranks of all rows would leak the rows of the test folds.
     """
     assert data.filters is not None
     exceptions = data.filters.exception_parameters
@@ -224,7 +224,7 @@ def _change_exceptions(
 class _MaskMakers:
     """Masks made from those of parents and from the filters, many at a time.
 
-    Of many features, only some are changed: the best ones by any filter, features of the parents,
+    With many features, only some are changed: the best ones by any filter, those of the parents,
     and random ones.
     """
 
@@ -280,8 +280,7 @@ class _MaskMakers:
         if self._ranks is None:
             return np.full((count, len(self._active)), 0.5)
         raw = self._rng.random((count, len(self._ranks)))
-        scores: Array = weights_from_raw(raw**3) @ self._ranks
-        return scores
+        return weights_from_raw(raw**3) @ self._ranks
 
     def _probabilities(self, masks: Array) -> Array:
         sizes = np.clip(masks.sum(axis=1), 1, max(1.0, len(self._table.free) / 2))[:, None]
@@ -320,8 +319,7 @@ class _MaskMakers:
         keys[~masks] = -np.inf
         kept = np.floor(sizes * np.exp(-rng.exponential(0.5, len(masks)))).astype(np.int64)
         places = np.argsort(np.argsort(-keys, axis=1), axis=1)
-        smaller: Array = masks & (places < np.minimum(kept, sizes - 1)[:, None])
-        return smaller
+        return masks & (places < np.minimum(kept, sizes - 1)[:, None])
 
     def _filter_ensemble(self, origin: Array) -> Array:
         """Erase bits and draw them again by the filters."""
@@ -364,8 +362,7 @@ class _MaskMakers:
         logs = np.where(rng.random(len(origin)) < 0.5, near, anywhere)
         sizes = np.clip(np.rint(np.exp(logs)), max(1, low), high).astype(np.int64)
         places = selection_order(selection, np.round(scores, 12), penalties, int(sizes.max()))
-        masks: Array = places[np.arange(len(origin)) // self._n_sizes] < sizes[:, None]
-        return masks
+        return places[np.arange(len(origin)) // self._n_sizes] < sizes[:, None]
 
 
 def selects_features(data: TrainingData) -> bool:

@@ -178,8 +178,7 @@ class TrainingData:
         else:
             packed = self.filters.packed(history, self._study_cache, self.positions)
             masks = np.unpackbits(packed, axis=1, count=len(self._feature_costs))
-        total: Array = masks @ self._feature_costs
-        return total
+        return masks @ self._feature_costs
 
     def costs(self, candidates: Candidates) -> Array | None:
         """Return the costs of the free features of each candidate, if they differ and matter."""
@@ -197,8 +196,7 @@ class TrainingData:
         if self.is_plain:
             return norm
         scale = ObjectiveScale.fit(norm[:, None], self.violations)
-        scaled: Array = scale(norm[:, None], np.zeros(len(norm)))[:, 0]
-        return scaled
+        return scale(norm[:, None], np.zeros(len(norm)))[:, 0]
 
     def reference(self) -> Array:
         """Return the scaled reference point of hypervolumes, not far from the better half.
@@ -308,8 +306,7 @@ class KnownObjectives:
     def __call__(self, totals: Sequence[Array]) -> Array:
         """Return values at these totals, NaN where a model is needed."""
         chosen = [np.asarray(totals[kind], dtype=float) for kind in self._kinds]
-        values: Array = self._lines[:, 0] + self._lines[:, 1] * np.column_stack(chosen)
-        return values
+        return self._lines[:, 0] + self._lines[:, 1] * np.column_stack(chosen)
 
 
 @dataclass(frozen=True)
@@ -357,27 +354,23 @@ class ObjectiveScale:
 
     def linear(self, values: Array) -> Array:
         """Return values scaled without saturation."""
-        scaled: Array = (values - self.low) / self.span
-        return scaled
+        return (values - self.low) / self.span
 
     def inverse(self, scaled: Array) -> Array:
         """Return the inverse of :meth:`linear`."""
-        values: Array = self.low + self.span * scaled
-        return values
+        return self.low + self.span * scaled
 
     def variances(self, values: Array, variances: Array) -> Array:
         """Return the variances of scaled values, given those of the values."""
         # Beyond 1 saturation has the slope exp(1 - scaled).
         slope = np.exp(1 - np.clip(self.linear(values), 1.0, 50.0)) / self.span
-        scaled: Array = variances * slope**2
-        return scaled
+        return variances * slope**2
 
     @staticmethod
     def saturated(linear: Array) -> Array:
         """Return linearly scaled values, with those above 1 compressed to below 2."""
         scaled = np.clip(linear, -1.0, 50.0)
-        compressed: Array = np.where(scaled > 1, 2 - np.exp(1 - scaled), scaled)
-        return compressed
+        return np.where(scaled > 1, 2 - np.exp(1 - scaled), scaled)
 
     @staticmethod
     def unsaturated(means: Array, sds: Array) -> tuple[Array, Array]:
@@ -398,13 +391,11 @@ class ObjectiveScale:
         linear = self.linear(values)
         scaled = self.saturated(linear) if self.limit is None else np.minimum(linear, self.limit)
         penalty = np.where(violations > 0, 1 + violations / (1 + violations), 0.0)
-        bounded: Array = scaled + penalty[:, None]
-        return bounded
+        return scaled + penalty[:, None]
 
 
 def ranks(values: Array) -> Array:
     """Return non-domination ranks, 0 for the best; with one objective the order of the trials."""
     if values.shape[1] == 1:
         return np.argsort(np.argsort(values[:, 0], kind="stable"), kind="stable")
-    found: Array = moocore.pareto_rank(values)
-    return found
+    return moocore.pareto_rank(values)

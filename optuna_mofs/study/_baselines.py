@@ -1,4 +1,4 @@
-"""Values that a front is compared with: a constant model, all features, permuted labels."""
+"""Values to compare a front with: a constant model, all features, permuted labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KEY = "baselines."
 
 @dataclass(frozen=True)
 class NoiseFloor:
-    """What the same search finds on permuted labels, where there is nothing to find.
+    """Best values that the same search finds on permuted labels.
 
     Args:
         n_trials: Number of trials of that search.

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from optuna_mofs._optuna import metric_names, study_signs
-from optuna_mofs._typing import Floats
+from optuna_mofs._typing import Bools, Floats, Indices
 from optuna_mofs._validation import check_numbers
 from optuna_mofs.study._description import MeasureDescription, StudyDescription
 from optuna_mofs.study._feature_sets import selected_features, selected_mask
@@ -36,15 +35,15 @@ class CompletedTrials:
 
     study: Study
     trials: tuple[FrozenTrial, ...]
-    losses: NDArray[np.float64]
-    feasible: NDArray[np.bool_]
-    signs: NDArray[np.float64]
+    losses: Floats
+    feasible: Bools
+    signs: Floats
     metric_names: tuple[str, ...]
     measure_names: tuple[str, ...]
-    worst: NDArray[np.float64]
+    worst: Floats
     value_indices: tuple[int, ...]
 
-    def to_losses(self, values: Any) -> NDArray[np.float64]:
+    def to_losses(self, values: Any) -> Floats:
         """Return values as losses, all minimized; the last axis holds the metrics."""
         # Adding 0.0 turns -0.0 into 0.0.
         return np.asarray(values, dtype=np.float64) * self.signs + 0.0
@@ -52,7 +51,7 @@ class CompletedTrials:
     #: Returns losses as values in the study's directions: a change of sign is its own inverse.
     to_values = to_losses
 
-    def take(self, rows: NDArray[np.intp]) -> CompletedTrials:
+    def take(self, rows: Indices) -> CompletedTrials:
         """Return some of the trials."""
         return replace(
             self,
@@ -65,9 +64,7 @@ class CompletedTrials:
         """Return the column of a metric, given by name or position."""
         return metric_column(metric, self.metric_names)
 
-    def reference_losses(
-        self, reference: Mapping[str, float] | Sequence[float] | None
-    ) -> NDArray[np.float64]:
+    def reference_losses(self, reference: Mapping[str, float] | Sequence[float] | None) -> Floats:
         """Return the reference point of the hypervolume, as losses.
 
         A value comes from ``reference`` if it is given there, else from the description of the

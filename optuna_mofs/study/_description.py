@@ -57,7 +57,7 @@ class MeasureDescription:
     name: str
     direction: str = "minimize"
     worst: float | None = None
-    #: What it measures, for people: ``"1 - roc_auc"``. Empty if the name says it.
+    #: What it measures, for display: ``"1 - roc_auc"``. Empty if the name is enough.
     label: str = ""
 
 
@@ -74,7 +74,7 @@ class StudyDescription:
         active_if: For parameters of ``space`` that are not in every trial: the parameter they
             depend on, and the choices of it for which they are active.
         conditions: What else must be equal for values to be comparable (rows, folds, scoring, …),
-            each as a short string.
+            as short strings.
         defaults: The estimator's own values of hyperparameters, where a search can start;
             :data:`PER_FEATURE` depends on the number of features.
     """

@@ -92,7 +92,7 @@ def suggest_mask(trial: Trial, representation: Representation) -> tuple[Array, d
 
 
 def check_enqueued(table: FeatureTable, mask: Array) -> None:
-    """Raise if a mask over the free features, which a user wants, is beyond the limits."""
+    """Raise if a mask over the free features that a user enqueued is beyond the limits."""
     if not table.allows(mask):
         low, high = (limit + len(table.fixed) for limit in table.size_limits)
         raise ValueError(
@@ -139,8 +139,9 @@ def suggest_features(
         features: A :class:`FeatureTable` (with filter ranks, costs, groups, fixed features;
             create it once with :func:`optuna_mofs.feature_table`), or names, or a number of
             features.
-        min_features: Least number of features, if ``features`` is not a table, which has its own.
-        max_features: Largest number of features, likewise.
+        min_features: Minimum number of features, unless ``features`` is a table, which has its
+            own.
+        max_features: Maximum number of features, likewise.
         form: ``"bits"``, ``"packed"`` or ``"auto"``, see :class:`MaskFeatures`.
 
     Returns:

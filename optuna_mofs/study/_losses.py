@@ -1,10 +1,10 @@
 """Losses of single rows that a trial keeps, and which rows those are.
 
-A trial keeps the loss of every row on the test fold that held it, so that the luck of choosing
-the best of many trials can be estimated afterward without another fit. The losses may cost about
-a tenth of what a trial costs in the storage: losses with few distinct values, such as 0 and 1,
-take one or two bits, others eight. Of many rows a sample is kept, the same in all trials, with the
-mean of all rows.
+A trial keeps the loss of every row in its test fold, so that the selection bias of choosing the
+best of many trials can be estimated afterward without another fit. The losses should take about a
+tenth of the storage of a trial: losses with few distinct values, such as 0 and 1, take one or two
+bits, others eight. With many rows a sample is kept, the same in all trials, with the mean of all
+rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from optuna_mofs._validation import expect_type, reading
 
 #: Where the rows come from: test folds, or rows that the search never sees.
 Source = Literal["cross_validation", "holdout"]
-SOURCES: tuple[Source, ...] = ("cross_validation", "holdout")
 
 _KEY = "losses"
 #: Bytes of one encoded array, 128 characters of base64.
@@ -33,7 +32,7 @@ _MAX_BYTES = 96
 MAX_ROWS = 8 * _MAX_BYTES
 #: Up to this many distinct losses are exact, with one or two bits per row.
 _MAX_PALETTE = 4
-#: Largest code of other losses; the next one is a loss that is no number.
+#: Largest code of other losses; the next one stands for NaN.
 _MAX_CODE = 254
 
 
@@ -79,9 +78,9 @@ def _permutation(n_rows: int) -> Array:
 def encode_losses(losses: Array) -> list[Any]:
     """Return the losses of all rows as JSON values.
 
-    They are the number of kept losses, the bits of each, the distinct losses or the lowest and the
-    highest one, and base64. If these are not exact or some rows are left out, the number and the
-    mean of all rows follow.
+    They are the number of kept losses, the bits per loss, the distinct losses or the lowest and
+    the highest one, and base64. If these are not exact or some rows are left out, the number and
+    the mean of all rows follow.
 
     Example:
         >>> encode_losses(np.array([0, 1, 1, 0, 1]))
@@ -168,8 +167,8 @@ def copied_losses(other: FrozenTrial) -> dict[str, Any]:
 def read_losses(trial: FrozenTrial, source: Source = "cross_validation") -> RowLosses | None:
     """Return the losses of a trial, or None if it has none.
 
-    Trials of one study keep the same rows of the search, or of the held-out rows; if two numbers
-    of them differ, the smaller ones are the beginning of the others.
+    Trials of one study keep the same rows; if one keeps fewer than another, they are the first
+    ones of the other.
     """
     with reading(PREFIX + _KEY, f"trial {trial.number}"):
         found = (frozen_attr(trial, _KEY) or {}).get(source)

@@ -1,4 +1,4 @@
-"""What is known of the folds of a trial, above all of one that was stopped after some of them."""
+"""Values of a trial by fold, and the estimate for a trial that was stopped after some folds."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def partial_estimate(trial: FrozenTrial) -> PartialEstimate | None:
 
 
 def measured_values(trial: FrozenTrial) -> tuple[Sequence[float], Sequence[float]] | None:
-    """Return values and their variances: of a stopped trial its estimate; None of other trials.
+    """Return values and variances of a trial; None if it is neither completed nor stopped.
 
-    The values of a completed trial count as exact.
+    The values of a completed trial count as exact. A stopped trial has its estimate.
     """
     if trial.state == TrialState.COMPLETE:
         return trial.values, [0.0] * len(trial.values)

@@ -69,8 +69,8 @@ def enqueue_features(
     unknown = sorted(set(params or {}) - set(described.space or params or {}))
     if unknown:
         raise ValueError(
-            f"params names {unknown[0]!r}, which is no parameter of study {study.study_name!r}: "
-            f"it has {sorted(described.space or {})}."
+            f"params names {unknown[0]!r}, which is not a parameter of study "
+            f"{study.study_name!r}: it has {sorted(described.space or {})}."
         )
     check_enqueued(described.features, described.features.mask_of(features))
     enqueue(study, params or {}, features=features, user_attrs=user_attrs)

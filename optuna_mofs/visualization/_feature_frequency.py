@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from optuna.study import Study
 
 from optuna_mofs._format import format_percent
+from optuna_mofs._typing import Indices
 from optuna_mofs._validation import check_int
 from optuna_mofs.visualization._registry import register_figure
 from optuna_mofs.visualization._utils import (
-    COLOR_SCALE,
+    CELLS,
     NAME_AXIS,
     apply_style,
     figure_title,
@@ -87,11 +88,7 @@ def plot_feature_frequency(
         z=np.round(fractions, 4).tolist(),
         x=labels,
         y=tick_labels([found.names[j] for j in rows]),
-        zmin=0,
-        zmax=1,
-        colorscale=COLOR_SCALE,
-        xgap=2,
-        ygap=2,
+        **CELLS,
         text=hover,
         hovertemplate="%{text}<extra></extra>",
         colorbar={"title": "fraction", "tickformat": ".0%", "thickness": 14},
@@ -110,7 +107,7 @@ def plot_feature_frequency(
     return figure.update_yaxes(NAME_AXIS)
 
 
-def size_bins(sizes: NDArray[np.int64], max_bins: int) -> list[NDArray[np.intp]]:
+def size_bins(sizes: NDArray[np.int64], max_bins: int) -> list[Indices]:
     """Return the positions of trials in bins of similar size, smallest first."""
     parts = np.array_split(np.unique(sizes), min(max_bins, len(np.unique(sizes))))
     return [np.flatnonzero(np.isin(sizes, part)) for part in parts]

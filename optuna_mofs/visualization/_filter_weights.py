@@ -11,7 +11,8 @@ from optuna.study import Study
 from optuna.trial import TrialState
 
 from optuna_mofs._optuna import trials_of
-from optuna_mofs._validation import check_int
+from optuna_mofs._typing import Floats
+from optuna_mofs._validation import check_optional_int
 from optuna_mofs.features._mask_sampling import weights_from_raw
 from optuna_mofs.features._representation import weight_parameter
 from optuna_mofs.features._table import CONSTANT_FILTER
@@ -45,8 +46,7 @@ def plot_filter_weights(study: Study, *, window: int | None = None) -> go.Figure
     Raises:
         NothingToPlotError: If no completed trial has weights.
     """
-    if window is not None:
-        check_int("window", window, 1)
+    check_optional_int("window", window, 1)
     filters, numbers, weights = filter_weights(study)
     size = min(len(weights), window or max(5, len(weights) // 10))
     means = moving_mean(weights, size)
@@ -75,7 +75,7 @@ def plot_filter_weights(study: Study, *, window: int | None = None) -> go.Figure
 
 def filter_weights(
     study: Study,
-) -> tuple[tuple[str, ...], NDArray[np.int64], NDArray[np.float64]]:
+) -> tuple[tuple[str, ...], NDArray[np.int64], Floats]:
     """Return the names of the filters, the numbers of trials with weights, and their weights."""
     description = StudyDescription.read(study)
     table = None if description is None else description.features
@@ -117,10 +117,9 @@ def filter_weights(
     )
 
 
-def moving_mean(rows: NDArray[np.float64], window: int) -> NDArray[np.float64]:
+def moving_mean(rows: Floats, window: int) -> Floats:
     """Return, per row, the mean of the last ``window`` rows up to it, fewer at the start."""
     sums = np.cumsum(np.vstack([np.zeros(rows.shape[1]), rows]), axis=0)
     last = np.arange(1, len(rows) + 1)
     first = np.maximum(0, last - window)
-    means: NDArray[np.float64] = (sums[last] - sums[first]) / (last - first)[:, None]
-    return means
+    return (sums[last] - sums[first]) / (last - first)[:, None]

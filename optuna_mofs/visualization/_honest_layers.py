@@ -22,8 +22,8 @@ from optuna_mofs.visualization._utils import (
     FAINT_INK,
     INK,
     SECOND_ACCENT,
+    add_band,
     metric_title,
-    with_opacity,
 )
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class SizeErrorAxes:
         if baselines.noise_floor is not None and self.error == 0:
             shown += baselines.noise_floor.values
         low, high = _finite_range(shown)
-        # Wide bands, and an estimator that is far worse as given, may be cut.
+        # Wide bands, and an all-features estimator that is far worse, may be cut.
         lowest, highest = _finite_range([low, high, *further])
         margin = _MAX_EXTENSION * (high - low)
         low, high = max(lowest, low - margin), min(highest, high + margin)
@@ -265,18 +265,7 @@ def add_honest_curve(figure: go.Figure, axes: SizeErrorAxes) -> None:
     if frame.empty:
         return
     x = axes.position(frame["size"]).tolist()
-    line = {"shape": "hv", "color": HONEST}
-    for edge, fill in (("honest_low", None), ("honest_high", "tonexty")):
-        figure.add_scatter(
-            x=x,
-            y=np.round(frame[edge], 12).tolist(),
-            mode="lines",
-            line={**line, "width": 0},
-            fill=fill,
-            fillcolor=with_opacity(HONEST, 0.15),
-            hoverinfo="skip",
-            showlegend=False,
-        )
+    add_band(figure, x, frame["honest_low"], frame["honest_high"], HONEST, opacity=0.15)
     name = "to expect on new rows"
     limits = frame[["honest", "honest_low", "honest_high"]].itertuples(index=False)
     figure.add_scatter(
@@ -284,7 +273,7 @@ def add_honest_curve(figure: go.Figure, axes: SizeErrorAxes) -> None:
         y=np.round(frame["honest"], 12).tolist(),
         mode="lines" if len(x) > 1 else "markers",
         name=name,
-        line={**line, "width": 2.5},
+        line={"shape": "hv", "color": HONEST, "width": 2.5},
         text=[str(HonestEstimate(*row)) for row in limits],
         hovertemplate=f"{name}: %{{text}}<extra></extra>",
     )
@@ -331,7 +320,7 @@ def add_expected(figure: go.Figure, axes: SizeErrorAxes) -> None:
 
 
 def expectation(front: Front) -> str:
-    """Return in words which value of the default pick to expect on new rows.
+    """Return a sentence about the value of the default pick to expect on new rows.
 
     Example:
         >>> import optuna

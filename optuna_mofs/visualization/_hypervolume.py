@@ -15,11 +15,11 @@ from optuna_mofs.visualization._utils import (
     LEGEND_LOWER_RIGHT,
     NothingToPlotError,
     Studies,
+    add_band,
     apply_style,
     group_studies,
     import_plotly,
     palette_color,
-    with_opacity,
 )
 
 if TYPE_CHECKING:
@@ -76,30 +76,21 @@ def plot_hypervolume(
         if length == 0:
             continue
         table = np.vstack([curve[:length] for curve in curves])
-        line = {"shape": "hv", "color": palette_color(i)}
-        shared = {"x": np.arange(1, length + 1).tolist(), "legendgroup": name}
+        x, color = np.arange(1, length + 1).tolist(), palette_color(i)
         if len(runs) > 1:
             several = True
-            for edge, fill in zip(np.quantile(table, [low, high], axis=0), (None, "tonexty")):
-                figure.add_scatter(
-                    y=np.round(edge, 10).tolist(),
-                    mode="lines",
-                    line={**line, "width": 0},
-                    fill=fill,
-                    fillcolor=with_opacity(palette_color(i), 0.18),
-                    hoverinfo="skip",
-                    showlegend=False,
-                    **shared,
-                )
+            lower, upper = np.quantile(table, [low, high], axis=0)
+            add_band(figure, x, lower, upper, color, opacity=0.18, legendgroup=name)
         label = name if len(runs) == 1 else f"{name} ({len(runs)} runs)"
         figure.add_scatter(
+            x=x,
             y=np.round(np.median(table, axis=0), 10).tolist(),
             mode="lines" if length > 1 else "markers",
-            line={**line, "width": 2.5},
-            marker={"color": palette_color(i), "size": 9},
+            line={"shape": "hv", "color": color, "width": 2.5},
+            marker={"color": color, "size": 9},
             name=label,
+            legendgroup=name,
             hovertemplate="%{x} trials: %{y:.5g}<extra>" + label + "</extra>",
-            **shared,
         )
     if not figure.data:
         raise NothingToPlotError("No name has a completed trial in each of its studies.")

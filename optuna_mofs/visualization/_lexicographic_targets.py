@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from optuna.study import Study
 
 from optuna_mofs._typing import Floats, Indices
@@ -108,9 +107,7 @@ def plot_lexicographic_targets(study: Study, preference: LexicographicPreference
     return figure.update_xaxes(title="trial", row=len(columns), col=1)
 
 
-def targets_over_time(
-    losses: Floats, order: LexicographicOrder
-) -> tuple[Floats, NDArray[np.intp]]:
+def targets_over_time(losses: Floats, order: LexicographicOrder) -> tuple[Floats, Indices]:
     """Return the targets after each point, and the row of the best point so far.
 
     Both can change only at points that enter the front.

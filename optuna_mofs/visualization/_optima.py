@@ -8,7 +8,7 @@ import numpy as np
 
 from optuna_mofs.fronts._optima import Optima
 from optuna_mofs.visualization._utils import (
-    COLOR_SCALE,
+    CELLS,
     NAME_AXIS,
     apply_style,
     import_plotly,
@@ -36,11 +36,7 @@ def plot_optima(optima: Optima) -> go.Figure:
         z=np.where(optima.masks[:, used], counts[used], np.nan),
         x=tick_labels([optima.feature_names[j] for j in used]),
         y=[f"trial {trial.number}" for trial in optima.trials],
-        zmin=0,
-        zmax=len(optima),
-        colorscale=COLOR_SCALE,
-        xgap=2,
-        ygap=2,
+        **{**CELLS, "zmax": len(optima)},
         hovertemplate="%{x}<br>%{y}<br>in %{z} of the sets<extra></extra>",
         colorbar={"title": "sets", "thickness": 14},
     )

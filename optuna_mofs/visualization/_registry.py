@@ -75,7 +75,7 @@ def figure_functions() -> dict[str, Callable[..., go.Figure]]:
 
 
 def check_figure_names(names: Collection[str] | None) -> list[str]:
-    """Return names of figures in the order of the registry, all for None; raise if unknown."""
+    """Return names of figures (None: all) in the order of the registry; raise if unknown."""
     known = figure_functions()
     for name in names or ():
         check_choice("The name of a figure", name, known)

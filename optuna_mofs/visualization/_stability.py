@@ -13,7 +13,7 @@ from optuna_mofs.fronts._resampled import ResampledFronts
 from optuna_mofs.visualization._registry import register_figure
 from optuna_mofs.visualization._utils import (
     ACCENT,
-    COLOR_SCALE,
+    CELLS,
     LEGEND_UPPER_RIGHT,
     MAIN,
     NAME_AXIS,
@@ -37,10 +37,10 @@ def plot_stability(
 ) -> go.Figure:
     """Plot what searches on resamples of the rows found: a band of fronts, and their features.
 
-    Above, the best value with at most so many features: the line is the median, and the band
-    contains 80 % of the resamples; as the search saw it, and of the same trials on the rows
-    outside of the resample. Below, how often the best set of at most so many features contains a
-    feature; the last column is the default pick.
+    The upper part shows the best value by maximum number of features, as the search saw it and on
+    the rows outside of the resample: the line is the median, the band contains 80 % of the
+    resamples. The lower part shows how often the best set contains a feature, by maximum number of
+    features; the last column is the default pick.
 
     Args:
         source: The result of :func:`optuna_mofs.resampled_fronts`, or a study in which it is
@@ -96,11 +96,7 @@ def plot_stability(
         z=np.round(shares, 4).tolist(),
         x=columns,
         y=names,
-        zmin=0,
-        zmax=1,
-        colorscale=COLOR_SCALE,
-        xgap=2,
-        ygap=2,
+        **CELLS,
         text=hover,
         hovertemplate="%{text}<extra></extra>",
         colorbar={

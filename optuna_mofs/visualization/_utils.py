@@ -16,6 +16,7 @@ from optuna.trial import FrozenTrial
 
 from optuna_mofs._format import format_number
 from optuna_mofs._imports import optional_import
+from optuna_mofs._typing import Bools
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.fronts._front import Front, pareto_front
 from optuna_mofs.study._completed_trials import CompletedTrials, feature_count, feature_text
@@ -33,8 +34,9 @@ MAIN, MUTED, ACCENT, SECOND_ACCENT = PALETTE[0], "#b9c0ca", PALETTE[1], PALETTE[
 INK, FAINT_INK, GRID = "#2b313a", PALETTE[7], "#e8ebef"
 #: The accent color, dark enough for small letters.
 WARNING = "#b8500f"
-#: Color scale from 0 to 1.
+#: Color scale from 0 to 1, and the cells of a heatmap of fractions.
 COLOR_SCALE = [[0.0, "#f3f5f8"], [0.15, "#d5e2f0"], [0.5, "#7fabd6"], [1.0, "#1f4f87"]]
+CELLS = {"zmin": 0, "zmax": 1, "colorscale": COLOR_SCALE, "xgap": 2, "ygap": 2}
 #: Positions of a legend: above or below the figure, or in a corner without lines. Below it may
 #: take several lines, where it is narrow.
 LEGEND_ABOVE = {"orientation": "h", "x": 1, "xanchor": "right", "y": 1.0, "yanchor": "bottom"}
@@ -118,6 +120,24 @@ def apply_style(
     return figure.update_layout(**layout)
 
 
+def add_band(
+    figure: go.Figure, x: Any, low: Any, high: Any, color: str, opacity: float, **style: Any
+) -> None:
+    """Add a band between two step lines, which is not in the legend."""
+    for edge, fill in ((low, None), (high, "tonexty")):
+        figure.add_scatter(
+            x=x,
+            y=np.round(edge, 10).tolist(),
+            mode="lines",
+            line={"shape": "hv", "color": color, "width": 0},
+            fill=fill,
+            fillcolor=with_opacity(color, opacity),
+            hoverinfo="skip",
+            showlegend=False,
+            **style,
+        )
+
+
 def axis_title(name: str, sign: float) -> str:
     """Return the name of a metric; it is marked if the metric is maximized."""
     text = escape(name, quote=False)
@@ -125,7 +145,7 @@ def axis_title(name: str, sign: float) -> str:
 
 
 def metric_label(points: CompletedTrials, column: int) -> str:
-    """Return what a metric is, for people: ``error (1 − roc_auc)`` or ``RMSE``."""
+    """Return the name of a metric for display: ``error (1 − roc_auc)`` or ``RMSE``."""
     description = StudyDescription.read(points.study)
     measures = () if description is None else description.measures
     labels = {measure.name: measure.label for measure in measures}
@@ -147,7 +167,7 @@ def metric_axes(figure: go.Figure, points: CompletedTrials) -> go.Figure:
 
 
 def tick_labels(names: Sequence[str]) -> list[str]:
-    """Return names, cut to fit beside an axis. Names cut to the same text are numbered.
+    """Return names, cut to fit next to an axis. Names cut to the same text are numbered.
 
     Example:
         >>> tick_labels(["b", "x" * 40 + "1", "x" * 40 + "2"])[1:]
@@ -238,7 +258,7 @@ class FrontMasks:
     """
 
     names: tuple[str, ...]
-    masks: NDArray[np.bool_]
+    masks: Bools
     sizes: NDArray[np.int64]
     total: int
     trials: tuple[tuple[Study, FrozenTrial], ...]
@@ -247,7 +267,7 @@ class FrontMasks:
 def front_masks(studies: Sequence[Study], *, duplicates: bool = True) -> FrontMasks:
     """Return the feature sets on the fronts of studies of the same features, smallest first."""
     table = _features(studies[0])
-    found: list[tuple[Study, FrozenTrial, NDArray[np.bool_]]] = []
+    found: list[tuple[Study, FrozenTrial, Bools]] = []
     for study in studies:
         if _features(study).names != table.names:
             raise ValueError(

@@ -16,7 +16,7 @@ def test_a_study_is_deleted_only_if_confirmed(
         optuna.create_study(storage=url, study_name=name)
     command = ["delete", "--storage", url, "--study", "wine"]
     assert main(command) == 1
-    assert "Confirm by --yes" in capsys.readouterr().err
+    assert "Confirm with --yes" in capsys.readouterr().err
     assert main([*command, "--yes"]) == 0
     assert "Study 'wine' with 0 trials deleted." in capsys.readouterr().err
     assert optuna.get_all_study_names(url) == ["other"]

@@ -88,7 +88,7 @@ def test_data_that_has_moved(searched: Path, capsys: pytest.CaptureFixture[str])
     (searched / "people.csv").rename(searched / "moved.csv")
     try:
         assert main(["export", "--output", "m.joblib"]) == 1
-        assert "does not exist. Give its path by --data" in capsys.readouterr().err
+        assert "does not exist. Give its path with --data" in capsys.readouterr().err
         assert main(["export", "--output", "m.joblib", "--data", "people.csv", "--quiet"]) == 0
         assert capsys.readouterr().err == ""
     finally:

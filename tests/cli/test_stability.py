@@ -46,7 +46,7 @@ def test_a_search_that_cannot_be_repeated_is_refused(capsys: pytest.CaptureFixtu
     assert main([*RUN]) == 0
     Path("people.csv").unlink()
     assert main(["stability"]) == 1
-    assert "its data is gone or has changed" in capsys.readouterr().err
+    assert "its data is missing or has changed" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["stability", "--method", "jackknife"])
 

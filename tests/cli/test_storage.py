@@ -51,7 +51,7 @@ def test_a_missing_study_is_an_error_that_lists_studies(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=r"no study 'won'\. Did you mean 'one'"):
         open_study(storage, url, "won")
     optuna.create_study(storage=storage, study_name="two")
-    with pytest.raises(CommandError, match=r"2 studies\. Choose one by --study: 'one', 'two'"):
+    with pytest.raises(CommandError, match=r"2 studies\. Choose one with --study: 'one', 'two'"):
         open_study(storage, url, None)
     assert open_study(storage, url, "two").study_name == "two"
 

@@ -143,7 +143,7 @@ def test_a_broken_parquet_file(tmp_path: Path) -> None:
     [
         ({}, {"target": "Risk"}, "--target: .* no column 'Risk'. Did you mean 'risk'?"),
         ({}, {"drop": ["nam"]}, "--drop: .* Did you mean 'name'?"),
-        ({}, {"drop": []}, r"'name' \(60 in 60 rows, for example .*by --drop"),
+        ({}, {"drop": []}, r"'name' \(60 in 60 rows, for example .*with --drop"),
         ({"risk": None}, {}, "'risk' is missing in 60 of 60 rows.*the first is row 1"),
         ({"dose": np.inf}, {}, "Infinity: column 'dose' in row 1"),
     ],

@@ -224,7 +224,7 @@ def test_a_space_that_is_a_function_takes_what_it_suggests(masks):
 def test_nothing_in_common_is_an_error(masks):
     X, y = table(prefix="g")
     study = make(X, y, space=None).create_study()
-    with pytest.raises(ValueError, match="Nothing of study 'last year' exists"):
+    with pytest.raises(ValueError, match="No feature or parameter of study 'last year' exists"):
         warm_start(study, masks)
     assert study.trials == []
 

@@ -189,7 +189,12 @@ def check_space(space, representation, table):
         (None, PACKED, FeatureTable(("a",), fixed=(0,)), "nothing to search"),
         ({"svc__C": UNIT}, PACKED, FeatureTable(("a",), fixed=(0,)), "All 1 features are fixed"),
         ({}, PACKED, TABLE, "space is empty. Pass space=None"),
-        ({"svc__c": UNIT}, PACKED, TABLE, "'svc__c', which is no parameter of Pipeline. Did you"),
+        (
+            {"svc__c": UNIT},
+            PACKED,
+            TABLE,
+            "'svc__c', which is not a parameter of Pipeline.",
+        ),
         ({"svc__C": 1.0}, PACKED, TABLE, r"space\['svc__C'\] must be an Optuna distribution"),
         ([("svc__C", UNIT)], PACKED, TABLE, "space must be a dict"),
         (3, PACKED, TABLE, "space must be a dict"),

@@ -128,7 +128,7 @@ def test_steps_of_a_pipeline_can_be_searched_with_their_parameters():
 
 
 def test_unknown_parameters_of_steps_are_refused():
-    with pytest.raises(ValueError, match="'other__C', which is no parameter"):
+    with pytest.raises(ValueError, match="'other__C', which is not a parameter"):
         EstimatorSpace(PIPE, {"model": [SVC()], "other__C": [1.0, 2.0]}).parameter_names()
 
 
@@ -178,7 +178,7 @@ def test_bad_lists_are_refused(space):
 
 
 def test_a_wrong_name_in_any_dict_is_refused():
-    with pytest.raises(ValueError, match=r"'c', which is no parameter of SVC"):
+    with pytest.raises(ValueError, match=r"'c', which is not a parameter of SVC"):
         estimator_space(SVC(), [{"C": [1.0, 2.0]}, {"c": [1.0, 2.0]}]).parameter_names()
 
 

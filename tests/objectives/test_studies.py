@@ -311,5 +311,5 @@ def test_a_copied_study_keeps_its_sets_and_continues(continued, tmp_path, open_s
     after.optimize(found, n_trials=1)
     assert selected_features(after, after.trials[-1]) == ["x3", "x499"]
     assert after.trials[-1].params["var_smoothing"] == 0.5
-    with pytest.raises(ValueError, match="'var_smothing', which is no parameter"):
+    with pytest.raises(ValueError, match="'var_smothing', which is not a parameter"):
         enqueue_features(after, [], {"var_smothing": 0.5})

@@ -317,9 +317,10 @@ def points(rng: np.random.Generator, count: int) -> np.ndarray:
 
 def test_shared_columns_have_one_length_scale() -> None:
     X = points(np.random.default_rng(0), 80)
-    scales = fit_column_scales(X, X[:, 0] + X[:, 1:6].sum(axis=1), n_shared_columns=30)
+    inputs = SplitInputs(X[:, :1], X[:, 1:])
+    scales = fit_column_scales(inputs, X[:, 0] + X[:, 1:6].sum(axis=1))
     assert len(scales) == 1 + 1 + 1  # the number, the set, the nugget
-    model = OrdinaryKriging(30, scales).fit(X, X[:, 0])
+    model = OrdinaryKriging(scales).fit(inputs, X[:, 0])
     np.testing.assert_allclose(model._lengths, np.exp(scales[:2]))
 
 
@@ -333,8 +334,10 @@ def test_sets_that_share_what_matters_are_learned_from_few() -> None:
         return found
 
     shared, own = (
-        np.corrcoef(OrdinaryKriging(k).fit(X, truth(X)).predict(new)[0], truth(new))[0, 1]
-        for k in (30, 0)
+        np.corrcoef(OrdinaryKriging().fit(make(X), truth(X)).predict(make(new))[0], truth(new))[
+            0, 1
+        ]
+        for make in (lambda X: SplitInputs(X[:, :1], X[:, 1:]), SplitInputs)
     )
     assert shared > 0.7
     assert shared > own
@@ -343,7 +346,8 @@ def test_sets_that_share_what_matters_are_learned_from_few() -> None:
 @pytest.mark.parametrize("n_shared", [0, 1, 2])
 def test_scales_of_more_rows_than_are_used(n_shared: int) -> None:
     X = np.random.default_rng(2).random((300, 2))
-    few = fit_column_scales(X, smooth(X), n_shared_columns=n_shared, n_max=50)
+    inputs = SplitInputs(X[:, : 2 - n_shared], X[:, 2 - n_shared :] if n_shared else None)
+    few = fit_column_scales(inputs, smooth(X), n_max=50)
     assert len(few) == {0: 3, 1: 3, 2: 2}[n_shared]
     assert np.isfinite(few).all()
 
@@ -374,13 +378,13 @@ def test_distances_of_split_inputs_are_those_of_their_columns(
     # Chosen rows keep their sets.
     chosen = rng.integers(n, size=7)
     np.testing.assert_array_equal(some[chosen].joined(), a[chosen])
-    np.testing.assert_array_equal(SplitInputs.of(a, 9).joined(), a)
-    assert SplitInputs.of(some, 9) is some
+    np.testing.assert_array_equal(SplitInputs.of(a).joined(), a)
+    assert SplitInputs.of(some) is some
 
 
 def test_inputs_without_sets() -> None:
     X = np.random.default_rng(0).random((6, 2))
-    inputs = SplitInputs.of(X, 0)
+    inputs = SplitInputs.of(X)
     assert inputs.sets is None
     np.testing.assert_array_equal(inputs.joined(), X)
     np.testing.assert_array_equal(inputs[[3, 1]].joined(), X[[3, 1]])
@@ -401,10 +405,12 @@ def test_predictions_from_split_inputs_are_those_from_their_columns(
     X = seen.joined()
     y = X[:, -1] + X[:, -5] ** 2 + np.nan_to_num(X).sum(axis=1)
     scales = np.log([*[0.5] * n_own, 0.8, 0.01]) if is_known else None
-    joined = OrdinaryKriging(9, scales).fit(X, y).predict(new.joined())
-    split = OrdinaryKriging(scales=scales).fit(seen, y).predict(new)
+    # The same with a set of its own for each row.
+    apart, other_new = (
+        SplitInputs(inputs.own, inputs.joined()[:, n_own:]) for inputs in (seen, new)
+    )
+    joined = OrdinaryKriging(scales).fit(apart, y).predict(other_new)
+    split = OrdinaryKriging(scales).fit(seen, y).predict(new)
     for one, other in zip(joined, split):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(
-        fit_column_scales(seen, y), fit_column_scales(X, y, n_shared_columns=9), atol=1e-6
-    )
+    np.testing.assert_allclose(fit_column_scales(seen, y), fit_column_scales(apart, y), atol=1e-6)

@@ -52,15 +52,13 @@ class Archive:
     @property
     def crowding(self) -> Array:
         """Crowding index of each set (eq. 5)."""
-        crowding: Array = self._overlaps[: len(self.sizes)] / np.maximum(1, self.sizes)
-        return crowding
+        return self._overlaps[: len(self.sizes)] / np.maximum(1, self.sizes)
 
     @property
     def inert(self) -> Array:
         """Which sets have all their leave-one-out sets in the archive."""
         n_there = self._n_leave_one_out[: len(self.sizes)]
-        inert: Array = (n_there == self.sizes) & (self.sizes > 0)
-        return inert
+        return (n_there == self.sizes) & (self.sizes > 0)
 
     def masks(self, positions: Any) -> Array:
         """Return the sets at some positions as a boolean matrix, or the one at a position."""
@@ -75,21 +73,18 @@ class Archive:
         """Return the positions of the leave-one-out sets of a set that are in the archive."""
         smaller = np.flatnonzero(self.sizes == self._sizes[position] - 1)
         common = _n_common(self._words[:, position], self._words[:, smaller])
-        found: Array = smaller[common == self._sizes[smaller]]
-        return found
+        return smaller[common == self._sizes[smaller]]
 
     def contains(self, positions: Array, others: Array) -> Array:
         """Return which sets (rows) contain which other sets (columns)."""
         missing = self._words[:, others][:, None, :] & ~self._words[:, positions][:, :, None]
-        contains: Array = np.bitwise_or.reduce(missing, axis=0) == 0
-        return contains
+        return np.bitwise_or.reduce(missing, axis=0) == 0
 
     def dissimilarity(self, position: int, others: Array) -> Array:
         """Return the dissimilarity of a set to others (eq. 1): 0 if equal, 1 if disjoint."""
         scale = np.sqrt(np.maximum(1, self._sizes[position] * self._sizes[others]))
         common = _n_common(self._words[:, position], np.take(self._words, others, axis=1))
-        dissimilarity: Array = 1 - common / scale
-        return dissimilarity
+        return 1 - common / scale
 
     def add(self, packed: Array, loss: float, number: int) -> int:
         """Add a trial, its mask packed by ``np.packbits``, and return the position of its set."""
@@ -155,8 +150,7 @@ def _doubled(array: Array) -> Array:
 
 def _n_common(words: Array, others: Array) -> Array:
     """Return how many bits one packed set shares with each of several, words × sets."""
-    counts: Array = np.bitwise_count(words[:, None] & others).sum(axis=0, dtype=np.int64)
-    return counts
+    return np.bitwise_count(words[:, None] & others).sum(axis=0, dtype=np.int64)
 
 
 class Dominance:

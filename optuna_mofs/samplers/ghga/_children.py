@@ -20,7 +20,7 @@ from optuna_mofs.samplers.ghga._state import similar_pair
 _N_CANDIDATES = 30
 #: Part of the candidates that are the best features by rank, and part of the others that grow.
 _PREFIX_PROB, _GROWTH_PROB = 0.3, 0.5
-#: Part of the children that have one feature more than their parent.
+#: Share of the children that have one feature more than their parent.
 _ADDITION_PROB = 0.4
 #: Standard deviation of the logarithm of a candidate's size around that of its parent.
 _SIZE_STD = 0.4
@@ -61,8 +61,7 @@ class FilterColumns:
         sizes = np.count_nonzero(masks, axis=1)
         means = masks @ scores.T / np.maximum(1, sizes)[:, None]
         size = np.log1p(sizes)[:, None]
-        columns: Array = np.hstack([means, size, size**2, size * means])
-        return columns
+        return np.hstack([means, size, size**2, size * means])
 
 
 class Child(NamedTuple):

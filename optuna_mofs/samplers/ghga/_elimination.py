@@ -107,8 +107,7 @@ class Elimination:
             include_supersets=no_restarts or (self.use_filters and is_plain),
         )
         scores = predict(smaller, self.ctx.rng)
-        order: Array = features[np.argsort(-scores, kind="stable")]
-        return order
+        return features[np.argsort(-scores, kind="stable")]
 
     def _first_new(
         self, name: int, chain: Chain, master: int, candidates: Iterable[Array]
@@ -276,8 +275,7 @@ def next_restart(
 
 def _without_each(mask: Array, features: Array) -> Array:
     """Return one mask per feature, without that feature."""
-    smaller: Array = mask & (np.arange(len(mask)) != features[:, None])
-    return smaller
+    return mask & (np.arange(len(mask)) != features[:, None])
 
 
 def _best_node(archive: Archive, nodes: list[int], fruitless: Array, median: float) -> int | None:

@@ -38,7 +38,7 @@ class ForestGuide:
         max_samples: Number of trials that each tree is fitted to, drawn for each tree; None for
             as many as there are.
         max_features: Part of the features that a split considers.
-        tolerance: Distances to the best loss far below this hardly differ.
+        tolerance: Distances to the best loss far below this count as nearly equal.
         ridge_penalty: Ridge penalty; None for the forest alone.
         log_target: Whether the target is logarithmic, instead of the loss itself.
         weight_by_oob: Whether the forest is weighted by its out-of-bag predictions.
@@ -89,8 +89,7 @@ class ForestGuide:
             loss = by_columns(candidates) + rows @ slopes
             for tree in trees:
                 loss = loss + weight / len(trees) * tree.predict(rows)[:, 0]
-            scores: Array = -loss + _TIE_BREAK * rng.random(len(rows))
-            return scores
+            return -loss + _TIE_BREAK * rng.random(len(rows))
 
         return predict
 
@@ -156,8 +155,7 @@ def get_guide(guide: str | Guide, tolerance: float) -> Guide | None:
 
 def _weighted_sum(weights: Array) -> Prediction:
     def predict(candidates: Array, rng: np.random.Generator) -> Array:
-        scores: Array = candidates @ weights + _TIE_BREAK * rng.random(len(candidates))
-        return scores
+        return candidates @ weights + _TIE_BREAK * rng.random(len(candidates))
 
     return predict
 

@@ -1,4 +1,4 @@
-"""GHGASampler: an assembly of the steps beside it."""
+"""GHGASampler, assembled from the other modules of this folder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from typing import Self
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import check_float, check_int, check_probability, check_type
+from optuna_mofs._validation import (
+    check_float,
+    check_int,
+    check_optional_int,
+    check_probability,
+    check_type,
+)
 from optuna_mofs.features._mask_sampling import MaskSampler, get_mask_sampler
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.fronts._dominance import constrained_rank
@@ -33,13 +39,13 @@ from optuna_mofs.samplers.ghga._guides import ForestGuide, Guide, get_guide
 from optuna_mofs.samplers.ghga._state import ArchiveState, similar_pair
 from optuna_mofs.study._completed_trials import metric_column
 
-#: Part of the trials that are random in a study without features to select.
+#: Share of the trials that are random in a study without features to select.
 _RANDOM_PROB = 0.2
-#: Part of the children that follow neither filters nor guide, if there are filters.
+#: Share of the children that follow neither filters nor guide, if there are filters.
 _UNGUIDED_PROB = 0.4
 #: Attempts to make a child that no trial has.
 _MAX_CHILDREN = 50
-#: Part of the children that keep their parent's mask, and change only the hyperparameters.
+#: Share of the children that keep their parent's mask and change only the hyperparameters.
 _ROW_ONLY_PROB = 0.25
 #: In the paper, the guides called "forest" and "frequency" are simpler.
 _PAPER_GUIDES = {"forest": "plain_forest", "frequency": "plain_frequency"}
@@ -78,7 +84,7 @@ class GHGASettings:
         as_printed: Whether, as in the paper, sets at the median do not reproduce, the mutation
             rate may reach 1, and an elimination does not move to sets that were tried before.
         stop_at_median: Whether the population is that of Algorithm 2 as printed: the best set
-            always reproduces, also if it is inert, and the population ends at the first set, in
+            always reproduces, even if it is inert, and the population ends at the first set, in
             order of cost, that is not above the median. By default such sets are skipped.
         initial_mask_sampler: Makes the initial masks after the first one, which has all features:
             a name such as ``"wide"`` or ``"bernoulli"`` (random halves), or a function of
@@ -105,8 +111,7 @@ class GHGASettings:
     initial_mask_sampler: str | MaskSampler | None = None
 
     def __post_init__(self) -> None:
-        if self.n_phase1_iterations is not None:
-            check_int("n_phase1_iterations", self.n_phase1_iterations, 2, 10**9)
+        check_optional_int("n_phase1_iterations", self.n_phase1_iterations, 2, 10**9)
         for name in ("retrain_every", "niche_size", "tournament_divisor"):
             check_int(name, getattr(self, name), 1)
         for name in ("niche_radius", "restart_prob", "merge_prob"):
@@ -200,15 +205,11 @@ class GHGASampler(HistorySampler):
         get_guide(guide, tolerance)
         if not isinstance(metric, str):
             check_int("metric", metric, 0)
-        if n_trials is not None:
-            check_int("n_trials", n_trials, 1)
-        if n_startup_trials is not None:
-            check_int("n_startup_trials", n_startup_trials, 1)
         self.tolerance = tolerance
         self.guide = guide
         self.metric = metric
-        self.n_trials = n_trials
-        self.n_startup_trials = n_startup_trials
+        self.n_trials = check_optional_int("n_trials", n_trials, 1)
+        self.n_startup_trials = check_optional_int("n_startup_trials", n_startup_trials, 1)
         self.settings = check_type("settings", settings, GHGASettings)
 
     @classmethod

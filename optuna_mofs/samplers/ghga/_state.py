@@ -143,8 +143,7 @@ class ArchiveState:
         """Return positions in order of cost, then loss, then trial number."""
         archive = self.archive
         keys = (archive.numbers[positions], archive.losses[positions], self.cost[positions])
-        ordered: Array = positions[np.lexsort(keys)]
-        return ordered
+        return positions[np.lexsort(keys)]
 
     def optima(self) -> Array:
         """Return the positions of the known optima.
@@ -155,8 +154,7 @@ class ArchiveState:
         found = np.flatnonzero(self.archive.inert & ~self._dominance.flags)
         if not len(found):
             return found
-        near: Array = found[self.cost[found] <= self.cost[found].min() + 1]
-        return near
+        return found[self.cost[found] <= self.cost[found].min() + 1]
 
     def reproductive(
         self,
@@ -254,8 +252,7 @@ def dynamic_cost(sizes: Array, losses: Array, tolerance: float) -> Array:
         steps = np.round((losses - losses.min()) / tolerance, 9)
     # Infeasible sets cost more than any feasible one.
     limit = np.where(losses > LARGEST, _MAX_EXPONENT + 1, _MAX_EXPONENT)
-    cost: Array = sizes + np.exp2(np.minimum(steps, limit)) - 1
-    return cost
+    return sizes + np.exp2(np.minimum(steps, limit)) - 1
 
 
 def reproductive_population(
@@ -290,8 +287,7 @@ def elimination_population(members: Array, inert: Array, distance: Distance) -> 
         return members
     nearest = np.array([distance(position, inert).min() for position in members.tolist()])
     farthest_before = np.maximum.accumulate(np.concatenate([[-1.0], nearest[:-1]]))
-    chosen: Array = members[nearest > farthest_before]
-    return chosen
+    return members[nearest > farthest_before]
 
 
 def similar_pair(

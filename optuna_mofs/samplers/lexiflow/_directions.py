@@ -90,8 +90,7 @@ class EuclideanSpace:
 
     def from_unit(self, unit: Array) -> Array:
         """Return a row, or several, from points of the unit cube with one axis per parameter."""
-        row: Array = self.space.from_unit(np.atleast_2d(unit)).reshape(unit.shape)
-        return row
+        return self.space.from_unit(np.atleast_2d(unit)).reshape(unit.shape)
 
     def noted_point(self, row: Array, noted: tuple[float, ...]) -> Array:
         """Return the point noted on a trial, on axes where it still means the evaluated row.
@@ -147,8 +146,7 @@ def random_directions(
     moves |= rng.random((count, 1)) >= sparse_prob
     weight = np.where(moves, 1.0, _LEFT_OUT)
     weight *= np.sqrt(dimension / np.maximum(1e-9, (weight**2).sum(axis=1, keepdims=True)))
-    directions: Array = weight * rng.standard_normal((count, dimension))
-    return directions
+    return weight * rng.standard_normal((count, dimension))
 
 
 def flip_near_boundary(

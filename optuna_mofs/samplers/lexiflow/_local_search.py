@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import check_float, check_int, check_probability
+from optuna_mofs._validation import check_float, check_optional_int, check_probability
 from optuna_mofs.fronts._lexicographic import LexicographicOrder, RunningTargets
 from optuna_mofs.history._history import History, HistoryFollower
 from optuna_mofs.samplers._initial_design import RandomDesign
@@ -71,8 +71,7 @@ class LexiFlowSettings:
                 f"min_step_size must be below step_size ({self.step_size}), "
                 f"got {self.min_step_size}."
             )
-        if self.max_failures is not None:
-            check_int("max_failures", self.max_failures, 1)
+        check_optional_int("max_failures", self.max_failures, 1)
         for name in ("strict_incumbent_prob", "random_prob", "sparse_direction_prob"):
             check_probability(name, getattr(self, name))
         if self.restart_step_increase is not None:

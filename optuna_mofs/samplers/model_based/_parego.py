@@ -96,8 +96,7 @@ def gap_weights(front: Array, ideal: Array, positions: Array) -> Array | None:
     inside = 1 - (ends[gap] - positions * ends[-1]) / np.maximum(mass[gap], 1e-12)
     targets = front[gap] + inside[:, None] * sides[gap]
     weights = 1 / np.maximum(targets - ideal, _MIN_DISTANCE)
-    normed: Array = weights / weights.sum(axis=1, keepdims=True)
-    return normed
+    return weights / weights.sum(axis=1, keepdims=True)
 
 
 def batch_weights(rng: np.random.Generator, count: int, m: int) -> Array:
@@ -125,8 +124,7 @@ def scaled_to_range(values: Array) -> Array:
         [[0.0, 0.0], [1.0, 0.0], [0.5, 0.0]]
     """
     span = np.ptp(values, axis=0)
-    scaled: Array = (values - values.min(axis=0)) / np.where(span > 0, span, 1.0)
-    return scaled
+    return (values - values.min(axis=0)) / np.where(span > 0, span, 1.0)
 
 
 def most_distinct(weights: Array, running: Array) -> Array:
@@ -144,8 +142,7 @@ def most_distinct(weights: Array, running: Array) -> Array:
     if len(running):
         distance = np.abs(weights[:, None] - running).sum(axis=2).min(axis=1)
         best = int(distance.argmax())
-    furthest: Array = weights[best]
-    return furthest
+    return weights[best]
 
 
 class ParEGOSampler(ModelBasedSampler):
@@ -245,8 +242,7 @@ class ParEGOSampler(ModelBasedSampler):
             def values(batch: EncodedBatch) -> Array:
                 mean, sd = model.predict(model_inputs(data, batch.inputs))
                 if kappa is not None:
-                    bound: Array = mean - kappa * sd
-                    return bound
+                    return mean - kappa * sd
                 if callable(self.acquisition):
                     return self.acquisition(mean, sd, float(targets.min()))
                 return -expected_improvement(mean, sd, float(targets.min()))
@@ -280,8 +276,7 @@ class ParEGOSampler(ModelBasedSampler):
         count = self.settings.batch_size
         batch, turn = divmod(max(0, ctx.trial_number - self._n_startup_trials(ctx.history)), count)
         rng = ctx.study_rng(_WEIGHT_STREAM + batch)
-        weights: Array = batch_weights(rng, count, m)[turn]
-        return weights
+        return batch_weights(rng, count, m)[turn]
 
     @staticmethod
     def _weights(

@@ -11,7 +11,13 @@ import moocore
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import check_choice, check_float, check_int, check_type
+from optuna_mofs._validation import (
+    check_choice,
+    check_float,
+    check_int,
+    check_optional_int,
+    check_type,
+)
 from optuna_mofs.history._history import History
 from optuna_mofs.history._search_space import ConditionalParameters
 from optuna_mofs.samplers._base import HistorySampler
@@ -98,8 +104,7 @@ class ModelBasedSettings:
         check_choice("surrogate_target", self.surrogate_target, _SURROGATE_TARGETS)
         check_float("rho", self.rho, 0)
         check_int("batch_size", self.batch_size, 1)
-        if self.startup_factor is not None:
-            check_int("startup_factor", self.startup_factor, 1)
+        check_optional_int("startup_factor", self.startup_factor, 1)
 
 
 DEFAULT_SETTINGS = ModelBasedSettings()
@@ -144,17 +149,13 @@ class ModelBasedSampler(HistorySampler):
         seed: int | None = None,
     ) -> None:
         super().__init__(seed=seed)
-        if n_trials is not None:
-            check_int("n_trials", n_trials, 1)
-        if n_startup_trials is not None:
-            check_int("n_startup_trials", n_startup_trials, 1)
         if kappa is not None:
             check_float("kappa", kappa, 0)
         check_type("settings", settings, ModelBasedSettings)
         check_choice("surrogate_target", settings.surrogate_target, self._surrogate_targets)
         get_surrogate(surrogate)
-        self.n_trials = n_trials
-        self.n_startup_trials = n_startup_trials
+        self.n_trials = check_optional_int("n_trials", n_trials, 1)
+        self.n_startup_trials = check_optional_int("n_startup_trials", n_startup_trials, 1)
         self.surrogate = surrogate
         self.kappa = kappa
         self.settings = settings

@@ -83,8 +83,7 @@ def expected_gain(
     reached = decomposition(losses, weights).min(axis=0)
     flat = np.maximum(drawn, 0.0).reshape(-1, n_objectives)
     gains = np.maximum(reached - decomposition(flat, weights), 0.0)
-    total: Array = gains.reshape(n_candidates, n_draws, -1).mean(axis=1).sum(axis=1)
-    return total
+    return gains.reshape(n_candidates, n_draws, -1).mean(axis=1).sum(axis=1)
 
 
 class ExpectedGain:
@@ -105,7 +104,7 @@ class ExpectedGain:
         subset = representative_subset(ranking, MAX_TRAINING_TRIALS, len(self.front))
 
         def first_losses(column: int, n: int) -> tuple[Array, Array]:
-            # Of the first trials only: a later worst value must not change an earlier fit.
+            # From the first trials only: a later worst value must not change an earlier fit.
             values = feasible_values(history.values[:n], history.violations[:n])
             return spread_subset(values[:, column])
 

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import check_int, check_probability, check_type
+from optuna_mofs._validation import check_int, check_optional_int, check_probability, check_type
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers._base import HistorySampler
 from optuna_mofs.samplers._candidates import Candidates, best_new_candidate
@@ -65,8 +65,7 @@ class MOEADSettings:
     initial_design: RandomDesign = field(default_factory=RandomDesign)
 
     def __post_init__(self) -> None:
-        if self.max_replacements is not None:
-            check_int("max_replacements", self.max_replacements, 1)
+        check_optional_int("max_replacements", self.max_replacements, 1)
         check_probability("prob_neighbor_mating", self.prob_neighbor_mating)
 
 
@@ -79,8 +78,8 @@ class MOEADSampler(HistorySampler):
     Zhang and Li (2007), as Rosales-Pérez et al. (2014), *Multi-objective model type selection*,
     use it. The objectives are decomposed into subproblems, each a weighted Tchebycheff distance
     from the best values so far. Each subproblem keeps the trial that is best for it, its member,
-    and makes its next configuration from the members of its neighbors. Of many such children, the
-    one with the largest expected gain under a model of the trials is evaluated. The archive of
+    and makes its next configuration from the members of its neighbors. Among many such children,
+    the one with the largest expected gain under a model of the trials is evaluated. The archive of
     algorithm 1 is the front of the study.
 
     :meth:`from_paper` is the paper's algorithm. ``docs/samplers/moead.md`` lists the differences
@@ -129,15 +128,11 @@ class MOEADSampler(HistorySampler):
     ) -> None:
         super().__init__(seed=seed)
         check_int("population_size", population_size, 4)
-        if n_neighbors is not None:
-            check_int("n_neighbors", n_neighbors, 2)
-        if n_startup_trials is not None:
-            check_int("n_startup_trials", n_startup_trials, 3)
         check_int("n_candidates", n_candidates, 1)
         get_decomposition(decomposition)
         self.population_size = population_size
-        self.n_neighbors = n_neighbors
-        self.n_startup_trials = n_startup_trials
+        self.n_neighbors = check_optional_int("n_neighbors", n_neighbors, 2)
+        self.n_startup_trials = check_optional_int("n_startup_trials", n_startup_trials, 3)
         self.n_candidates = n_candidates
         self.decomposition = decomposition
         self.settings = check_type("settings", settings, MOEADSettings)

@@ -46,8 +46,7 @@ def simplex_points(count: int, m: int) -> Array:
         gap = ((lattice - lattice[chosen[-1]]) ** 2).sum(axis=1)
         nearest = np.minimum(nearest, gap)
         chosen.append(int(nearest.argmax()))
-    points: Array = lattice[np.sort(chosen)]
-    return points
+    return lattice[np.sort(chosen)]
 
 
 def _lattice(count: int, m: int) -> Array:
@@ -58,8 +57,7 @@ def _lattice(count: int, m: int) -> Array:
         steps += 1
     bars = np.array(list(itertools.combinations(range(steps + m - 1), m - 1)))
     edges = np.column_stack([np.full(len(bars), -1), bars, np.full(len(bars), steps + m - 1)])
-    lattice: Array = (np.diff(edges, axis=1) - 1) / steps
-    return lattice
+    return (np.diff(edges, axis=1) - 1) / steps
 
 
 def neighborhoods(weights: Array, size: int) -> Array:

@@ -1,4 +1,4 @@
-"""FilterEnsembleNSGA2Sampler: an assembly of the steps beside it."""
+"""FilterEnsembleNSGA2Sampler, assembled from the other modules of this folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from optuna.study import Study
 
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import check_int, check_type
+from optuna_mofs._validation import check_int, check_optional_int, check_type
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers._base import HistorySampler
 from optuna_mofs.samplers._candidates import AcquisitionFunction, Candidates
@@ -160,15 +160,9 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
         super().__init__(seed=seed)
         if surrogate is not None:
             get_surrogate(surrogate)
-        if population_size is not None:
-            check_int("population_size", population_size, 2)
-        if n_startup_trials is not None:
-            check_int("n_startup_trials", n_startup_trials, 2)
-        if n_trials is not None:
-            check_int("n_trials", n_trials, 1)
-        self.population_size = population_size
-        self.n_startup_trials = n_startup_trials
-        self.n_trials = n_trials
+        self.population_size = check_optional_int("population_size", population_size, 2)
+        self.n_startup_trials = check_optional_int("n_startup_trials", n_startup_trials, 2)
+        self.n_trials = check_optional_int("n_trials", n_trials, 1)
         self.surrogate = surrogate
         self.settings = check_type("settings", settings, NSGA2Settings)
 
@@ -358,8 +352,7 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
         population = self._new_population(self._n_startup_trials(history))
         population.follow(history)
         members = population.current.members
-        numbers: list[int] = history.numbers[members if len(members) else slice(None)].tolist()
-        return numbers
+        return history.numbers[members if len(members) else slice(None)].tolist()
 
     def _population_size(self, n_completed: int) -> int:
         if self.population_size is not None:

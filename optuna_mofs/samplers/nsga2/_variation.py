@@ -333,7 +333,7 @@ def change_exception(rng: np.random.Generator, history: History, row: Array, nam
     """Return a row in which one exception from the rule is a random feature, or none.
 
     A feature that is selected is left out, or another one put in. It is drawn without regard to
-    the filters: ranks of all rows would tell about the rows of the test folds.
+    the filters: ranks of all rows would leak the rows of the test folds.
     """
     assert history.described is not None
     assert history.described.representation is not None

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import warnings
+
 import optuna
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 
 from optuna_mofs import ModelTypeObjective, MOEADSampler, spaces
-from optuna_mofs._shared_space import SharedSpace, value_at
+from optuna_mofs.spaces._rosales_2014 import SharedSpace, value_at
 
 
 @pytest.mark.parametrize(
@@ -45,3 +48,17 @@ def test_the_model_types_of_the_paper_have_seven_variables_less_the_seed():
     assert len({trial.params["learner"] for trial in study.trials}) > 2
     best = min(study.trials, key=lambda trial: trial.values[0])
     assert 1 - objective.refit(best).score(X, y) == pytest.approx(best.values[0])
+
+
+def test_the_five_model_types_of_table_1():
+    X, y = make_classification(40, 6, random_state=0)
+    found = spaces.rosales_2014_learners(6, random_state=0, shared=False)
+    for name, (estimator, space) in found.items():
+        sampler = optuna.samplers.RandomSampler(seed=0)
+        trial = optuna.create_study(sampler=sampler).ask(space)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # few epochs
+            model = clone(estimator).set_params(**trial.params).fit(X, y)
+        assert model.score(X, y) > 0.3, name
+    svm = found["svm"][1]
+    assert {n.removeprefix("svm__") for n in svm} == {"kernel", "degree", "gamma", "coef0", "C"}

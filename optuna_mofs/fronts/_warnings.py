@@ -1,4 +1,4 @@
-"""The warning that a front is not clearly better than chance."""
+"""Warnings about a front: hardly better than chance, or a feature that leaks the target."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ import numpy as np
 
 from optuna_mofs._format import format_number
 from optuna_mofs.fronts._candidates import Candidates
-from optuna_mofs.fronts._honest_sources import SourceValues
 from optuna_mofs.fronts._picks import fold_standard_error
 from optuna_mofs.study._baselines import NoiseFloor
 from optuna_mofs.study._description import StudyDescription
+from optuna_mofs.study._feature_sets import selected_features
 
 if TYPE_CHECKING:
-    from optuna_mofs.fronts._honest_front import HonestEstimate
+    from optuna_mofs.fronts._front import Front
+    from optuna_mofs.fronts._honest_front import HonestEstimate, SourceValues
 
-#: Confidence of the interval that must leave out the constant model: stricter, because a search
-#: that adapts to the rows keeps a little luck that the bootstrap cannot see.
+#: Confidence of the interval that must exclude the constant model. It is strict, because a search
+#: that adapts to the rows has some luck that the bootstrap cannot see.
 _CLEAR = 0.99
-#: Below this error of the constant model, few errors say little about the rarer class.
+#: If the constant model's error is lower, a low error says little about the rarer class.
 _IMBALANCED = 0.1
+#: A single feature with less than this share of the constant model's error may be a leak.
+_LEAK = 0.02
 
 
 def chance_warning(
@@ -42,7 +45,7 @@ def chance_warning(
     if not len(candidates.front) or not len(candidates.errors):
         return None
     reason = _compared_with_constant(candidates, values, picks, max(confidence, _CLEAR))
-    # Held-out rows know better: on many columns, masks find as low an error in noise as in data.
+    # Held-out rows are the better evidence: with many columns, masks fit noise as well as data.
     if reason is None and values.source != "holdout":
         reason = _compared_with_noise(candidates)
     if reason is None:
@@ -77,7 +80,7 @@ def _compared_with_constant(
     if highs:
         if min(highs.values()) < constant:
             return None
-        # The default pick, if it is known, is what else is shown.
+        # Show the default pick, like everything else, if its value is known.
         return (
             f"the honest {candidates.metric_name} {picks[next(iter(highs))]} is not clearly "
             f"{side} that of the constant model, {shown}"
@@ -98,7 +101,7 @@ def _compared_with_noise(candidates: Candidates) -> str | None:
 
 
 def _beats(candidates: Candidates, floor: NoiseFloor) -> bool:
-    """Return whether some size is better than on permuted labels by one standard error."""
+    """Return whether any size beats the permuted labels by one standard error."""
     best = candidates.rule_trials()["best"]
     folds = candidates.front._fold_values(best, candidates.column)
     margin = 0.0 if folds is None else fold_standard_error(folds)
@@ -110,7 +113,7 @@ def _beats(candidates: Candidates, floor: NoiseFloor) -> bool:
 
 
 def _scorer_hint(candidates: Candidates, values: SourceValues) -> str:
-    """Return a hint to other scorers if nearly all rows belong to one class."""
+    """Return a hint at other scorers if nearly all rows belong to one class."""
     description = StudyDescription.read(candidates.points.study)
     measures = () if description is None else description.measures
     name = candidates.points.measure_names[candidates.column]
@@ -122,3 +125,26 @@ def _scorer_hint(candidates: Candidates, values: SourceValues) -> str:
         f" One class has {1.0 - candidates.constant:.0%} of the rows, so the error says little "
         "about the others: try scoring='balanced_accuracy' or 'roc_auc'."
     )
+
+
+def leak_hint(front: Front) -> tuple[str, str] | None:
+    """Return the name of a feature that is nearly perfect on its own, with a sentence about it.
+
+    Such a feature is often known only after the target, or computed from it.
+
+    Args:
+        front: The front of a study of this package.
+
+    Returns:
+        None if there is no such feature.
+    """
+    constant = front.baselines.constant
+    for trial, values in zip(front, front.values):
+        names = selected_features(front.study, trial) or []
+        if len(names) == 1 and constant is not None and values[0] <= _LEAK * constant[0]:
+            return names[0], (
+                f"{names[0]!r} alone is nearly perfect ({front.metric_names[0]} "
+                f"{format_number(values[0])}). Is it known only after the target? Then leave it "
+                "out"
+            )
+    return None

@@ -11,10 +11,9 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.datasets import load_breast_cancer, load_diabetes, make_classification
 from sklearn.model_selection import cross_val_score
-from sklearn.naive_bayes import GaussianNB
 
 from optuna_mofs import spaces
-from optuna_mofs.spaces import LearnerSpec, get_learner, learner_names, register_learner
+from optuna_mofs.spaces import get_learner, learner_names
 
 TASKS = ("classification", "regression")
 PAIRS = [(name, task) for task in TASKS for name in learner_names(task)]
@@ -170,28 +169,6 @@ def test_one_thread_seeded_and_picklable(name, task):
     assert set(again) == set(parameters)
 
 
-def test_seed_is_left_open_by_default():
-    estimator, _ = get_learner("random_forest")
-    assert estimator.random_state is None
-
-
-def test_fixed_value_leaves_the_space():
-    estimator, space = get_learner("decision_tree", max_depth=4)
-    assert "max_depth" not in space
-    assert "ccp_alpha" in space
-    assert estimator.max_depth == 4
-
-
-def test_distribution_replaces_or_extends_the_space():
-    weight = CategoricalDistribution((None, "balanced"))
-    few = IntDistribution(1, 9)
-    _, space = get_learner("random_forest", class_weight=weight, min_samples_leaf=few)
-    assert space["class_weight"] == weight
-    assert space["min_samples_leaf"] == few
-    _, space = get_learner("svm", "regression", epsilon=0.1)
-    assert set(space) == {"regressor__svm__C", "regressor__svm__gamma"}
-
-
 def test_early_stopping_as_in_the_paper():
     pytest.importorskip("xgboost")
     estimator, space = get_learner("xgboost", early_stopping=True, validation_fraction=0.2)
@@ -213,67 +190,6 @@ def test_lightgbm_uses_its_subsample():
     )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "overrides", "message"),
-    [
-        (("xgbost",), {}, "Did you mean 'xgboost'"),
-        (("forest",), {}, "Did you mean 'random_forest'"),
-        (("svm", "ranking"), {}, "'classification', 'regression', got 'ranking'"),
-        (("elastic_net",), {}, "for regression only"),
-        (("logistic_regression", "regression"), {}, "'ridge'"),
-        (("svm",), {"early_stopping": True}, "xgboost"),
-        (("svm",), {"gama": 1.0}, "Did you mean 'gamma'"),
-    ],
-)
-def test_errors_name_the_mistake(arguments, overrides, message):
-    with pytest.raises(ValueError, match=message):
-        get_learner(*arguments, **overrides)
-
-
-def test_names():
-    assert set(learner_names()) == set(learner_names("classification")) | {"elastic_net"}
-    assert set(learner_names()) == set(learner_names("regression")) | {
-        "logistic_regression",
-        "dropout_mlp",
-    }
-    with pytest.raises(ValueError, match=r"task must be .* got 'both'"):
-        learner_names("both")
-
-
-def test_one_entry_adds_a_learner(monkeypatch):
-    monkeypatch.setattr(spaces, "_LEARNERS", dict(spaces._LEARNERS))
-    smoothing = FloatDistribution(1e-12, 1.0, log=True)
-    spec = LearnerSpec(
-        "naive_bayes", {"var_smoothing": smoothing}, classifier=GaussianNB, preprocessing="impute"
-    )
-    naive_bayes = register_learner(spec)
-    assert naive_bayes("nb__") == {"nb__var_smoothing": smoothing}
-    assert "naive_bayes" in learner_names("classification")
-    assert "naive_bayes" not in learner_names("regression")
-    estimator, space = get_learner("naive_bayes")
-    assert space == {"naive_bayes__var_smoothing": smoothing}
-    assert isinstance(estimator["naive_bayes"], GaussianNB)
-
-
-def test_a_learner_needs_an_estimator():
-    with pytest.raises(ValueError, match="'none' needs a classifier, a regressor or both"):
-        LearnerSpec("none", {})
-
-
-def test_the_five_model_types_of_table_1():
-    X, y = make_classification(40, 6, random_state=0)
-    found = spaces.rosales_2014_learners(6, random_state=0, shared=False)
-    for name, (estimator, space) in found.items():
-        sampler = optuna.samplers.RandomSampler(seed=0)
-        trial = optuna.create_study(sampler=sampler).ask(space)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # few epochs
-            model = clone(estimator).set_params(**trial.params).fit(X, y)
-        assert model.score(X, y) > 0.3, name
-    svm = found["svm"][1]
-    assert {n.removeprefix("svm__") for n in svm} == {"kernel", "degree", "gamma", "coef0", "C"}
-
-
 def test_dropout_mlp_is_that_of_table_3():
     found = spaces.dropout_mlp()
     assert found["epochs"] == IntDistribution(1, 20)
@@ -282,22 +198,3 @@ def test_dropout_mlp_is_that_of_table_3():
         assert (found[f"n_units_{k}"].low, found[f"n_units_{k}"].high) == (4, 128)
         assert found[f"dropout_{k}"] == FloatDistribution(0.2, 0.5)
         assert found[f"learning_rate_{k}"] == FloatDistribution(1e-5, 1e-1, log=True)
-
-
-@pytest.mark.parametrize(
-    ("name", "task"), [("svm", "regression"), ("logistic_regression", "classification")]
-)
-def test_texts_and_missing_values_are_encoded(name, task):
-    rng = np.random.default_rng(0)
-    city = rng.choice(["Rome", "Oslo", "Lima"], 120)
-    X = pd.DataFrame({"city": city, "age": rng.normal(size=120)})
-    X.loc[:20, "age"] = np.nan
-    X.loc[100:, "city"] = None
-    y = (city == "Oslo").astype(float)
-    estimator, space = get_learner(name, task, one_hot=True)
-    assert set(space) <= set(estimator.get_params())
-    assert estimator.fit(X[:90], y[:90]).score(X[90:100], y[90:100]) > 0.9
-    estimator.predict(X[100:])
-    estimator.predict(X[100:].assign(city="Bern"))  # a new category
-    # A trial may select no column of texts.
-    clone(estimator).fit(X[["age"]], y).predict(X[["age"]])

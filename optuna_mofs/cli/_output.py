@@ -117,7 +117,7 @@ def print_status(text: str) -> None:
 
 
 def print_refit(trial: FrozenTrial) -> None:
-    """Tell that a trial is fitted again, if that takes long."""
+    """Print that a trial is fitted again, if that takes long."""
     seconds = 0.0 if trial.duration is None else trial.duration.total_seconds()
     if seconds > _LONG:
         took = format_duration(seconds)

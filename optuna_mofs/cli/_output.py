@@ -160,13 +160,13 @@ def format_duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def format_list(items: Sequence[str], indent: str = "  ") -> str:
+def format_list(items: Sequence[str]) -> str:
     """Return items with commas, in lines that fit the terminal."""
     width = min(99, shutil.get_terminal_size().columns)
     # Line breaks only between items, not within a name of several words.
     glued = ", ".join(item.replace(" ", "\0") for item in items)
     lines = textwrap.wrap(
-        glued, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False
+        glued, width, initial_indent="  ", subsequent_indent="  ", break_long_words=False
     )
     return "\n".join(lines).replace("\0", " ")
 

@@ -31,20 +31,20 @@ study = objective.create_study(
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 study.optimize(objective, n_trials=80, show_progress_bar=True)
 
-# The trade-off: no trial of the front is worse than another in both error and features.
+# The trade-off: no trial of the front is worse than another in both error and number of features.
 front = pareto_front(study, duplicates=False)
 columns = ["n_features", "error", "honest", "honest_low", "honest_high", "features"]
 print(front.to_frame()[columns].to_string(max_colwidth=60))
 print(f"hypervolume: {front.hypervolume():.4f}")
 
-# "error" is cross-validated and too low: the best of many trials is also the luckiest. "honest" is
-# the error to expect on new rows.
+# "error" is cross-validated and too low, because the best of many trials is also a lucky one.
+# "honest" is the error to expect on new rows.
 honest = front.honest()
 print(f"expect {honest.picks['pick']} from the pick, {honest.picks['best']} from the best trial")
 print(honest.warning or "clearly better than a constant model")
 
 # Some ways to choose a trial.
-pick = front.pick()  # the fewest features within one standard error of the lowest honest error
+pick = front.pick()  # the fewest features within one standard error of the lowest error
 few = front.best(max_features=3)
 print(f"pick: {pick.values[0]:.4f} with {objective.features_for(pick)}")
 print(f"best with at most three features: {few.values[0]:.4f} with {objective.features_for(few)}")

@@ -42,6 +42,7 @@ TESTED_ELSEWHERE = {
     "_typing.py": "only types",
     "cli/_model_file.py": "test_export.py",
     "cli/_errors.py": "test_main.py and doctests",
+    "cli/_run_messages.py": "test_run.py",
     "measures/_base.py": "test_registry.py and the tests of each measure",
     "samplers/_context.py": "test_base.py",
     "visualization/_utils.py": "the tests of each figure",

@@ -13,6 +13,7 @@ import pandas as pd
 from optuna.study import Study
 
 from optuna_mofs import hypervolume_history
+from optuna_mofs.cli import _html as html
 from optuna_mofs.cli import _output as out
 from optuna_mofs.cli._errors import CommandError, name_hint
 from optuna_mofs.cli._options import (
@@ -277,18 +278,18 @@ def _page(
         "best mean rank": str(_summary(runs)["group"].iloc[0]),
     }
     parts = [
-        out.html_tiles(tiles),
-        out.html_section(
-            "Groups", out.html_table(*_group_cells(runs), text=[0]), note=_test_summary(ranks)
+        html.tiles(tiles),
+        html.section(
+            "Groups", html.table(*_group_cells(runs), text=[0]), note=_test_summary(ranks)
         ),
-        *map(out.html_figure, figures),
-        out.html_section("Hypervolume per run", out.html_table(*_run_cells(runs), text=[0])),
+        *map(html.figure, figures),
+        html.section("Hypervolume per run", html.table(*_run_cells(runs), text=[0])),
     ]
     if ranks is not None:
-        pairs = out.html_table(*_pair_cells(ranks), text=[0])
-        parts.append(out.html_section("Nemenyi test, p-value per pair", pairs))
+        pairs = html.table(*_pair_cells(ranks), text=[0])
+        parts.append(html.section("Nemenyi test, p-value per pair", pairs))
     lead = f"{out.format_count(len(runs), 'run')}, compared by hypervolume"
-    return out.html_page("Comparison of studies", lead, parts, has_figures=True)
+    return html.page("Comparison of studies", lead, parts, has_figures=True)
 
 
 def parse_pattern(written: str) -> tuple[str, str]:

@@ -148,7 +148,7 @@ def model_card(
     output: str,
     kind: str,
 ) -> dict[str, Any]:
-    """Return what somebody who meets the file must know, as JSON values."""
+    """Return what a user of the file must know, as JSON values."""
     trial, honest = pick.trial, front.honest()
     n_rows, n_columns = objective.all_data.shape
     expected, constant = pick.expected, front.baselines.constant

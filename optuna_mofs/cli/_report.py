@@ -12,6 +12,7 @@ from optuna.trial import FrozenTrial
 
 from optuna_mofs import FeatureSelectionObjective, Front, ResampledFronts, selected_features
 from optuna_mofs._format import format_number
+from optuna_mofs.cli import _html as html
 from optuna_mofs.cli import _output as out
 from optuna_mofs.cli._diagnostics import (
     Stability,
@@ -97,20 +98,20 @@ def _page(
     """Return the page as HTML; there are no settings if the study was not created by ``run``."""
     figures = _figures(front, pick, settings)
     first, *others = [figure for name, figure in figures.items() if name != "stability"] or [None]
-    search = [*map(out.html_figure, others), *_settings_table(settings)]
+    search = [*map(html.figure, others), *_settings_table(settings)]
     warning = front.honest().warning
     parts = [
-        *([out.html_warning(warning)] if warning else []),
+        *([html.warning(warning)] if warning else []),
         _tiles(front, pick),
-        *([] if first is None else [out.html_figure(first)]),
+        *([] if first is None else [html.figure(first)]),
         _chosen_model(front, pick, stability(front, pick.trial, objective), settings, url),
         *_resamples(front, figures.get("stability")),
         *predictions,
         _front_table(front, pick),
-        *([out.html_details("How the search went", *search)] if search else []),
+        *([html.details("How the search went", *search)] if search else []),
     ]
     lead = _lead(front, settings)
-    return out.html_page(front.study.study_name, lead, parts, has_figures=bool(figures))
+    return html.page(front.study.study_name, lead, parts, has_figures=bool(figures))
 
 
 def _lead(front: Front, settings: Settings | None) -> str:
@@ -138,7 +139,7 @@ def _tiles(front: Front, pick: Pick) -> str:
         total = "" if features is None else f" / {len(features)}"
         values["features"] = f"{len(names)}{total}"
     values["completed trials"] = f"{len(front.points.trials):,}"
-    return out.html_tiles(values)
+    return html.tiles(values)
 
 
 def _how(front: Front, name: str) -> str:
@@ -158,13 +159,13 @@ def _chosen_model(
     ]
     n_columns = 3 if any(row[2] for row in rows) else 2
     header = ["metric", "value", "over folds"][:n_columns]
-    tables = [out.html_table(header, [row[:n_columns] for row in rows], text=[0])]
+    tables = [html.table(header, [row[:n_columns] for row in rows], text=[0])]
     description = StudyDescription.read(front.study)
     mask = () if description is None else description.mask_parameters
     params = {name: value for name, value in trial.params.items() if name not in mask}
     if params:
         named = zip(out.short_param_names(list(params)), map(out.format_value, params.values()))
-        tables.append(out.html_table(["hyperparameter", "value"], named, text=[0]))
+        tables.append(html.table(["hyperparameter", "value"], named, text=[0]))
     parts = []
     names = selected_features(front.study, trial)
     if names is not None:
@@ -175,8 +176,8 @@ def _chosen_model(
                 f"{found.n_sets} {found.source}. Stability of these sets: {found.index:.2f} "
                 "(1: always the same features, 0: like random sets).</p>"
             )
-        parts.append(out.html_chips(names) if names else '<p class="note">No features.</p>')
-    parts.append(out.html_columns(*tables))
+        parts.append(html.chips(names) if names else '<p class="note">No features.</p>')
+    parts.append(html.columns(*tables))
     if settings is not None:
         options = f"{study_options(front.study, url)} --trial {trial.number}"
         command = f"optuna-mofs export {options} --output model.joblib"
@@ -184,7 +185,7 @@ def _chosen_model(
     note = f"Chosen: {pick.description}."
     if pick.expected is not None:
         note = f"Expect {front.honest().metric_name} {pick.expected} on new rows. {note}"
-    return out.html_section(f"Chosen model: trial {trial.number}", *parts, note=note)
+    return html.section(f"Chosen model: trial {trial.number}", *parts, note=note)
 
 
 def _resamples(front: Front, figure: Any) -> list[str]:
@@ -192,20 +193,20 @@ def _resamples(front: Front, figure: Any) -> list[str]:
     found = ResampledFronts.read(front.study)
     if found is None:
         return []
-    parts = [] if figure is None else [out.html_plot(figure)]
+    parts = [] if figure is None else [html.plot(figure)]
     groups = [
         [", ".join(found.names_of(group)), f"{group.frequency:.0%}", f"{group.together:.0%}"]
         for group in found.groups()
     ]
     if groups:
         header = ["features that replace each other", "one of them", "several"]
-        parts.append(out.html_table(header, groups, text=[0]))
+        parts.append(html.table(header, groups, text=[0]))
     note = (
         f"The search was repeated on {found.n_resamples} {found.method}s of {found.n_rows[0]} of "
         f"{found.n_rows[1]} rows. Stability of the default picks: {found.stability()} (1: always "
         "the same features, 0: like random sets)."
     )
-    return [out.html_section("Stability on other rows", *parts, note=note)]
+    return [html.section("Stability on other rows", *parts, note=note)]
 
 
 def _predictions(pick: Pick, objective: FeatureSelectionObjective) -> list[str]:
@@ -215,16 +216,16 @@ def _predictions(pick: Pick, objective: FeatureSelectionObjective) -> list[str]:
         important = importance(objective, pick.trial, folds)
     except Exception as error:  # of the learner
         note = f"The chosen model could not be fitted again: {error}"
-        return [out.html_section("Predictions", note=note)]
+        return [html.section("Predictions", note=note)]
     note = "The search did not use these rows."
     if objective.holdout_rows is None:
         note = (
             "Each row was predicted by a model that was not fitted on it. The trial was chosen by "
             "these rows, so expect somewhat more errors on new ones."
         )
-    parts = [out.html_columns(*map(out.html_plot, found.figures()))]
-    parts += [] if important is None else [out.html_plot(important.figure())]
-    return [out.html_section(f"Predictions on {found.source}", *parts, note=note)]
+    parts = [html.columns(*map(html.plot, found.figures()))]
+    parts += [] if important is None else [html.plot(important.figure())]
+    return [html.section(f"Predictions on {found.source}", *parts, note=note)]
 
 
 def _spread(trial: FrozenTrial, name: str) -> str:
@@ -254,9 +255,9 @@ def _front_table(front: Front, pick: Pick) -> str:
     numbers = [trial.number for trial in front]
     chosen = numbers.index(pick.trial.number) if pick.trial.number in numbers else None
     text = [len(header) - len(extra) - 1] if has_names else []
-    table = out.html_table(header, rows, text=text, chosen=chosen)
+    table = html.table(header, rows, text=text, chosen=chosen)
     note = f"{out.format_count(len(front), 'trial')}; no other completed trial dominates them."
-    return out.html_section("The front", table, note=note)
+    return html.section("The front", table, note=note)
 
 
 def _settings_table(settings: Settings | None) -> list[str]:
@@ -267,8 +268,8 @@ def _settings_table(settings: Settings | None) -> list[str]:
         for name, v in asdict(settings).items()
         if v not in (None, [], {})
     ]
-    table = out.html_table(["setting", "value"], rows, text=[0, 1])
-    return [out.html_section("Settings of the search", table)]
+    table = html.table(["setting", "value"], rows, text=[0, 1])
+    return [html.section("Settings of the search", table)]
 
 
 def _figures(front: Front, pick: Pick, settings: Settings | None) -> dict[str, Any]:

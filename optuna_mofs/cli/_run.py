@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import time
 import warnings
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,6 @@ from optuna_mofs import (
     AllTrialsFailedError,
     DashboardFigures,
     FeatureSelectionObjective,
-    Front,
     StagnationCallback,
     noise_floor,
     pareto_front,
@@ -43,6 +40,7 @@ from optuna_mofs.cli._options import (
     storage_url,
 )
 from optuna_mofs.cli._output import format_count, print_status, script_path
+from optuna_mofs.cli._run_messages import print_hints, print_next_steps, print_start, print_task
 from optuna_mofs.cli._settings import (
     Settings,
     load_table,
@@ -59,19 +57,16 @@ from optuna_mofs.cli._storage import (
     storage_errors,
     study_options,
 )
-from optuna_mofs.cli._table import Table
 from optuna_mofs.cli._worker import Job, Limits, Progress, run_trials, search_in_workers
 from optuna_mofs.dashboard import save_figures, save_note
 from optuna_mofs.fronts import WarmStartWarning
-from optuna_mofs.fronts._warnings import leak_hint
 from optuna_mofs.honesty import default_noise_floor_trials
 from optuna_mofs.study._completed_trials import Metrics
 
 _N_TRIALS = 100
-_MAX_NAMES = 10  # of columns in one line
+_MAX_NAMES = 10  # reasons that are printed
 _MIN_FLOOR_SECONDS = 30.0
 _FLOOR_SHARE = 0.25  # of the time of the search, for trials on permuted labels
-_MANY_CELLS = 200_000  # of a table, whose ranking takes longer than a user waits without a word
 
 DESCRIPTION = """\
 Select features and tune a learner at once, on your own table. Every trial is stored in a
@@ -240,21 +235,13 @@ def run(arguments: argparse.Namespace) -> None:
         sampler = make_sampler(settings, n_existing=n_existing)
         _check_preference(settings, objective)
         if not arguments.quiet:
-            _print_task(settings, table, objective)
+            print_task(settings, table, objective)
         if storage is None:
             storage = open_storage(url, heartbeat=True)
         study = _open_study(objective, storage, name, existing, sampler)
         settings.write(study)
         if not arguments.quiet:
-            begin = f"New study {name!r}"
-            if existing is not None:
-                n_completed = len(trials_of(study, (TrialState.COMPLETE,)))
-                trials = format_count(n_completed, "completed trial")
-                begin = f"Continuing study {name!r} after {trials}"
-            print_status(f"{begin}: {settings.learner}, sampler {settings.sampler}.")
-            has_ranks = objective.representation is not None and objective.table.filters
-            if table.X.size > _MANY_CELLS and has_ranks:
-                print_status("Filters rank the features first; this can take a while.")
+            print_start(study, settings, objective, is_new=existing is None)
         if source is not None:
             _start_warm(study, source, quiet=arguments.quiet)
         if arguments.retry_running:
@@ -274,8 +261,8 @@ def run(arguments: argparse.Namespace) -> None:
             raise CommandError(f"No trial has completed with values.{last}")
         if not arguments.quiet:
             print(front_text(front))
-            _print_hints(front)
-            _print_next_steps(study, url)
+            print_hints(front)
+            print_next_steps(study, url)
 
 
 def _find_study(storage: Any, arguments: argparse.Namespace) -> tuple[str, Study | None]:
@@ -463,58 +450,3 @@ def _add_noise_floor(
         print_status("\nnote: the noise floor was skipped")
     finally:
         progress.close()
-
-
-def _print_task(settings: Settings, table: Table, objective: FeatureSelectionObjective) -> None:
-    n, p = objective.all_data.shape
-    kinds = [
-        f"{kind}: {', '.join(names[:_MAX_NAMES])}"
-        + (f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else "")
-        for kind, names in (
-            (format_count(len(table.text_columns), "text column"), table.text_columns),
-            (format_count(len(table.date_columns), "date column"), table.date_columns),
-        )
-        if names
-    ]
-    texts = f" ({'; '.join(kinds)})" if kinds else ""
-    task, classes = "regression", ""
-    if objective.data.classification:
-        task, classes = "classification", f" ({len(np.unique(table.y))} classes)"
-    features = format_count(p, "feature")
-    print_status(
-        f"{settings.data}: {n} rows, {features}{texts}, {task} of {settings.target!r}{classes}"
-    )
-    if objective.holdout_rows is not None:
-        held_out = format_count(len(objective.holdout_rows), "row")
-        print_status(
-            f"{held_out} not used by the search show what to expect on new rows (--holdout 0: "
-            "use all)"
-        )
-    for column in table.names:
-        if column.startswith("Unnamed: "):
-            print_status(
-                f"note: {column!r} looks like row numbers; ignore it with --drop {column!r}"
-            )
-
-
-def _print_hints(front: Front) -> None:
-    """Print how many trials failed and why, and whether one feature alone is nearly perfect."""
-    reasons = Counter(
-        str(trial.user_attrs.get("failure_reason", "unknown reason"))
-        for trial in trials_of(front.study, (TrialState.FAIL,))
-    )
-    if reasons:
-        reason, count = reasons.most_common(1)[0]
-        n_failed = format_count(reasons.total(), "trial")
-        print_status(f"note: {n_failed} failed; the most frequent reason ({count}): {reason}")
-    leak = leak_hint(front)
-    if leak is not None:
-        print_status(f"note: {leak[1]}: --drop {shlex.quote(leak[0])}")
-
-
-def _print_next_steps(study: Study, url: str) -> None:
-    print_status("\nnext:")
-    name = "".join(c if c.isalnum() or c in "-_." else "_" for c in study.study_name)
-    for command, suffix in (("report", "html"), ("export", "joblib")):
-        options = f"{study_options(study, url)} --output {name}.{suffix}"
-        print_status(f"  {script_path('optuna-mofs')} {command} {options}")

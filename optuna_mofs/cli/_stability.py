@@ -18,11 +18,11 @@ from optuna_mofs.cli._settings import Settings, make_sampler
 from optuna_mofs.cli._storage import existing_study, study_options
 
 DESCRIPTION = """\
-Repeat the search of a study on subsamples (or bootstrap samples) of its rows, and print which
-features other rows would have chosen: how often each feature is selected, how stable the chosen
-sets are (Nogueira's index: 1 for always the same, 0 for random sets), which features replace each
-other, and how much the front varies. It takes as long as the search for each resample, about. Run
-it again after an interruption: it continues. The report of the study shows the result.
+Repeat the search of a study on subsamples (or bootstrap samples) of its rows, and print how often
+each feature is selected, how stable the chosen sets are (Nogueira's index: 1 for always the same,
+0 for random sets), which features replace each other, and how much the front varies. Each resample
+takes about as long as the search. After an interruption, run it again to continue. The report of
+the study shows the result.
 
 examples:
   optuna-mofs stability --study wine

@@ -294,7 +294,7 @@ class FilterFeatures(Representation):
 
     @property
     def exception_parameters(self) -> tuple[str, ...]:
-        """Names of the parameters of features that are put in or left out against the rule."""
+        """Names of the parameters of features that are added or left out against the rule."""
         return ()
 
     def penalties(self, params: Mapping[str, Any]) -> Array:

@@ -56,8 +56,8 @@ def choose(
 
     Raises:
         ValueError: If ``refit`` is none of its values.
-        TypeError: If the function returns no integer.
-        IndexError: If it returns no row.
+        TypeError: If the function does not return an integer.
+        IndexError: If it does not return a row.
     """
     first = next(iter(scored.scorers))
     # Without a model to fit, the attributes describe the default pick.

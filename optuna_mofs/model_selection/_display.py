@@ -6,7 +6,7 @@ from html import escape
 
 from optuna_mofs.fronts import Front
 
-#: Rows of the table; of a longer front those in the middle are left out.
+#: Maximum number of rows of the table; the middle of a longer front is left out.
 _MAX_ROWS = 12
 
 

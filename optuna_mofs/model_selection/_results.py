@@ -22,7 +22,7 @@ def _score_time(fold: Fold) -> float:
     return time.thread_time() - float(fold.cache["fitted_at"])
 
 
-#: Measures of a trial that are reported, and never optimized: the last ones of a fold.
+#: Measures of a trial that are reported but never optimized; they come last in a fold.
 _TIMES = ("fit_time", Measure("score_time", fold=_score_time))
 
 
@@ -145,7 +145,7 @@ def _times(trials: Sequence[FrozenTrial]) -> dict[str, Array]:
 
 
 def reported_trials(trials: Sequence[FrozenTrial], error_score: Any) -> list[FrozenTrial]:
-    """Return the trials with a score: the completed ones, and the failed ones if they get one."""
+    """Return the trials with a score: completed ones, and failed ones if they get one."""
     states = {TrialState.COMPLETE}
     if not isinstance(error_score, str) and not np.isnan(error_score):
         states.add(TrialState.FAIL)

@@ -46,14 +46,14 @@ from optuna_mofs.samplers import default_sampler
 from optuna_mofs.stability import ResampledFronts, resampled_fronts
 
 _FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
-#: Largest number of trials that are taken from another study.
+#: Maximum number of trials that are taken from another study.
 _MAX_WARM = 10
-#: Least verbosity of Optuna's logger by ``verbose``; errors of trials are counted at the end.
+#: Minimum level of Optuna's logger by ``verbose``; errors of trials are counted at the end.
 _VERBOSITY = {0: optuna.logging.ERROR, 1: optuna.logging.WARNING}
 
 
 class FeatureSelectionSearchCV(ChosenModel):
-    """Select features and tune hyperparameters of an estimator: a search as scikit-learn's.
+    """Select features and tune hyperparameters of an estimator, like a search of scikit-learn.
 
     ``fit`` runs an Optuna study with a :class:`FeatureSelectionObjective`, computes the front of
     error and number of features, chooses one trial and fits its model on all rows. The result is
@@ -65,12 +65,12 @@ class FeatureSelectionSearchCV(ChosenModel):
         param_distributions: Optuna or SciPy distributions or lists of values by parameter name, a
             list of such dicts, a function of an Optuna trial that returns parameter values, or
             None to select features only; see :class:`FeatureSelectionObjective`.
-        n_trials: Number of trials of the study in total: a study that has some is continued.
-        timeout: Seconds for all trials: none is started that would hardly end in time, by the
-            length of the last ones.
-        trial_timeout: Seconds that the fits of one trial may take; at the limit the trial fails.
-        scoring: A scorer or its name; several of them as a list, a dict or a function that returns
-            a dict are optimized together, as the measures ``error_<name>``. Default: the
+        n_trials: Total number of trials of the study; a study that has some is continued.
+        timeout: Seconds for all trials. No trial is started that is unlikely to end in time,
+            judged by the duration of the last ones.
+        trial_timeout: Seconds that the fits of one trial may take; after that the trial fails.
+        scoring: A scorer or its name. Several, as a list, a dict or a function that returns a
+            dict, are optimized together, as the measures ``error_<name>``. Default: the
             estimator's own score.
         cv: Number of folds (shuffled, stratified for classes, groups kept together), a splitter or
             splits. Default: 5.
@@ -82,8 +82,8 @@ class FeatureSelectionSearchCV(ChosenModel):
             - A :class:`LexicographicPreference`.
             - A function of ``cv_results_`` that returns a row, as in scikit-learn.
             - False: no model is fitted; the attributes describe the default pick.
-        min_features: Smallest number of features of a trial.
-        max_features: Largest number of features of a trial.
+        min_features: Minimum number of features of a trial.
+        max_features: Maximum number of features of a trial.
         representation: How a feature set is searched, see :class:`FeatureSelectionObjective`.
         measures: What is optimized; ``"error"`` stands for the error of every scorer. Default: the
             error and the fraction of features, or their cost if ``feature_costs`` are given.
@@ -91,20 +91,20 @@ class FeatureSelectionSearchCV(ChosenModel):
         feature_groups: Columns that form one feature.
         fixed_features: Names of features that are always selected.
         feature_costs: Cost of each feature.
-        racing: Stop trials between folds that can hardly join the front, see
+        racing: Whether to stop trials between folds if they are unlikely to join the front, see
             :class:`FeatureSelectionObjective`.
-        holdout: Rows that the search does not see, which tell what to expect on new rows: a
-            fraction, a number of rows, row numbers, or False for none. None: only where
-            cross-validated values cannot tell it (``"auto"`` of
+        holdout: Rows that the search does not see, which show what to expect on new rows: a
+            fraction, a number of rows, row numbers, or False for none. None: only if
+            cross-validated values cannot show it (``"auto"`` of
             :class:`FeatureSelectionObjective`). The final model uses all rows.
         sampler: Optuna sampler, copied. Default:
             :func:`~optuna_mofs.samplers.default_sampler`.
         storage: Storage of the study, for example ``"sqlite:///search.db"``. Default: in memory,
-            as nested cross-validation needs it: other rows need another study.
-        study_name: Name of the study; in a storage, one that exists is continued.
+            which nested cross-validation requires, because other rows need another study.
+        study_name: Name of the study; an existing study in a storage is continued.
         study: Study to use instead of ``sampler``, ``storage`` and ``study_name``.
-        warm_start_from: Study whose front is evaluated first, as far as its features and
-            parameters exist here; for example ``search.study_`` of other rows or another
+        warm_start_from: Study whose front is evaluated first, with those of its features and
+            parameters that exist here; for example ``search.study_`` of other rows or another
             learner. See :func:`optuna_mofs.warm_start`.
         callbacks: Optuna callbacks, called after each trial, such as
             :class:`StagnationCallback`.
@@ -112,7 +112,7 @@ class FeatureSelectionSearchCV(ChosenModel):
             ``cv_results_``; ``"raise"`` stops with the error.
         return_train_score: Whether ``cv_results_`` has training scores.
         stability: Number of resamples of the rows on which the search is repeated, for
-            ``stability_``; each takes as long as the search, about. See :meth:`resample`.
+            ``stability_``; each takes about as long as the search. See :meth:`resample`.
         n_jobs: Number of folds fitted in parallel.
         random_state: Seed of folds, filters, sampler and of every ``random_state`` of the
             estimator that is None. None draws one, except for a study that is stored or given,
@@ -125,7 +125,7 @@ class FeatureSelectionSearchCV(ChosenModel):
         front_: The non-dominated trials, a :class:`Front`.
         pareto_front_: The front as a table, with honest values.
         trials_: All trials.
-        cv_results_: Dict of columns, one row per trial: as of a scikit-learn search, and
+        cv_results_: Dict of columns, one row per trial: those of a scikit-learn search, and
             ``n_features``, ``support``, ``on_front``, ``number`` and one column per measure.
         best_trial_: The chosen trial.
         best_index_: Its row in ``cv_results_``.
@@ -133,8 +133,8 @@ class FeatureSelectionSearchCV(ChosenModel):
         best_score_: Its cross-validated score.
         honest_score_: The score to expect on new rows with its interval (``value``, ``low`` and
             ``high``); NaN if it is unknown.
-        best_estimator_: Its pipeline, fitted on all rows. Of DataFrames it needs only the
-            selected columns.
+        best_estimator_: Its pipeline, fitted on all rows. DataFrames need only have the selected
+            columns.
         support_: Mask over the columns that it uses.
         n_features_: Number of these columns.
         n_features_in_: Number of columns in ``fit``.

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from optuna.study import Study
 
 from optuna_mofs._typing import Floats
 from optuna_mofs._validation import check_numbers
 from optuna_mofs.fronts._comparison import attainment_surfaces, check_same_metrics
-from optuna_mofs.study._completed_trials import read_completed_trials
+from optuna_mofs.study._completed_trials import CompletedTrials, read_completed_trials
 from optuna_mofs.visualization._utils import (
     LEGEND_UPPER_RIGHT,
     NothingToPlotError,
@@ -51,6 +52,43 @@ def plot_attainment(
             f"{levels!r}."
         )
     groups = group_studies(studies)
+    points, surfaces = _read_surfaces(groups, targets, levels)
+    # Every line ends at the same edge, a little outside the worst corner.
+    corners = np.vstack([surface for found in surfaces.values() for surface in found])
+    corners = corners[np.isfinite(corners).all(axis=1)]
+    if not len(corners):
+        raise NothingToPlotError("No study has a completed trial to show. Run some trials.")
+    span = np.ptp(corners, axis=0)
+    edge = corners.max(axis=0) + 0.05 * np.where(span > 0, span, 1.0)
+    figure = import_plotly().Figure()
+    for i, (name, found) in enumerate(surfaces.items()):
+        lines = [points.to_values(_staircase(surface, edge)) for surface in found]
+        _add_runs(figure, name, len(groups[name]), lines, palette_color(i))
+    # The legend is in the corner of the worst values, where no surface is.
+    corner = dict(LEGEND_UPPER_RIGHT)
+    if points.signs[0] < 0:
+        corner |= {"x": 0.01, "xanchor": "left"}
+    if points.signs[1] < 0:
+        corner |= {"y": 0.02, "yanchor": "bottom"}
+    low, middle, high = (f"{level:.0%}" for level in levels)
+    text = f"line: attained by {middle} of the runs, band: {low} to {high}"
+    several = max(map(len, groups.values())) > 1
+    apply_style(
+        figure,
+        "Attainment surfaces" if several else "Fronts",
+        subtitle=text if several else None,
+        showlegend=True,
+        legend=corner,
+    )
+    return metric_axes(figure, points)
+
+
+def _read_surfaces(
+    groups: Mapping[str, Sequence[Study]],
+    targets: Sequence[str | int] | None,
+    levels: Sequence[float],
+) -> tuple[CompletedTrials, dict[str, list[Floats]]]:
+    """Return a study for names and signs of the metrics, and the surfaces of each group."""
     read = {
         name: [read_completed_trials(study, targets=targets) for study in runs]
         for name, runs in groups.items()
@@ -61,60 +99,41 @@ def plot_attainment(
             f"Attainment surfaces require two metrics, got {list(points.metric_names)}. "
             "Choose two with targets=."
         )
-    found = {}
+    surfaces = {}
     for name, runs in read.items():
         feasible = [run.losses[run.feasible] for run in runs]
-        found[name] = list(attainment_surfaces(feasible, levels=levels).values())
-    corners = np.vstack([surface for surfaces in found.values() for surface in surfaces])
-    corners = corners[np.isfinite(corners).all(axis=1)]
-    if not len(corners):
-        raise NothingToPlotError("No study has a completed trial to show. Run some trials.")
-    # Every line ends at the same edge, a little outside the worst corner.
-    span = np.ptp(corners, axis=0)
-    edge = corners.max(axis=0) + 0.05 * np.where(span > 0, span, 1.0)
-    figure = import_plotly().Figure()
-    several = max(map(len, groups.values())) > 1
-    for i, (name, surfaces) in enumerate(found.items()):
-        best, middle, worst = (points.to_values(_staircase(s, edge)) for s in surfaces)
-        if len(groups[name]) > 1:
-            around = np.vstack([best, worst[::-1]])
-            figure.add_scatter(
-                x=around[:, 0].tolist(),
-                y=around[:, 1].tolist(),
-                mode="lines",
-                line={"width": 0, "color": palette_color(i)},
-                fill="toself",
-                fillcolor=with_opacity(palette_color(i), 0.18),
-                hoverinfo="skip",
-                showlegend=False,
-                legendgroup=name,
-            )
-        label = name if len(groups[name]) == 1 else f"{name} ({len(groups[name])} runs)"
+        surfaces[name] = list(attainment_surfaces(feasible, levels=levels).values())
+    return points, surfaces
+
+
+def _add_runs(
+    figure: go.Figure, name: str, n_runs: int, lines: Sequence[Floats], color: str
+) -> None:
+    """Add the middle line of a group, and a band between the others if it has several runs."""
+    best, middle, worst = lines
+    if n_runs > 1:
+        around = np.vstack([best, worst[::-1]])
         figure.add_scatter(
-            x=middle[:, 0].tolist(),
-            y=middle[:, 1].tolist(),
+            x=around[:, 0].tolist(),
+            y=around[:, 1].tolist(),
             mode="lines",
-            line={"color": palette_color(i), "width": 2.5},
-            name=label,
+            line={"width": 0, "color": color},
+            fill="toself",
+            fillcolor=with_opacity(color, 0.18),
+            hoverinfo="skip",
+            showlegend=False,
             legendgroup=name,
-            hovertemplate="%{x:.4g}, %{y:.4g}<extra>" + label + "</extra>",
         )
-    # The legend is in the corner of the worst values, where no surface is.
-    corner = dict(LEGEND_UPPER_RIGHT)
-    if points.signs[0] < 0:
-        corner |= {"x": 0.01, "xanchor": "left"}
-    if points.signs[1] < 0:
-        corner |= {"y": 0.02, "yanchor": "bottom"}
-    low, middle_level, high = (f"{level:.0%}" for level in levels)
-    text = f"line: attained by {middle_level} of the runs, band: {low} to {high}"
-    apply_style(
-        figure,
-        "Attainment surfaces" if several else "Fronts",
-        subtitle=text if several else None,
-        showlegend=True,
-        legend=corner,
+    label = name if n_runs == 1 else f"{name} ({n_runs} runs)"
+    figure.add_scatter(
+        x=middle[:, 0].tolist(),
+        y=middle[:, 1].tolist(),
+        mode="lines",
+        line={"color": color, "width": 2.5},
+        name=label,
+        legendgroup=name,
+        hovertemplate="%{x:.4g}, %{y:.4g}<extra>" + label + "</extra>",
     )
-    return metric_axes(figure, points)
 
 
 def _staircase(surface: Floats, edge: Floats) -> Floats:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from optuna.study import Study
 
 from optuna_mofs._format import format_number
+from optuna_mofs._typing import Bools, Floats, Indices
 from optuna_mofs._validation import check_int
 from optuna_mofs.study._completed_trials import read_completed_trials
 from optuna_mofs.visualization._registry import register_figure
@@ -58,42 +61,98 @@ def plot_feature_order(study: Study, *, max_features: int = 40) -> go.Figure:
         ['age', 'pay', 'city']
     """
     check_int("max_features", max_features, 1)
-    found = front_masks([study], duplicates=False)
-    points = read_completed_trials(study)
-    row_of = {trial.number: i for i, trial in enumerate(points.trials)}
-    losses = points.losses[[row_of[trial.number] for _, trial in found.trials], 0]
-    # Within one size from worse to better, so that the line above is monotone.
-    order = np.lexsort((-losses, found.sizes))
-    masks, sizes, losses = found.masks[order], found.sizes[order], losses[order]
-    entry = np.where(masks.any(axis=0), masks.argmax(axis=0), len(masks))
-    entered = np.flatnonzero(entry < len(masks))
+    sets = _SetsBySize.of(study)
+    entry = np.where(sets.masks.any(axis=0), sets.masks.argmax(axis=0), len(sets.masks))
+    entered = np.flatnonzero(entry < len(sets.masks))
     # Features that enter together are sorted by frequency.
-    ranked = entered[np.lexsort((-masks[:, entered].sum(axis=0), entry[entered]))]
+    frequency = sets.masks[:, entered].sum(axis=0)
+    ranked = entered[np.lexsort((-frequency, entry[entered]))]
     rows = ranked[:max_features]
-    states = masks[:, rows].astype(int)
-    states[entry[rows], np.arange(len(rows))] = 2
-    trials = [found.trials[i][1].number for i in order]
-    first = points.to_values(np.repeat(losses[:, None], len(points.signs), axis=1))[:, 0]
     figure = import_plotly("subplots").make_subplots(
         rows=2, cols=1, shared_xaxes=True, row_heights=[0.25, 0.75], vertical_spacing=0.04
     )
-    shown = np.isfinite(first)
-    x = np.arange(len(sizes))
-    metric = points.metric_names[0]
+    _add_metric(figure, sets)
+    _add_sets(figure, sets, rows, entry[rows])
+    cut = "" if len(rows) == len(ranked) else f", the first {len(rows)} of {len(ranked):,}"
+    apply_style(
+        figure,
+        figure_title("Order of features", study),
+        subtitle=f"as they enter the front, one column per trial{cut}",
+        height=max(420, 260 + 20 * len(rows)),
+        legend=LEGEND_ABOVE,
+    )
+    n_sets = len(sets.sizes)
+    step = max(1, -(-n_sets // 20))
+    figure.update_xaxes(
+        showgrid=False,
+        tickvals=list(range(0, n_sets, step)),
+        ticktext=[f"{size:,}" for size in sets.sizes[::step]],
+        range=[-0.5, n_sets - 0.5],
+    )
+    figure.update_xaxes(title="number of features", row=2, col=1)
+    figure.update_xaxes(showticklabels=False, linecolor=MUTED, row=1, col=1)
+    figure.update_yaxes(title=axis_title(sets.metric, sets.sign), row=1, col=1)
+    return figure.update_yaxes(NAME_AXIS, row=2, col=1)
+
+
+@dataclass(frozen=True)
+class _SetsBySize:
+    """The feature sets of a front from the smallest to the largest, with the first metric."""
+
+    names: tuple[str, ...]
+    masks: Bools
+    sizes: NDArray[np.int64]
+    trials: list[int]
+    values: Floats
+    metric: str
+    sign: float
+
+    @classmethod
+    def of(cls, study: Study) -> _SetsBySize:
+        """Read the front of a study."""
+        found = front_masks([study], duplicates=False)
+        points = read_completed_trials(study)
+        row_of = {trial.number: i for i, trial in enumerate(points.trials)}
+        losses = points.losses[[row_of[trial.number] for _, trial in found.trials], 0]
+        # Within one size from worse to better, so that the line above is monotone.
+        order = np.lexsort((-losses, found.sizes))
+        return cls(
+            names=found.names,
+            masks=found.masks[order],
+            sizes=found.sizes[order],
+            trials=[found.trials[i][1].number for i in order],
+            values=losses[order] * points.signs[0] + 0.0,
+            metric=points.metric_names[0],
+            sign=points.signs[0],
+        )
+
+    def text(self, i: int) -> str:
+        """Return the value of a set as text."""
+        return f"{self.metric}: {format_number(self.values[i])}"
+
+
+def _add_metric(figure: Any, sets: _SetsBySize) -> None:
+    shown = np.flatnonzero(np.isfinite(sets.values)).tolist()
     figure.add_scatter(
-        x=x[shown].tolist(),
-        y=np.round(first[shown], 12).tolist(),
+        x=shown,
+        y=np.round(sets.values[shown], 12).tolist(),
         mode="lines+markers",
         line={"color": MAIN, "width": 2},
-        text=[f"trial {t}<br>{metric}: {format_number(v)}" for t, v in zip(trials, first)],
+        text=[f"trial {sets.trials[i]}<br>{sets.text(i)}" for i in shown],
         hovertemplate="%{text}<extra></extra>",
         showlegend=False,
         row=1,
         col=1,
     )
+
+
+def _add_sets(figure: Any, sets: _SetsBySize, rows: Indices, entry: Indices) -> None:
+    """Add one row per feature; ``entry`` is the first set with each."""
+    states = sets.masks[:, rows].astype(int)
+    states[entry, np.arange(len(rows))] = 2
     figure.add_heatmap(
-        x=x.tolist(),
-        y=tick_labels([found.names[j] for j in rows]),
+        x=list(range(len(sets.sizes))),
+        y=tick_labels([sets.names[j] for j in rows]),
         z=states.T.tolist(),
         zmin=-0.5,
         zmax=2.5,
@@ -103,10 +162,9 @@ def plot_feature_order(study: Study, *, max_features: int = 40) -> go.Figure:
         ygap=1,
         text=[
             [
-                f"<b>{escape(found.names[j], False)}</b><br>{_STATES[states[i, k]]}<br>"
-                f"trial {trials[i]} with {sizes[i]:,} features<br>"
-                f"{metric}: {format_number(first[i])}"
-                for i in range(len(sizes))
+                f"<b>{escape(sets.names[j], False)}</b><br>{_STATES[states[i, k]]}<br>"
+                f"trial {sets.trials[i]} with {sets.sizes[i]:,} features<br>{sets.text(i)}"
+                for i in range(len(sets.sizes))
             ]
             for k, j in enumerate(rows)
         ],
@@ -124,22 +182,3 @@ def plot_feature_order(study: Study, *, max_features: int = 40) -> go.Figure:
             row=1,
             col=1,
         )
-    cut = "" if len(rows) == len(ranked) else f", the first {len(rows)} of {len(ranked):,}"
-    apply_style(
-        figure,
-        figure_title("Order of features", study),
-        subtitle=f"as they enter the front, one column per trial{cut}",
-        height=max(420, 260 + 20 * len(rows)),
-        legend=LEGEND_ABOVE,
-    )
-    step = max(1, -(-len(sizes) // 20))
-    figure.update_xaxes(
-        showgrid=False,
-        tickvals=x[::step].tolist(),
-        ticktext=[f"{size:,}" for size in sizes[::step]],
-        range=[-0.5, len(sizes) - 0.5],
-    )
-    figure.update_xaxes(title="number of features", row=2, col=1)
-    figure.update_xaxes(showticklabels=False, linecolor=MUTED, row=1, col=1)
-    figure.update_yaxes(title=axis_title(metric, points.signs[0]), row=1, col=1)
-    return figure.update_yaxes(NAME_AXIS, row=2, col=1)

@@ -4,14 +4,11 @@ import io
 import os
 import sys
 from argparse import Namespace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pandas as pd
-import plotly.graph_objects as go
 import pytest
 
-from optuna_mofs.cli import _output as out
 from optuna_mofs.cli._output import (
     csv_text,
     format_list,
@@ -102,61 +99,6 @@ def test_pipeline_steps_stay_where_names_would_clash() -> None:
     assert short_param_names(["a__C", "b__C", "b__gamma"]) == ["a__C", "b__C", "b__gamma"]
     assert short_param_names(["odd__", "plain"]) == ["odd__", "plain"]
     assert short_param_names([]) == []
-
-
-BAD = "<i>&\"'"
-
-
-class Loaded(HTMLParser):
-    """Collects the addresses that a browser would load, and the open tags."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.addresses: list[str] = []
-        self.open: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.addresses += [str(value) for name, value in attrs if name in ("src", "href")]
-        if tag not in ("meta", "br"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-
-def test_nothing_is_loaded_and_every_tag_is_closed() -> None:
-    parts = [
-        out.html_tiles({"trials": "5"}),
-        out.html_section(
-            "Front", out.html_table(["a", "b"], [[1, ["x"] * 20]], text=[1], chosen=0)
-        ),
-        out.html_columns(out.html_chips([f"feature {i}" for i in range(50)])),
-        out.html_figure(go.Figure(go.Scatter(x=[1], y=[1]))),
-        out.html_figure(go.Figure(go.Scatter(x=[1], y=[2]))),
-    ]
-    text = out.html_page("A title", "one line", parts, has_figures=True)
-    found = Loaded()
-    found.feed(text)
-    found.close()
-    assert found.addresses == []
-    assert found.open == []
-    assert text.count("plotly.js v") == 1, "the library is there once"
-    assert text.count("Plotly.newPlot(") >= 2
-    assert "14 more" in text
-    assert 'class="chosen"' in text
-
-
-def test_texts_are_escaped() -> None:
-    parts = [
-        out.html_tiles({BAD: BAD}),
-        out.html_section(
-            BAD, out.html_chips([BAD]), out.html_table([BAD], [[BAD], [[BAD]]]), note=BAD
-        ),
-    ]
-    text = out.html_page(BAD, BAD, parts, has_figures=False)
-    assert "<i>&" not in text
-    assert text.count("&lt;i&gt;&amp;") == 11
-    assert "<script" not in text
 
 
 def test_a_spreadsheet_does_not_run_cells() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from optuna_mofs.cli import main
 from tests.cli.tables import QUICK
-from tests.cli.test_output import Loaded
+from tests.cli.test_html import Loaded
 
 URL = "sqlite:///optuna_mofs.db"
 pytestmark = pytest.mark.usefixtures("folder")

@@ -13,7 +13,6 @@ import json
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -266,8 +265,12 @@ def write_trial_attrs(
     Databases and journal files store them together. On a slow disk a trial takes as long as its
     transactions, and Optuna's own calls need one for each attribute.
     """
+    # Optuna keeps what was written in the same way, so that nobody has to read or write it again.
+    # Other libraries (Ray) pass an object that wraps a trial, without being one.
+    snapshot = trial if isinstance(trial, FrozenTrial) else trial._cached_frozen_trial
     own = {PREFIX + key: value for key, value in (system or {}).items()}
-    shown = dict(user or {})
+    known = snapshot.user_attrs
+    shown = {k: v for k, v in (user or {}).items() if k not in known or known[k] != v}
     # SQLite refuses a write at once if another process wrote after this one had read. Ours tries
     # again by itself.
     n_attempts = 1 if isinstance(backend_of(study), PatientStorage) else _ATTEMPTS
@@ -279,9 +282,6 @@ def write_trial_attrs(
             if attempt == n_attempts - 1:
                 raise
             time.sleep(0.02 * 2**attempt)
-    # Optuna does the same in its own calls, so that nobody has to read what was just written.
-    # Other libraries (Ray) pass an object that wraps a trial, without being one.
-    snapshot = trial if isinstance(trial, FrozenTrial) else trial._cached_frozen_trial
     snapshot.system_attrs.update(own)
     snapshot.user_attrs.update(shown)
 
@@ -295,8 +295,11 @@ def _write_together(
             return
         backend = storage._backend if isinstance(storage, _CachedStorage) else storage
         if isinstance(backend, RDBStorage):
-            insert = partial(_insert, backend, trial_id, system, user)
-            if backend.patiently(insert) if isinstance(backend, PatientStorage) else insert():
+            if isinstance(backend, PatientStorage):
+                is_added = backend.add_trial_attrs(trial_id, system, user)
+            else:
+                is_added = _insert(backend, trial_id, system, user)
+            if is_added:
                 return
     for key, value in system.items():
         storage.set_trial_system_attr(trial_id, key, value)

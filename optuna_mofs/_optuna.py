@@ -22,7 +22,7 @@ from optuna.samplers import BaseSampler, PartialFixedSampler
 from optuna.samplers._lazy_random_state import LazyRandomState
 from optuna.search_space import IntersectionSearchSpace
 from optuna.search_space.group_decomposed import _GroupDecomposedSearchSpace
-from optuna.storages import BaseStorage, JournalStorage, RDBStorage
+from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage, RDBStorage
 from optuna.storages._cached_storage import _CachedStorage
 from optuna.storages.journal._storage import JournalOperation
 from optuna.study import Study, StudyDirection
@@ -78,18 +78,19 @@ def close_connections(study: Study) -> None:
         backend.engine.dispose()
 
 
-def known_trials(study: Study) -> list[FrozenTrial]:
-    """Return the trials by number as this process has last read them, not copied.
+def known_trials(study: Study, since: int = 0) -> list[FrozenTrial]:
+    """Return the trials from a number on as this process has last read them, not copied.
 
     Optuna reads all trials when it creates one. To know the trials that were completed until then,
     a database need not be asked again.
     """
     storage = study._storage
     if not isinstance(storage, _CachedStorage):
-        return trials_of(study)
+        return trials_of(study)[since:]
     with storage._lock:
         found = storage._studies[study._study_id].trials
-        return [found[number] for number in sorted(found)]
+        numbers = range(since, max(found, default=-1) + 1)
+        return [found[number] for number in numbers if number in found]
 
 
 def trials_of(study: Study, states: Container[TrialState] | None = None) -> list[FrozenTrial]:
@@ -102,6 +103,22 @@ def trials_of(study: Study, states: Container[TrialState] | None = None) -> list
     if trials and trials[0].number > trials[-1].number:
         trials.sort(key=lambda trial: trial.number)
     return trials
+
+
+def trials_by_number(study: Study) -> Sequence[FrozenTrial] | Mapping[int, FrozenTrial]:
+    """Return :func:`trials_of`, without a new list of them where the storage allows it.
+
+    A list of ten thousand trials takes longer than a proposal of a genetic algorithm.
+    """
+    storage = study._storage
+    if type(storage) is InMemoryStorage:
+        return storage._studies[study._study_id].trials
+    if isinstance(storage, _CachedStorage):
+        storage._read_trials_from_remote_storage(study._study_id)
+        found = storage._studies[study._study_id].trials
+        if not found or len(found) - 1 in found:  # no number is missing
+            return found
+    return trials_of(study)
 
 
 def study_signs(study: Study) -> Floats:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import functools
 import threading
 import time
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import optuna
+from optuna.distributions import BaseDistribution, check_distribution_compatibility
 from optuna.exceptions import StorageInternalError, UpdateFinishedTrialError
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState
 
 from optuna_mofs._database_reads import DIALECTS, SCHEMA, read_study_trials, read_trial
+from optuna_mofs._database_writes import STYLES, finish_trial, insert_attrs, insert_param
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -142,6 +144,8 @@ class PatientStorage(RDBStorage):
             nonlocal n_attempts
             n_attempts += 1
             try:
+                if self._finish(trial_id, state, values):
+                    return True
                 return super(PatientStorage, self).set_trial_state_values(trial_id, state, values)
             except UpdateFinishedTrialError:
                 trial = self.get_trial(trial_id)
@@ -152,11 +156,62 @@ class PatientStorage(RDBStorage):
 
         return self.patiently(tell)
 
+    def _finish(self, trial_id: int, state: TrialState, values: Sequence[float] | None) -> bool:
+        """Set the state of a finished trial, and return whether Optuna need not do so."""
+        from sqlalchemy.exc import IntegrityError
+
+        if state.is_finished() and self._is_known:
+            with suppress(IntegrityError), self.engine.connect() as connection:
+                if finish_trial(connection, trial_id, state, values):
+                    connection.commit()
+                    return True
+        return False
+
+    def _set_trial_param(
+        self,
+        trial_id: int,
+        param_name: str,
+        param_value_internal: float,
+        distribution: BaseDistribution,
+        previous_distribution: BaseDistribution | None,
+    ) -> None:
+        """Set a parameter, of which this process knows the distribution in earlier trials."""
+        from sqlalchemy.exc import IntegrityError
+
+        if previous_distribution is not None and self._is_known:
+            check_distribution_compatibility(previous_distribution, distribution)
+            with suppress(IntegrityError), self._single_statements() as connection:
+                part = (param_name, param_value_internal, distribution)
+                if insert_param(connection, trial_id, *part):
+                    return
+        # Optuna's own method also raises the error if there is one.
+        super()._set_trial_param(
+            trial_id, param_name, param_value_internal, distribution, previous_distribution
+        )
+
+    def add_trial_attrs(
+        self, trial_id: int, system: Mapping[str, Any], user: Mapping[str, Any]
+    ) -> bool:
+        """Add attributes in one transaction, and return whether the trial had none of them."""
+        from sqlalchemy.exc import IntegrityError
+
+        if not self._is_known:
+            return False
+
+        def add() -> bool:
+            with suppress(IntegrityError), self.engine.connect() as connection:
+                if insert_attrs(connection, trial_id, system, user):
+                    connection.commit()
+                    return True
+            return False
+
+        return self.patiently(add)
+
     def get_trial(self, trial_id: int) -> FrozenTrial:
         """Return a trial."""
         found = None
-        if self._reads_directly:
-            with self._connection() as connection:
+        if self._is_known:
+            with self._single_statements() as connection:
                 found = read_trial(connection, trial_id)
         # Optuna's own method raises the error for a trial that does not exist.
         return super().get_trial(trial_id) if found is None else found
@@ -170,9 +225,9 @@ class PatientStorage(RDBStorage):
     ) -> list[FrozenTrial]:
         """Return all trials, or those with greater identifiers and the included ones."""
         found = []
-        if self._reads_directly:
+        if self._is_known:
             chosen = None if states is None else [s for s in TrialState if s in states]
-            with self._connection() as connection:
+            with self._single_statements() as connection:
                 found = read_study_trials(
                     connection, study_id, chosen, included_trial_ids, trial_id_greater_than
                 )
@@ -181,16 +236,20 @@ class PatientStorage(RDBStorage):
         return super()._get_trials(study_id, states, included_trial_ids, trial_id_greater_than)
 
     @functools.cached_property
-    def _reads_directly(self) -> bool:
+    def _is_known(self) -> bool:
         """Whether the statements fit this kind of database and this version of Optuna's tables."""
-        return self.engine.dialect.name in DIALECTS and self.get_head_version() == SCHEMA
+        dialect = self.engine.dialect
+        is_known = dialect.name in DIALECTS and dialect.paramstyle in STYLES
+        return is_known and self.get_head_version() == SCHEMA
 
     @contextmanager
-    def _connection(self) -> Iterator[Connection]:
-        from optuna.storages._rdb.storage import _create_scoped_session
+    def _single_statements(self) -> Iterator[Connection]:
+        """Connect without transactions: with some drivers, their begin and end wait for a server.
 
-        with _create_scoped_session(self.scoped_session) as session:
-            yield session.connection()
+        Servers show each statement what has been committed before it, also within a transaction.
+        """
+        with self.engine.connect() as connection:
+            yield connection.execution_options(isolation_level="AUTOCOMMIT")
 
     def __getstate__(self) -> dict[Any, Any]:
         return {key: value for key, value in super().__getstate__().items() if key != "_busy"}

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 SCHEMA = "v3.2.0.a"
 #: Databases whose statements are known.
 DIALECTS = ("sqlite", "postgresql", "mysql", "mariadb")
+_MYSQL = ("mysql", "mariadb")
 #: Trials whose parts are read by one statement.
 _BLOCK = 2_000
 _NUMBERS = {"INF_POS": float("inf"), "INF_NEG": float("-inf"), "NAN": float("nan")}
@@ -98,16 +99,25 @@ def _statement(connection: Connection, ids: list[int]) -> str:
     return _template(connection.dialect.name).replace("IDS", _listed(ids))
 
 
+def quoted(dialect: str, name: str) -> str:
+    """Return the name of a column that may be a word of SQL.
+
+    Example:
+        >>> quoted("mysql", "key"), quoted("sqlite", "key")
+        ('`key`', '"key"')
+    """
+    return f"`{name}`" if dialect in _MYSQL else f'"{name}"'
+
+
 @lru_cache
 def _template(dialect: str) -> str:
     """Return one statement for all parts of the trials ``IDS``."""
-    quote = "`" if dialect in ("mysql", "mariadb") else '"'
-    text = "CHAR" if quote == "`" else "VARCHAR"
+    text = "CHAR" if dialect in _MYSQL else "VARCHAR"
     selects = []
     for kind, (table, identifier, key, number, value) in enumerate(_PARTS):
         columns = [str(kind), "trial_id", identifier]
         is_name = key in ("param_name", "key")
-        columns.append(f"{quote}{key}{quote}" if is_name else f"CAST({key} AS {text}(512))")
+        columns.append(quoted(dialect, key) if is_name else f"CAST({key} AS {text}(512))")
         # A value that is missing everywhere must have the type of the others.
         columns.append("NULL + 0.0e0" if number is None else number)
         columns.append(value if value.endswith("json") else f"CAST({value} AS {text}(512))")

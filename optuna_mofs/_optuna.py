@@ -13,7 +13,6 @@ import json
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from optuna.samplers import BaseSampler, PartialFixedSampler
 from optuna.samplers._lazy_random_state import LazyRandomState
 from optuna.search_space import IntersectionSearchSpace
 from optuna.search_space.group_decomposed import _GroupDecomposedSearchSpace
-from optuna.storages import BaseStorage, JournalStorage, RDBStorage
+from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage, RDBStorage
 from optuna.storages._cached_storage import _CachedStorage
 from optuna.storages.journal._storage import JournalOperation
 from optuna.study import Study, StudyDirection
@@ -79,18 +78,19 @@ def close_connections(study: Study) -> None:
         backend.engine.dispose()
 
 
-def known_trials(study: Study) -> list[FrozenTrial]:
-    """Return the trials by number as this process has last read them, not copied.
+def known_trials(study: Study, since: int = 0) -> list[FrozenTrial]:
+    """Return the trials from a number on as this process has last read them, not copied.
 
     Optuna reads all trials when it creates one. To know the trials that were completed until then,
     a database need not be asked again.
     """
     storage = study._storage
     if not isinstance(storage, _CachedStorage):
-        return trials_of(study)
+        return trials_of(study)[since:]
     with storage._lock:
         found = storage._studies[study._study_id].trials
-        return [found[number] for number in sorted(found)]
+        numbers = range(since, max(found, default=-1) + 1)
+        return [found[number] for number in numbers if number in found]
 
 
 def trials_of(study: Study, states: Container[TrialState] | None = None) -> list[FrozenTrial]:
@@ -103,6 +103,22 @@ def trials_of(study: Study, states: Container[TrialState] | None = None) -> list
     if trials and trials[0].number > trials[-1].number:
         trials.sort(key=lambda trial: trial.number)
     return trials
+
+
+def trials_by_number(study: Study) -> Sequence[FrozenTrial] | Mapping[int, FrozenTrial]:
+    """Return :func:`trials_of`, without a new list of them where the storage allows it.
+
+    A list of ten thousand trials takes longer than a proposal of a genetic algorithm.
+    """
+    storage = study._storage
+    if type(storage) is InMemoryStorage:
+        return storage._studies[study._study_id].trials
+    if isinstance(storage, _CachedStorage):
+        storage._read_trials_from_remote_storage(study._study_id)
+        found = storage._studies[study._study_id].trials
+        if not found or len(found) - 1 in found:  # no number is missing
+            return found
+    return trials_of(study)
 
 
 def study_signs(study: Study) -> Floats:
@@ -263,8 +279,12 @@ def write_trial_attrs(
     Databases and journal files store them together. On a slow disk a trial takes as long as its
     transactions, and Optuna's own calls need one for each attribute.
     """
+    # Optuna keeps what was written in the same way, so that nobody has to read or write it again.
+    # Other libraries (Ray) pass an object that wraps a trial, without being one.
+    snapshot = trial if isinstance(trial, FrozenTrial) else trial._cached_frozen_trial
     own = {PREFIX + key: value for key, value in (system or {}).items()}
-    shown = dict(user or {})
+    known = snapshot.user_attrs
+    shown = {k: v for k, v in (user or {}).items() if k not in known or known[k] != v}
     # SQLite refuses a write at once if another process wrote after this one had read. Ours tries
     # again by itself.
     n_attempts = 1 if isinstance(backend_of(study), PatientStorage) else _ATTEMPTS
@@ -276,9 +296,6 @@ def write_trial_attrs(
             if attempt == n_attempts - 1:
                 raise
             time.sleep(0.02 * 2**attempt)
-    # Optuna does the same in its own calls, so that nobody has to read what was just written.
-    # Other libraries (Ray) pass an object that wraps a trial, without being one.
-    snapshot = trial if isinstance(trial, FrozenTrial) else trial._cached_frozen_trial
     snapshot.system_attrs.update(own)
     snapshot.user_attrs.update(shown)
 
@@ -292,8 +309,11 @@ def _write_together(
             return
         backend = storage._backend if isinstance(storage, _CachedStorage) else storage
         if isinstance(backend, RDBStorage):
-            insert = partial(_insert, backend, trial_id, system, user)
-            if backend.patiently(insert) if isinstance(backend, PatientStorage) else insert():
+            if isinstance(backend, PatientStorage):
+                is_added = backend.add_trial_attrs(trial_id, system, user)
+            else:
+                is_added = _insert(backend, trial_id, system, user)
+            if is_added:
                 return
     for key, value in system.items():
         storage.set_trial_system_attr(trial_id, key, value)

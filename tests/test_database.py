@@ -50,24 +50,29 @@ class Outage:
         self.left = 0
         self.after_commit = False
         event.listen(storage.engine, "before_cursor_execute", self._before)
-        commit = storage.scoped_session.session_factory.class_.commit  # type: ignore[union-attr]
+        event.listen(storage.engine, "after_cursor_execute", self._after)
+        commit = storage.engine.dialect.do_commit
 
-        def commit_and_fail(session: Any) -> None:
-            commit(session)
-            if self.after_commit and self.left:
-                self.left -= 1
-                raise OperationalError("COMMIT", {}, Exception("server closed the connection"))
+        def commit_and_fail(connection: Any) -> None:
+            commit(connection)
+            self._fail_after_commit("COMMIT")
 
-        monkeypatch.setattr(
-            storage.scoped_session.session_factory.class_,  # type: ignore[union-attr]
-            "commit",
-            commit_and_fail,
-        )
+        monkeypatch.setattr(storage.engine.dialect, "do_commit", commit_and_fail)
 
     def _before(self, *arguments: Any) -> None:
         if self.left and not self.after_commit:
             self.left -= 1
             raise OperationalError("SELECT", {}, Exception("server closed the connection"))
+
+    def _after(self, connection: Any, cursor: Any, statement: str, *arguments: Any) -> None:
+        is_own = connection.get_execution_options().get("isolation_level") == "AUTOCOMMIT"
+        if is_own and statement.startswith("INSERT"):  # a transaction of its own
+            self._fail_after_commit(statement)
+
+    def _fail_after_commit(self, statement: str) -> None:
+        if self.after_commit and self.left:
+            self.left -= 1
+            raise OperationalError(statement, {}, Exception("server closed the connection"))
 
 
 @pytest.fixture
@@ -107,7 +112,7 @@ def test_every_transaction_of_a_trial_is_repeated(
 def test_a_server_that_stays_away_is_named_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, errors: pytest.LogCaptureFixture
 ) -> None:
-    storage = optuna_mofs.storage(tmp_path / "a.db", patience=0.05)
+    storage = optuna_mofs.storage(tmp_path / "a.db", patience=0.3)
     study = optuna.create_study(storage=storage, sampler=RandomSampler(seed=0))
     outage = Outage(storage, monkeypatch)
     outage.left = 10_000_000

@@ -22,6 +22,7 @@ from optuna_mofs._optuna import (
     known_trials,
     read_study_attr,
     storage_of,
+    trials_by_number,
     trials_of,
     write_study_attr,
     write_trial_attrs,
@@ -211,6 +212,18 @@ def test_known_trials_are_those_that_were_read_last(kind, tmp_path):
     states = [t.state for t in known_trials(study)]
     assert states == [TrialState.COMPLETE] * 2 + [TrialState.RUNNING]
     assert known_trials(study)[2].number == trial.number
+
+
+@pytest.mark.parametrize("kind", OPEN)
+def test_trials_by_number_are_all_trials(kind, tmp_path):
+    study = optuna.create_study(storage=OPEN[kind](tmp_path))
+    assert len(trials_by_number(study)) == 0
+    for _ in range(3):
+        study.tell(study.ask(), 0.0)
+    study.ask()
+    found = trials_by_number(study)
+    assert [found[number] for number in range(len(found))] == study.trials
+    assert [trial.number for trial in known_trials(study, since=2)] == [2, 3]
 
 
 def test_known_trials_are_not_read_again(tmp_path):

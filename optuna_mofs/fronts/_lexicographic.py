@@ -7,7 +7,8 @@ with lexicographic preferences over multiple objectives* (ICLR), section 2.1 and
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -104,12 +105,12 @@ class LexicographicOrder:
         """
         if targets is None:
             targets = self.targets(points)
-        keys = np.hstack([self.lifted(points, targets), points[:, self.columns]])
+        keys = self.keys(points, targets)
         valid = has_no_nan(points)
         # With many points, most of the time goes into keys that decide nothing: constant columns,
         # such as violations of feasible points, and columns that their target does not change.
         known: list[Floats] = []
-        for key in keys.T:
+        for key in keys:
             if len(key) and (key != key[0]).any() and not any((key == k).all() for k in known):
                 known.append(key)
         if not valid.all() or not known:
@@ -121,6 +122,11 @@ class LexicographicOrder:
         rows = np.sort(order[in_run])
         order[in_run] = rows[np.lexsort([key[rows] for key in known[::-1]])]
         return order
+
+    def keys(self, points: Floats, targets: Floats) -> Floats:
+        """Return what decides a ranking, one row per key, the first one first."""
+        # Rows, because a row is compared in a fraction of the time of a column.
+        return np.vstack([self.lifted(points, targets).T, points[:, self.columns].T])
 
     def best(self, points: Floats, targets: Floats) -> int:
         """Return the first row of :meth:`ranking`, which takes much longer."""
@@ -181,6 +187,47 @@ class LexicographicOrder:
         if (self.absolute[column] or self.relative[column]) and math.isfinite(target):
             reached |= np.abs(values - target) <= _ROUNDING * abs(target)
         return reached
+
+
+class GrowingRanking:
+    """:meth:`LexicographicOrder.ranking` of points to which points are added.
+
+    New points are inserted where the old ones keep their keys, as they do unless a target changes.
+
+    Example:
+        >>> order, ranking = LexicographicOrder.of(1), GrowingRanking()
+        >>> points = np.array([[3.0], [1.0], [2.0], [1.0]])
+        >>> ranking.update(order, points[:2]).tolist(), ranking.update(order, points).tolist()
+        ([1, 0], [1, 3, 2, 0])
+    """
+
+    #: More new points than this are sorted with all others.
+    _MAX_NEW = 16
+
+    def __init__(self) -> None:
+        self._keys: Floats = np.zeros((0, 0))
+        self._ranking = np.zeros(0, dtype=np.intp)
+
+    def update(self, order: LexicographicOrder, points: Floats) -> NDArray[np.intp]:
+        """Return the ranking of points, of which the first ones may be known."""
+        targets = order.targets(points)
+        keys, n_known = order.keys(points, targets), len(self._ranking)
+        new = range(n_known, len(points))
+        # NaN equals nothing, so that a ranking with NaN is not continued either.
+        has_nan = bool(np.isnan(keys[:, n_known:]).any())
+        is_known = np.array_equal(keys[:, :n_known], self._keys)
+        if has_nan or len(new) > self._MAX_NEW or not is_known:
+            self._ranking = order.ranking(points, targets)
+        else:
+            for row in new:
+                place = bisect_right(self._ranking, keys[:, row].tolist(), key=self._key_of(keys))
+                self._ranking = np.insert(self._ranking, place, row)
+        self._keys = keys
+        return self._ranking
+
+    @staticmethod
+    def _key_of(keys: Floats) -> Callable[[int], list[float]]:
+        return lambda row: keys[:, row].tolist()
 
 
 class RunningTargets:

@@ -21,7 +21,7 @@ from optuna_mofs._optuna import (
     original_number,
     study_signs,
     total_violation,
-    trials_of,
+    trials_by_number,
 )
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import reading
@@ -237,25 +237,25 @@ class History:
             exclude: Number of a trial to leave out: the one that a sampler proposes for.
         """
         self._signs = study_signs(study)
-        trials = trials_of(study)
-        # Trials are numbered by position. Only new trials and those that were unfinished are
-        # read: a trial that a dead process left running does not slow down the others.
-        pending = [*self._unfinished, *range(self.n_read, len(trials))]
-        for number in range(self.n_read, len(trials)):
-            if is_retry(trials[number]):
+        trials = trials_by_number(study)
+        # Only new trials and those that were unfinished are read: a trial that a dead process left
+        # running does not slow down the others.
+        n_before, self.n_read = self.n_read, len(trials)
+        pending = []
+        for number in (*self._unfinished, *range(n_before, self.n_read)):
+            pending.append((number, trials[number]))
+            if number >= n_before and is_retry(trials[number]):
                 self._retries.append(number)
-        self.n_read = len(trials)
         self._seen.clear_unfinished()
         self._unfinished, self._running, self.running_numbers = [], [], []
-        for number in pending:
-            trial = trials[number]
+        for number, trial in pending:
             if trial.state.is_finished():
                 self._add_finished(trial)
             else:
                 self._unfinished.append(number)
-        for number in self._unfinished:
-            if number != exclude:
-                self._add_unfinished(trials[number])
+        for number, trial in pending:
+            if number != exclude and not trial.state.is_finished():
+                self._add_unfinished(trial)
         self._set_arrays()
 
     def require(self, distributions: Mapping[str, BaseDistribution]) -> None:

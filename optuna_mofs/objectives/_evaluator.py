@@ -334,7 +334,7 @@ class CompletedReader:
         They are those that were complete when this process last read the study: when the current
         trial was created or proposed.
         """
-        for other in known_trials(study)[self._read_to :]:
+        for other in known_trials(study, self._read_to):
             if other.number not in self._read and other.state.is_finished():
                 self._read.add(other.number)
                 if other.state == TrialState.COMPLETE:

@@ -36,7 +36,7 @@ from optuna_mofs.history._search_space import SearchSpace, to_internal
 from optuna_mofs.samplers._context import Proposal, ProposalContext
 from optuna_mofs.study._completed_trials import read_metrics
 from optuna_mofs.study._description import StudyDescription
-from optuna_mofs.study._feature_sets import MASK
+from optuna_mofs.study._feature_sets import MASK, feature_attrs
 from optuna_mofs.study._trial_note import NOTE, TrialNote
 
 #: Attempts to propose a new configuration before the space is searched for one.
@@ -231,13 +231,16 @@ class HistorySampler(BaseSampler):
             else:
                 made.is_new = False
                 made = _unseen(history, rng, decided) or made
-            more = {}
-            if made.mask_attr is not None and history.codec is not None:
+            more, shown = {}, {}
+            if made.mask is not None and made.mask_attr is not None and history.codec is not None:
                 name = history.codec.name
                 # A mask that was enqueued, or suggested before a crash, keeps its attribute.
                 if name in search_space and name not in decided:
                     more[MASK] = made.mask_attr
-            _write_note(study, trial, made.note, fingerprint(made.internal), more)
+                    # Here, because together they cost less than a second write.
+                    table = history.codec.table
+                    shown = feature_attrs(table, table.full_mask(made.mask))
+            _write_note(study, trial, made.note, fingerprint(made.internal), more, shown)
             if not made.is_new:
                 break
             history.update(study, exclude=trial.number)
@@ -292,6 +295,7 @@ class _EncodedProposal:
 
     def __init__(self, history: History, proposal: Proposal, decided: Mapping[str, Any]) -> None:
         self.params = history.space.decode(proposal.row)
+        self.mask = proposal.mask
         self.mask_attr: list[Any] | None = None
         self.is_new = True
         if history.codec is not None and proposal.mask is not None:
@@ -309,10 +313,11 @@ def _write_note(
     note: TrialNote,
     reserved: str | None = None,
     more: Mapping[str, Any] | None = None,
+    shown: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a note, and its operator where the dashboard and ``trials_dataframe`` show it."""
     data = note.to_json() | ({} if reserved is None else {RESERVED: reserved})
-    user = {"operator": note.operator}
+    user = {"operator": note.operator, **(shown or {})}
     write_trial_attrs(study, trial, system={NOTE: data, **(more or {})}, user=user)
 
 

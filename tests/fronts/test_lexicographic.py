@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optuna_mofs.fronts import lexicographic_index, lexicographic_targets, nondominated_mask
-from optuna_mofs.fronts._lexicographic import LexicographicOrder, RunningTargets
+from optuna_mofs.fronts._lexicographic import GrowingRanking, LexicographicOrder, RunningTargets
 
 from .helpers import point_arrays, quick, special
 
@@ -23,6 +23,17 @@ def preferences(draw, points=None):
     goals = draw(st.lists(goal, min_size=width, max_size=width))
     order = draw(st.permutations(range(width)))
     return array, {"tolerances": tolerances, "goals": goals, "priorities": order}
+
+
+@quick
+@given(preferences(), st.lists(st.integers(1, 3), max_size=8))
+def test_a_growing_ranking_is_that_of_all_points(chosen, steps):
+    points, options = chosen
+    order, ranking = LexicographicOrder.of(points.shape[1], **options), GrowingRanking()
+    for end in [*np.cumsum(steps), len(points), 1]:
+        part = points[:end]
+        if not np.isnan(part).any(axis=1).all():
+            np.testing.assert_array_equal(ranking.update(order, part), order.ranking(part))
 
 
 def slack(tolerance, best):

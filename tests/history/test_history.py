@@ -434,7 +434,7 @@ def test_an_update_reads_only_new_trials(monkeypatch: pytest.MonkeyPatch) -> Non
         calls.append(_Counted(study._storage.get_all_trials(study._study_id, deepcopy=False)))
         return calls[-1]
 
-    monkeypatch.setattr(module, "trials_of", counted)
+    monkeypatch.setattr(module, "trials_by_number", counted)
     encoded = []
     encode = module.SearchSpace.encode
     monkeypatch.setattr(

@@ -49,10 +49,10 @@ def walk(sampler: HistorySampler, n_trials: int = 60) -> set[tuple[str, str, int
 @pytest.mark.parametrize(
     ("sampler", "max_files", "max_functions"),
     [
-        (FilterEnsembleNSGA2Sampler(seed=1), 25, 189),
-        (FilterEnsembleNSGA2Sampler(seed=1, surrogate=None), 19, 103),
-        (ParEGOSampler(seed=1), 26, 176),
-        (GHGASampler(seed=1), 21, 107),
+        (FilterEnsembleNSGA2Sampler(seed=1), 26, 196),
+        (FilterEnsembleNSGA2Sampler(seed=1, surrogate=None), 20, 110),
+        (ParEGOSampler(seed=1), 27, 183),
+        (GHGASampler(seed=1), 22, 114),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, HistorySampler) else None,
 )

@@ -14,6 +14,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_choice
+from optuna_mofs.samplers._gaussian_process import representative_subset
 
 #: Function of (candidate masks, generator) that returns scores, higher is better.
 Prediction = Callable[[Array, np.random.Generator], Array]
@@ -35,6 +36,8 @@ class ForestGuide:
 
     Args:
         n_trees: Number of trees.
+        max_trials: Number of trials that are used: half of them the best, the others an even
+            spread of the rest. None for all trials, which take longer the more there are.
         max_samples: Number of trials that each tree is fitted to, drawn for each tree; None for
             as many as there are.
         max_features: Part of the features that a split considers.
@@ -47,6 +50,7 @@ class ForestGuide:
     """
 
     n_trees: int = 30
+    max_trials: int | None = 2000
     max_samples: int | None = 1000
     max_features: float = 0.1
     tolerance: float = 0.005
@@ -57,6 +61,10 @@ class ForestGuide:
 
     def __call__(self, masks: Array, losses: Array, rng: np.random.Generator) -> Prediction:
         """Fit the model and return its prediction."""
+        if self.max_trials is not None and len(losses) > self.max_trials:
+            best_first = np.argsort(losses, kind="stable")
+            used = representative_subset(best_first, self.max_trials, self.max_trials // 2)
+            masks, losses = masks[used], losses[used]
         inputs = masks.astype(np.float32)
         capped = np.minimum(losses, losses.min() + 1e6 * self.tolerance)
         target = capped - capped.min()
@@ -142,6 +150,7 @@ def get_guide(guide: str | Guide, tolerance: float) -> Guide | None:
         "plain_forest": replace(
             forest,
             n_trees=100,
+            max_trials=None,
             max_samples=None,
             max_features=1 / 3,
             ridge_penalty=None,

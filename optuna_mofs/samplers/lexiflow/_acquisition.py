@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from optuna_mofs._typing import Array
-from optuna_mofs.fronts._lexicographic import LexicographicOrder
+from optuna_mofs.fronts._lexicographic import GrowingRanking, LexicographicOrder
 from optuna_mofs.history._history import History
 from optuna_mofs.samplers._acquisition import (
     MAX_LENGTH_SCALE_TRIALS,
@@ -77,14 +77,25 @@ def improvement_targets(
     return found
 
 
-def training_subset(order: LexicographicOrder, losses: Array, n_max: int) -> Array:
+class _Rankings:
+    """Rankings of the trials, with and without tolerances."""
+
+    def __init__(self) -> None:
+        self.tolerant, self.strict = GrowingRanking(), GrowingRanking()
+
+
+def training_subset(
+    order: LexicographicOrder, losses: Array, n_max: int, known: _Rankings | None = None
+) -> Array:
     """Return the positions of the best trials and of an even spread of the rest.
 
     The best are those of the order with and without tolerances, a third of ``n_max`` each.
+    ``known`` are the rankings of fewer trials.
     """
-    ranking = strict_ranking = order.ranking(losses)
+    known = known or _Rankings()
+    ranking = strict_ranking = known.tolerant.update(order, losses)
     if order.has_tolerances:
-        strict_ranking = order.without_tolerances().ranking(losses)
+        strict_ranking = known.strict.update(order.without_tolerances(), losses)
     best = np.union1d(ranking[: n_max // 3], strict_ranking[: n_max // 3])
     rest = strict_ranking[~np.isin(strict_ranking, best)]
     return np.sort(representative_subset(np.concatenate([best, rest]), n_max, len(best)))
@@ -99,7 +110,8 @@ def fit_surrogates(
         subset = training_subset(order, losses[:n], MAX_LENGTH_SCALE_TRIALS)
         return losses[:n, column], subset
 
-    subset = training_subset(order, losses, MAX_TRAINING_TRIALS)
+    rankings = ctx.study_cache("rankings", _Rankings)
+    subset = training_subset(order, losses, MAX_TRAINING_TRIALS, rankings)
     return GaussianProcessSurrogates(ctx, losses, subset, first_losses)
 
 

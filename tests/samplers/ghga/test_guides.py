@@ -118,6 +118,7 @@ def test_guides_by_name() -> None:
     assert get_guide(random_guide, 0.01) is random_guide
     assert get_guide("plain_forest", 0.25) == ForestGuide(
         n_trees=100,
+        max_trials=None,
         max_samples=None,
         max_features=1 / 3,
         tolerance=0.25,
@@ -137,3 +138,15 @@ def test_slopes_do_not_depend_on_which_system_is_smaller(shape: tuple[int, int])
     centered = inputs - inputs.mean(axis=0)
     wanted = np.linalg.solve(centered.T @ centered + 2 * np.eye(shape[1]), centered.T @ target)
     np.testing.assert_allclose(_ridge(inputs, target, 2.0), wanted, atol=1e-10)
+
+
+def test_a_forest_uses_the_best_trials_and_a_spread_of_the_rest(tried) -> None:
+    masks, losses = tried
+    order = np.argsort(losses, kind="stable")
+    used = order[[*range(100), *np.linspace(100, 399, 100).astype(int)]]
+    fitted = [
+        ForestGuide(n_trees=5, max_trials=200)(masks, losses, np.random.default_rng(0)),
+        ForestGuide(n_trees=5)(masks[used], losses[used], np.random.default_rng(0)),
+    ]
+    scores = [predict(leave_one_out(20), np.random.default_rng(1)) for predict in fitted]
+    np.testing.assert_array_equal(*scores)

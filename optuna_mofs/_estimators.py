@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from functools import cache
 from typing import Any
 
 from sklearn import get_config
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_routing_for_object
+
+#: Values that copies can share.
+_PLAIN = str | int | float | None
 
 
 def check_is_estimator(estimator: Any) -> None:
@@ -35,12 +39,54 @@ def unfitted_copy(estimator: Any) -> Any:
         >>> unfitted_copy(GaussianNB(var_smoothing=0.1))
         GaussianNB(var_smoothing=0.1)
     """
+    params = own_params(estimator)
+    if params is not None:
+        # Without the checks of scikit-learn, which take longer than some fits.
+        if all(isinstance(value, _PLAIN) for value in params.values()):
+            return type(estimator)(**params)
+        if type(estimator) is Pipeline and isinstance(estimator.steps, list):
+            parts = [
+                (name, part if isinstance(part, _PLAIN) else unfitted_copy(part))
+                for name, part in estimator.steps
+            ]
+            if isinstance(estimator.memory, _PLAIN):
+                return Pipeline(**{**params, "steps": parts})
     try:
         return clone(estimator)
     except RuntimeError as error:
         if "Cannot clone" not in str(error):
             raise
         return copy.deepcopy(estimator)
+
+
+def own_params(estimator: Any) -> dict[str, Any] | None:
+    """Return the parameters of an estimator, without those of its parts, or None.
+
+    It is ``get_params(deep=False)`` without inspecting the class again. None means that a clone
+    has more than these parameters, or that the estimator returns them by code of its own.
+
+    Example:
+        >>> from sklearn.dummy import DummyRegressor
+        >>> own_params(DummyRegressor())
+        {'constant': None, 'quantile': None, 'strategy': 'mean'}
+    """
+    kind, found = type(estimator), getattr(estimator, "__dict__", {})
+    is_usual = getattr(kind, "__sklearn_clone__", None) is BaseEstimator.__sklearn_clone__
+    if not is_usual or kind.get_params not in _USUAL_GET_PARAMS or not _CLONED.isdisjoint(found):
+        return None
+    names = _param_names(kind)  # type: ignore[arg-type]
+    return {name: found[name] for name in names} if all(n in found for n in names) else None
+
+
+#: What clones have beside the parameters.
+_CLONED = frozenset({"_sklearn_output_config", "_metadata_request"})
+#: Methods that return what the constructor stored.
+_USUAL_GET_PARAMS = (BaseEstimator.get_params, Pipeline.get_params)
+
+
+@cache
+def _param_names(kind: Hashable) -> tuple[str, ...]:
+    return tuple(kind._get_param_names())  # type: ignore[attr-defined]
 
 
 def last_step(estimator: Any) -> Any:

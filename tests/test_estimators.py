@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from catboost import CatBoostClassifier
+from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.model_selection import GridSearchCV
@@ -15,7 +16,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 from optuna_mofs import FeatureSelectionSearchCV
-from optuna_mofs._estimators import accepts_outputs, check_is_estimator, unfitted_copy
+from optuna_mofs._estimators import (
+    accepts_outputs,
+    check_is_estimator,
+    own_params,
+    unfitted_copy,
+)
 
 
 def test_a_copy_is_not_fitted():
@@ -57,3 +63,30 @@ def test_what_is_no_estimator_is_refused(given):
         check_is_estimator(given)
     with pytest.raises((TypeError, ValueError), match=r"estimator must (have|be an instance)"):
         FeatureSelectionSearchCV(given).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_a_copy_is_that_of_scikit_learn():
+    model = make_pipeline(StandardScaler(with_mean=False), "passthrough", SVC(C=2.0))
+    found = unfitted_copy(model.fit([[0.0], [1.0]], [0, 1]))
+    expected = clone(model)
+    assert repr(found) == repr(expected)
+    assert found.steps is not model.steps
+    for (_, own), (_, other) in zip(found.steps, expected.steps):
+        assert type(own) is type(other)
+        assert getattr(own, "__dict__", None) == getattr(other, "__dict__", None)
+
+
+def test_copies_keep_requests_outputs_and_parameters_that_are_objects():
+    scaler = StandardScaler().set_output(transform="pandas")
+    assert vars(unfitted_copy(scaler)) == vars(clone(scaler))
+    with config_context(enable_metadata_routing=True):
+        svc = SVC().set_fit_request(sample_weight=True)
+        assert repr(unfitted_copy(svc)._metadata_request) == repr(svc._metadata_request)
+    weights = {0: 1.0, 1: 2.0}
+    assert unfitted_copy(SVC(class_weight=weights)).class_weight is not weights
+
+
+@pytest.mark.parametrize("estimator", [SVC(), make_pipeline(StandardScaler(), SVC())])
+def test_own_parameters_are_those_of_scikit_learn(estimator):
+    assert own_params(estimator) == estimator.get_params(deep=False)
+    assert own_params("passthrough") is None

@@ -157,6 +157,8 @@ class Dataset:
         """Return all rows of some columns, in the container of X."""
         if self._X is None:
             return self._table[np.ix_(self._rows, positions)]
+        if type(self._X) is np.ndarray:
+            return self._X[:, positions]
         return _safe_indexing(self._X, positions, axis=1)
 
     def narrowed(self, positions: Array) -> Dataset:

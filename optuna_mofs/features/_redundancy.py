@@ -186,11 +186,11 @@ def select_non_redundant(
     chosen: list[int] = []
 
     def penalize_neighbors(j: int) -> None:
-        for other, share in zip(similar.others[j].tolist(), similar.shares[j].tolist()):
+        near, shares = similar.others[j], similar.shares[j]
+        values = -_penalized(score[near], penalty, shares)
+        for other, share, now in zip(near.tolist(), shares.tolist(), values.tolist()):
             if share == 0 or other in taken:
                 continue
-            # Rounded, so that the last bit of a product does not decide between copies.
-            now = -round(float(score[other]) * (1 - penalty * share), 12)
             if now > penalized.get(other, -np.inf):
                 penalized[other] = now
                 heappush(heap, (now, other))
@@ -308,7 +308,7 @@ def _places(values: Array) -> Array:
     return places
 
 
-def _penalized(scores: Array, penalties: Array, shared: Array) -> Array:
+def _penalized(scores: Array, penalties: Array | float, shared: Array) -> Array:
     # Rounded, so that the last bit of a product does not decide between copies.
     return np.round(scores * (1 - penalties * shared), 12)
 

@@ -46,13 +46,21 @@ class Fold:
     test_rows: Array | None = None
     train_groups: Array | None = None
     test_groups: Array | None = None
+    #: The last step of the estimator and the test rows as it gets them, if they are known.
+    last_step: tuple[Any, Any] | None = None
     #: Results that several functions of the fold share, by name.
     cache: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def predictor(self) -> tuple[Any, Any]:
+        """A model with the predictions of the estimator, and the test rows as it gets them."""
+        return self.last_step or (self.estimator, self.X_test)
 
     @cached_property
     def prediction(self) -> Array:
         """The predictions on the test fold."""
-        return self._like_target(self.estimator.predict(self.X_test))
+        model, X_test = self.predictor
+        return self._like_target(model.predict(X_test))
 
     def _like_target(self, found: Any) -> Array:
         """Return predictions; those of CatBoost for several classes have one column."""
@@ -70,7 +78,10 @@ class Fold:
     @cached_property
     def _test_score(self) -> float:
         scorer, metric = self.scorer, getattr(self.scorer, "_score_func", None)
+        model, X_test = self.estimator, self.X_test
         if metric is not None:
+            model, X_test = self.predictor
+
             # Losses of rows need the predictions that the scorer passes to its metric.
             @wraps(metric)
             def record(y: Any, predicted: Any, **options: Any) -> Any:
@@ -80,7 +91,7 @@ class Fold:
             scorer = copy.copy(scorer)
             scorer._score_func = record  # type: ignore[attr-defined]
         options = score_options(scorer, self.test_weight, self.test_groups)
-        return float(scorer(self.estimator, self.X_test, self.y_test, **options))
+        return float(scorer(model, X_test, self.y_test, **options))
 
     @property
     def response(self) -> Array:

@@ -286,7 +286,7 @@ def _probabilities_and_truth(fold: Fold) -> tuple[Array, Array]:
     if "probabilities" not in fold.cache:
         classes = _classes(fold)
         truth: Array = fold.y_test[:, None] == classes
-        known = class_probabilities(fold.estimator, fold.X_test, classes)
+        known = class_probabilities(*fold.predictor, classes)
         fold.cache["probabilities"] = known, truth
     return fold.cache["probabilities"]
 

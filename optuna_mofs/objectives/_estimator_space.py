@@ -180,7 +180,12 @@ class EstimatorSpace:
             for name, value in params.items()
         }
         configured = unfitted_copy(self.estimators[0]).set_params(**own)
-        return set_seeds(configured, self._random_state)
+        # The estimator has its seeds already.
+        if any(hasattr(value, "get_params") for value in own.values()) or any(
+            value is None and name.split("__")[-1] == "random_state" for name, value in own.items()
+        ):
+            return set_seeds(configured, self._random_state)
+        return configured
 
     def check_names(self) -> None:
         """Raise if the estimator lacks a parameter, or if a study cannot store a choice."""

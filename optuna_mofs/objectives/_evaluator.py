@@ -27,6 +27,7 @@ from optuna_mofs.features._representation import Representation
 from optuna_mofs.features._table import FeatureTable
 from optuna_mofs.measures import Evaluation, Fold, Measure
 from optuna_mofs.objectives._narrowing import Columns, NothingLeftError, narrow
+from optuna_mofs.objectives._shared_steps import Prepared, SharedSteps
 from optuna_mofs.study._feature_sets import trial_mask
 
 
@@ -92,6 +93,7 @@ class Evaluator:
         self.loss_measure = loss_measure
         self.recorded = tuple(recorded)
         self.n_jobs = n_jobs
+        self._steps = SharedSteps(data, self.splits)
 
     def __call__(
         self,
@@ -125,22 +127,25 @@ class Evaluator:
         measures = self._fold_measures
         if not measures:
             return []
-        jobs = (
-            delayed(_measure_fold)(
-                estimator, data, split, self.scorer, measures, self.loss_measure
-            )
-            for split, data in zip(splits, self._narrowed(fold_masks), strict=True)
-        )
+        narrowed = zip(splits, self._narrowed(fold_masks), strict=True)
+        options = self.scorer, measures, self.loss_measure
         if self.n_jobs in (None, 1):
             results: list[FoldResult] = []
             is_checked = bool(get_config()["skip_parameter_validation"])
-            for (function, args, _), mask in zip(jobs, fold_masks):
+            is_timed = any(m.name == "fit_time" for m in self.measures)
+            for (split, data), mask in zip(narrowed, fold_masks):
+                prepared = None
+                if not is_timed:
+                    columns = self.table.columns_of(mask)
+                    prepared = self._steps.prepared(estimator, split, columns)
                 # The parameters are the same in each fold: scikit-learn checks them once.
                 with config_context(skip_parameter_validation=is_checked):
-                    results.append(function(*args))
+                    results.append(_measure_fold(estimator, data, split, *options, prepared))
                 is_checked |= bool(mask.any())
             return results
-        return Parallel(n_jobs=self.n_jobs)(jobs)
+        return Parallel(n_jobs=self.n_jobs)(
+            delayed(_measure_fold)(estimator, data, split, *options) for split, data in narrowed
+        )
 
     def whole_values(
         self, estimator: Any, mask: Array, fold_masks: Sequence[Array]
@@ -266,12 +271,30 @@ def last_step(estimator: Any) -> tuple[Any, str]:
     return estimator, prefix
 
 
-def fit_fold(estimator: Any, data: Dataset, split: Split, scorer: Callable[..., float]) -> Fold:
-    """Fit :func:`model_of_columns` on a training fold."""
+def fit_fold(
+    estimator: Any,
+    data: Dataset,
+    split: Split,
+    scorer: Callable[..., float],
+    prepared: Prepared | None = None,
+) -> Fold:
+    """Fit :func:`model_of_columns` on a training fold.
+
+    Args:
+        estimator: Unfitted.
+        data: The rows of the search, with the selected columns.
+        split: Training and test rows.
+        scorer: Scorer of the error.
+        prepared: The leading steps of a pipeline for these columns, fitted on the training fold.
+    """
     train, test = split
     weight = data.sample_weight
+    try:
+        model = _model_with(prepared, estimator, data)
+    except NothingLeftError:
+        model, prepared = baseline(data.classification), None
     fold = Fold(
-        estimator=model_of_columns(estimator, data),
+        estimator=model,
         X_train=take_rows(data.X, train),
         y_train=data.y[train],
         X_test=take_rows(data.X, test),
@@ -285,10 +308,26 @@ def fit_fold(estimator: Any, data: Dataset, split: Split, scorer: Callable[..., 
     )
     options = fit_options(fold.estimator, fold.train_weight, fold.train_groups)
     start = time.thread_time()
-    fold.estimator.fit(fold.X_train, fold.y_train, **options)
+    if prepared is None:
+        fold.estimator.fit(fold.X_train, fold.y_train, **options)
+    else:
+        name, last = model.steps[-1]
+        own = {option.removeprefix(f"{name}__"): value for option, value in options.items()}
+        last.fit(prepared.X_train, fold.y_train, **own)
+        fold.last_step = last, prepared.X_test
     fold.cache["fitted_at"] = time.thread_time()
     fold.cache["fit_seconds"] = fold.cache["fitted_at"] - start
     return fold
+
+
+def _model_with(prepared: Prepared | None, estimator: Any, data: Dataset) -> Any:
+    """Return the model of some columns with leading steps that are fitted, if there are some."""
+    if prepared is None:
+        return model_of_columns(estimator, data)
+    kept = data.positions.tolist()
+    at = Columns.of_table(data.table_labels, data.n_table_columns, kept)
+    name, last = estimator.steps[-1]
+    return Pipeline([*prepared.steps, (name, narrow(last, at))])
 
 
 def _measure_fold(
@@ -298,9 +337,10 @@ def _measure_fold(
     scorer: Callable[..., float],
     measures: Sequence[Measure],
     loss_measure: Measure | None = None,
+    prepared: Prepared | None = None,
 ) -> FoldResult:
     """Return the value of each measure, and the losses of the test rows or None."""
-    fold, test = fit_fold(estimator, data, split, scorer), split[1]
+    fold, test = fit_fold(estimator, data, split, scorer, prepared), split[1]
     values = [float(m.fold(fold)) for m in measures if m.fold is not None]
     if loss_measure is None or loss_measure.rows is None:
         return FoldResult(values, None)

@@ -13,7 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 
-from optuna_mofs._estimators import unfitted_copy
+from optuna_mofs._estimators import own_params, unfitted_copy
 
 #: Parameters that list columns: of HistGradientBoosting, LightGBM and CatBoost.
 _COLUMN_LISTS = (
@@ -164,7 +164,7 @@ def _narrow(estimator: Any, columns: Columns) -> tuple[Any, Columns]:
         return estimator, output
     if not hasattr(estimator, "get_params"):
         return estimator, output
-    params = estimator.get_params(deep=False)
+    params = own_params(estimator) or estimator.get_params(deep=False)
     changed = {}
     for name, value in params.items():
         if value is None or isinstance(value, str):

@@ -183,7 +183,7 @@ def check_numbers(name: str, values: Any, ndim: int | None = None) -> Floats:
             f"{name} must be numbers, with as many in each row, got {repr(values)[:80]}."
         ) from error
     if ndim is not None and array.ndim != ndim:
-        kind = "one number after the other" if ndim == 1 else "rows of numbers"
+        kind = ("a number", "one number after the other", "rows of numbers")[ndim]
         raise ValueError(f"{name} must hold {kind}, got shape {array.shape}.")
     return array
 

@@ -84,6 +84,31 @@ def check_classes(target: Array) -> Array:
     return target
 
 
+def check_like(target: Array, known: Array) -> None:
+    """Raise if a target of classes cannot be compared with another one.
+
+    New classes are allowed, numbers in place of strings are not.
+
+    Example:
+        >>> check_like(np.array([0.5, 0.7]), np.array([0, 1]))
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected classes such as [0, 1], got y with 'continuous' values: [0.5, 0.7].
+    """
+    kind, wanted = type_of_target(target), type_of_target(known)
+    is_text = target.dtype.kind in "OSU"
+    if (
+        kind.startswith("continuous")
+        or target.ndim != known.ndim
+        or (is_text != (known.dtype.kind in "OSU"))
+        or "unknown" in (kind, wanted)
+    ):
+        raise ValueError(
+            f"Expected classes such as {np.unique(known)[:2].tolist()}, got y with {kind!r} "
+            f"values: {target[:2].tolist()}."
+        )
+
+
 def check_repeats(target: Array) -> None:
     """Raise if classes are numbers that hardly repeat, which belong to a regressor.
 

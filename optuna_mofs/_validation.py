@@ -188,6 +188,23 @@ def check_numbers(name: str, values: Any, ndim: int | None = None) -> Floats:
     return array
 
 
+def check_one_kind(labels: Any) -> Any:
+    """Return an array of labels, or raise if only some of them are strings: they have no order.
+
+    Example:
+        >>> check_one_kind(np.array(["yes", 0], dtype=object))
+        Traceback (most recent call last):
+        ...
+        ValueError: y mixes strings with other labels: ['yes', 0]. Make all of them strings.
+    """
+    if labels.dtype.kind == "O" and len({isinstance(label, str) for label in labels.flat}) > 1:
+        raise ValueError(
+            f"y mixes strings with other labels: {sorted(set(labels.flat), key=repr)[:4]}. "
+            "Make all of them strings."
+        )
+    return labels
+
+
 def to_array(values: Any) -> Any:
     """Return a copy of ``values`` as an array; entries masked by :mod:`numpy.ma` become NaN.
 

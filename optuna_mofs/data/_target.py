@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils.multiclass import type_of_target
 
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import to_array
+from optuna_mofs._validation import check_one_kind, to_array
 
 Task = Literal["classification", "regression"]
 #: Whole numbers with at most this many distinct values are classes.
@@ -52,12 +52,7 @@ def check_target(y: Any, n_rows: int | None = None, *, several: bool = False) ->
             f"{_first_row(missing)}. Drop those rows."
         )
     if target.dtype.kind == "O":  # strings, categories and nullable numbers arrive as objects
-        if len({isinstance(label, str) for label in target.flat}) > 1:
-            raise ValueError(
-                f"y mixes strings with other labels: {sorted(set(target.flat), key=repr)[:4]}. "
-                "Make all of them strings."
-            )
-        target = np.asarray(target.tolist())
+        target = np.asarray(check_one_kind(target).tolist())
     if target.dtype.kind == "f" and np.isinf(target).any():
         raise ValueError(
             f"y holds infinity, first in row {_first_row(np.isinf(target))}. Drop those rows."

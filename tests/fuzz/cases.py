@@ -140,7 +140,8 @@ def result_or_clear_error(run: Callable[[], Any], *others: str) -> Any:
             statement = _statement(frame)
             is_ours = PACKAGE in Path(frame.filename).parents or frame.filename.endswith(CLEAR)
             is_clear = is_ours and "raise" in statement and len(str(error)) >= 20
-            if not (is_clear or frame.filename.endswith(others)):
+            is_file = isinstance(error, OSError) and error.filename is not None
+            if not (is_clear or is_file or frame.filename.endswith(others)):
                 raise DeepError(f"{type(error).__name__}: {error}") from error
             return error
 

@@ -264,7 +264,8 @@ def test_models(study: optuna.Study, table: Any, strategy: Any, by: Any) -> None
 
 SEARCHES: list[tuple[Any, dict[str, Any]]] = [
     (nested_cross_validate, {"n_trials": NUMBERS, "cv": NUMBERS, "reference": json_values,
-                             "random_state": st.just(1) | NUMBERS, "n_jobs": st.sampled_from([None, 1, 0])}),
+                             "random_state": st.just(1) | NUMBERS,
+                             "n_jobs": st.sampled_from([None, 1, 0])}),
     (resampled_fronts, {"n_trials": NUMBERS, "n_resamples": st.sampled_from([1, 2, 0, -1, 0.5]),
                         "method": st.sampled_from(["subsample", "bootstrap", "no"]),
                         "fraction": st.sampled_from([0.5, 0.9]) | NUMBERS,

@@ -129,7 +129,13 @@ def journal(file: str | PathLike[str]) -> JournalStorage:
         raise ValueError(
             "A journal is a file, not a URL. Pass a path, or use optuna_mofs.storage."
         )
-    return JournalStorage(JournalFile(name))
+    try:
+        return JournalStorage(JournalFile(name))
+    except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"File {name!r} is not a journal, or it was altered. Pass another file; SQLite files "
+            "are opened by optuna_mofs.storage."
+        ) from error
 
 
 class JournalFile(JournalFileBackend):
@@ -200,11 +206,11 @@ def _file_name(given: str | PathLike[str]) -> str:
 
 def _open(url: str, options: dict[str, Any]) -> PatientStorage:
     """Open a database; an error is one line without the password."""
-    from sqlalchemy.exc import SQLAlchemyError
+    from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
     try:
         return _open_with_retries(url, options)
-    except (LookupError, ValueError):  # braces: Optuna formats the URL
+    except (ArgumentError, LookupError, ValueError):  # braces: Optuna formats the URL
         raise ValueError(UNREADABLE_URL) from None
     except ImportError as error:
         raise ImportError(

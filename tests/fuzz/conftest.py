@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 
 import pytest
 
 from tests.fuzz.cases import tally
 
-KEYS = ("cases", "results", "errors", "seconds")
+KEYS = ("cases", "results", "errors")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Count the cases of a test."""
     tally.clear()
-    started = time.process_time()
     try:
         return (yield)
     finally:
-        tally["seconds"] = round(time.process_time() - started)
         item.user_properties += [(key, tally[key]) for key in KEYS]
 
 
@@ -36,4 +33,4 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         if report.when == "call" and found.get("cases"):
             numbers = ", ".join(f"{found[key]} {key}" for key in KEYS)
             name = report.nodeid.removeprefix("tests/fuzz/")
-            terminalreporter.line(f"{name}: {numbers}, {report.outcome}")
+            terminalreporter.line(f"{name}: {numbers}, {report.duration:.0f} s, {report.outcome}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import json
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -239,26 +241,42 @@ OPENED = st.text(st.characters(codec="utf-8"), max_size=8) | st.sampled_from(
         ".",
         "a\0b",
         3,
-        b"a.db",
         "mysql://me:{geheim}@host/db",
         "sqlite:///{geheim}",
     ]
 )
 
 
+JOURNAL_LINES = st.fixed_dictionaries(
+    {"op_code": st.integers(-1, 12), "worker_id": st.just("a")},
+    optional=dict.fromkeys(
+        ("study_id", "study_name", "directions", "trial_id", "state", "values"), json_values
+    ),
+)
+
+
 @pytest.mark.parametrize("open_", [optuna_mofs.storage, optuna_mofs.journal])
 @fuzz
-@given(name=OPENED, patience=NUMBERS)
-def test_files(open_: Any, name: Any, patience: Any) -> None:
+@given(
+    name=OPENED,
+    patience=st.just(1.0) | NUMBERS,
+    content=st.none()
+    | st.binary(max_size=20)
+    | st.builds(lambda line: json.dumps(line).encode() + b"\n", json_values | JOURNAL_LINES),
+)
+def test_files(open_: Any, name: Any, patience: Any, content: Any) -> None:
     """Any name of a file is a file in a folder that is removed, an error otherwise."""
     with tempfile.TemporaryDirectory() as folder:
         is_url = isinstance(name, str) and "://" in name
         path = name if is_url or not isinstance(name, str) else f"{folder}/{name}"
+        if content is not None and not is_url:
+            with contextlib.suppress(OSError, TypeError, ValueError):
+                Path(path).write_bytes(content)
         options = {"patience": patience} if open_ is optuna_mofs.storage else {}
         found = result_or_clear_error(lambda: open_(path, **options))
         assert "geheim" not in str(found)
         if isinstance(path, str) and not isinstance(found, Exception):
-            assert is_url or (Path(folder) / name).exists()
+            assert is_url or Path(path).exists()
 
 
 PARENTS = [

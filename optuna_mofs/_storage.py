@@ -6,7 +6,7 @@ import errno
 import json
 import os
 import time
-from os import PathLike, fspath
+from os import PathLike
 from typing import Any
 
 import optuna
@@ -14,7 +14,14 @@ from optuna.exceptions import StorageInternalError
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
 
-from optuna_mofs._database import PATIENCE, PatientStorage, parse_url
+from optuna_mofs._database import (
+    PATIENCE,
+    UNREADABLE_URL,
+    PatientStorage,
+    database_reason,
+    hide_password,
+    parse_url,
+)
 from optuna_mofs._validation import check_float
 
 _logger = optuna.logging.get_logger("optuna.mofs")
@@ -62,8 +69,13 @@ def storage(
         >>> optuna.load_study(study_name="wine", storage=optuna_mofs.storage(file)).user_attrs
         {'rows': 178}
     """
-    url = fspath(database)
+    url = _file_name(database)
     if "://" not in url:
+        if wrong := next((c for c in "?{}" if c in url), None):
+            raise ValueError(
+                f"The name of an SQLite file must not have {wrong!r}, which has a meaning in the "
+                f"URL of a storage, got {url!r}. Rename the file."
+            )
         url = f"sqlite:///{url}"
     parsed = parse_url(url)
     is_sqlite = parsed.get_backend_name() == "sqlite"
@@ -71,8 +83,9 @@ def storage(
         engine_kwargs = dict(options.get("engine_kwargs") or {})
         connect_args = {"timeout": _LOCK_TIMEOUT, **engine_kwargs.get("connect_args", {})}
         options["engine_kwargs"] = {**engine_kwargs, "connect_args": connect_args}
-    opened = _open_with_retries(url, options)
-    opened.patience = check_float("patience", patience, 0)
+    seconds = check_float("patience", patience, 0)
+    opened = _open(url, options)
+    opened.patience = seconds
     if is_sqlite and parsed.database not in (None, "", ":memory:"):
         _use_write_ahead_log(opened)
     return opened
@@ -111,7 +124,18 @@ def journal(file: str | PathLike[str]) -> JournalStorage:
         >>> optuna.load_study(study_name="wine", storage=optuna_mofs.journal(file)).study_name
         'wine'
     """
-    return JournalStorage(JournalFile(fspath(file)))
+    name = _file_name(file)
+    if "://" in name:
+        raise ValueError(
+            "A journal is a file, not a URL. Pass a path, or use optuna_mofs.storage."
+        )
+    try:
+        return JournalStorage(JournalFile(name))
+    except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"File {name!r} is not a journal, or it was altered. Pass another file; SQLite files "
+            "are opened by optuna_mofs.storage."
+        ) from error
 
 
 class JournalFile(JournalFileBackend):
@@ -171,6 +195,31 @@ def _whole_lines(file: Any) -> int:
             return begin + int(found) + 1
         end = begin
     return 0
+
+
+def _file_name(given: str | PathLike[str]) -> str:
+    name = os.fsdecode(given) if isinstance(given, str | bytes | PathLike) else None
+    if not name or "\0" in name:
+        raise ValueError(f"Expected the name of a file or a URL, got {given!r}.")
+    return name
+
+
+def _open(url: str, options: dict[str, Any]) -> PatientStorage:
+    """Open a database; an error is one line without the password."""
+    from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+    try:
+        return _open_with_retries(url, options)
+    except (ArgumentError, LookupError, ValueError):  # braces: Optuna formats the URL
+        raise ValueError(UNREADABLE_URL) from None
+    except ImportError as error:
+        raise ImportError(
+            f"The driver of {parse_url(url).drivername} is not installed. Run pip install "
+            "'optuna-mofs[databases]'. URLs of MySQL then begin with mysql+pymysql://."
+        ) from error
+    except SQLAlchemyError as error:
+        text = f"Database {hide_password(url)} failed: {database_reason(error)}"
+        raise StorageInternalError(text) from error
 
 
 def _open_with_retries(url: str, options: dict[str, Any]) -> PatientStorage:

@@ -193,9 +193,26 @@ def check_numbers(name: str, values: Any, ndim: int | None = None) -> Floats:
             f"{name} must be numbers, with as many in each row, got {repr(values)[:80]}."
         ) from error
     if ndim is not None and array.ndim != ndim:
-        kind = "one number after the other" if ndim == 1 else "rows of numbers"
+        kind = ("a number", "one number after the other", "rows of numbers")[ndim]
         raise ValueError(f"{name} must hold {kind}, got shape {array.shape}.")
     return array
+
+
+def check_one_kind(labels: Any) -> Any:
+    """Return an array of labels, or raise if only some of them are strings: they have no order.
+
+    Example:
+        >>> check_one_kind(np.array(["yes", 0], dtype=object))
+        Traceback (most recent call last):
+        ...
+        ValueError: y mixes strings with other labels: ['yes', 0]. Make all of them strings.
+    """
+    if labels.dtype.kind == "O" and len({isinstance(label, str) for label in labels.flat}) > 1:
+        raise ValueError(
+            f"y mixes strings with other labels: {sorted(set(labels.flat), key=repr)[:4]}. "
+            "Make all of them strings."
+        )
+    return labels
 
 
 def to_array(values: Any) -> Any:

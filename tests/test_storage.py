@@ -95,7 +95,7 @@ def test_the_slower_of_two_processes_that_create_the_tables_retries(
 
     monkeypatch.setattr("optuna_mofs._storage.PatientStorage", fail_once)
     if n_calls == 1:
-        with pytest.raises(OperationalError, match="disk is full"):
+        with pytest.raises(StorageInternalError, match=r"Database .* failed: disk is full"):
             optuna_mofs.storage(tmp_path / "a.db")
     else:
         optuna_mofs.storage(tmp_path / "a.db")

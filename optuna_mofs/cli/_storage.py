@@ -67,6 +67,8 @@ def open_storage(url: str, *, create: bool = True, heartbeat: bool = False) -> R
                         "heartbeat_stale_trial_callback": retry,
                     }
                 return storage(url, **options)
+        except ValueError as error:
+            raise CommandError(str(error)) from None
         except (ImportError, RuntimeError) as error:  # no driver, or created by another version
             raise CommandError(f"Storage {display_url(url)} failed: {error}") from error
 

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils.multiclass import type_of_target
 
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import to_array
+from optuna_mofs._validation import check_one_kind, to_array
 
 Task = Literal["classification", "regression"]
 #: Whole numbers with at most this many distinct values are classes.
@@ -52,12 +52,7 @@ def check_target(y: Any, n_rows: int | None = None, *, several: bool = False) ->
             f"{_first_row(missing)}. Drop those rows."
         )
     if target.dtype.kind == "O":  # strings, categories and nullable numbers arrive as objects
-        if len({isinstance(label, str) for label in target.flat}) > 1:
-            raise ValueError(
-                f"y mixes strings with other labels: {sorted(set(target.flat), key=repr)[:4]}. "
-                "Make all of them strings."
-            )
-        target = np.asarray(target.tolist())
+        target = np.asarray(check_one_kind(target).tolist())
     if target.dtype.kind == "f" and np.isinf(target).any():
         raise ValueError(
             f"y holds infinity, first in row {_first_row(np.isinf(target))}. Drop those rows."
@@ -82,6 +77,31 @@ def check_classes(target: Array) -> Array:
             f"y holds only one class: {target[:1].tolist()[0]!r}. Pass rows of at least two."
         )
     return target
+
+
+def check_like(target: Array, known: Array) -> None:
+    """Raise if a target of classes cannot be compared with another one.
+
+    New classes are allowed, numbers in place of strings are not.
+
+    Example:
+        >>> check_like(np.array([0.5, 0.7]), np.array([0, 1]))
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected classes such as [0, 1], got y with 'continuous' values: [0.5, 0.7].
+    """
+    kind, wanted = type_of_target(target), type_of_target(known)
+    is_text = target.dtype.kind in "OSU"
+    if (
+        kind.startswith("continuous")
+        or target.ndim != known.ndim
+        or (is_text != (known.dtype.kind in "OSU"))
+        or "unknown" in (kind, wanted)
+    ):
+        raise ValueError(
+            f"Expected classes such as {np.unique(known)[:2].tolist()}, got y with {kind!r} "
+            f"values: {target[:2].tolist()}."
+        )
 
 
 def check_repeats(target: Array) -> None:

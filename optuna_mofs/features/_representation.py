@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from inspect import signature
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -19,7 +20,7 @@ from optuna.distributions import (
 )
 
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import check_choice, check_int
+from optuna_mofs._validation import check_choice, check_int, did_you_mean
 from optuna_mofs.features._codec import (
     FORMS,
     MaskCodec,
@@ -459,6 +460,13 @@ def get_representation(what: str | Representation | Mapping[str, Any]) -> Repres
         )
     if isinstance(what, Mapping) and issubclass(_KINDS[kind], FilterFeatures):
         options.setdefault(_TILT, False)  # it is stored only where there is the parameter
+    known = signature(_KINDS[kind]).parameters
+    wrong = next((name for name in options if name not in known), None)
+    if wrong is not None:
+        raise ValueError(
+            f"Representation {kind!r} has no option {wrong!r}, it has {list(known)}."
+            f"{did_you_mean(wrong, known)}"
+        )
     return _KINDS[kind](**options)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import stats
 
 from optuna_mofs._typing import Array, Floats
-from optuna_mofs._validation import check_float
+from optuna_mofs._validation import check_float, check_numbers
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,11 @@ def nogueira_stability(masks: Array, *, confidence: float = 0.95) -> StabilityIn
         >>> str(nogueira_stability(np.array([[1, 1, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0]])))
         '0.33 (-0.02 to 0.69)'
     """
-    chosen = np.asarray(masks, dtype=float)
+    chosen = check_numbers("masks", masks)
     if chosen.ndim != 2:
         raise ValueError(f"masks must be a table, one row per set, got shape {chosen.shape}.")
+    if not np.isin(chosen, (0.0, 1.0)).all():
+        raise ValueError("masks must hold 1 for selected features and 0 for others.")
     confidence = check_float("confidence", confidence, 0.0, 0.9999)
     n_sets, p = chosen.shape
     frequency = chosen.mean(axis=0)

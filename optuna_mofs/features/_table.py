@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import check_numbers, did_you_mean
+from optuna_mofs._validation import check_float, check_numbers, did_you_mean
 from optuna_mofs.features._codec import pack_array, unpack_array
 from optuna_mofs.features._limits import check_limits, limit_mask, n_masks
 from optuna_mofs.features._redundancy import Similarity
@@ -85,8 +85,9 @@ class FeatureTable:
         if self.ranks is not None:
             self._set("ranks", _check_ranks(self.ranks, (len(self.filters), p)))
         expected = self.expected_n_features
-        if expected is not None and not 0 < expected < np.inf:
-            raise ValueError(f"expected_n_features must be above 0 and finite, got {expected}.")
+        if expected is not None:
+            most = np.finfo(float).max
+            check_float("expected_n_features", expected, 0, most, low_is_open=True)
         if self.similar is not None and len(self.similar.others) != p:
             raise ValueError(
                 f"similar must have one row for each of the {p} features, "
@@ -254,12 +255,20 @@ def group_columns(
         >>> group_columns(["age", "city=Rome", "city=Oslo"], {"city": ["city=Rome", "city=Oslo"]})
         (('age', 'city'), ((0,), (1, 2)))
     """
+    is_list = isinstance(column_names, Iterable) and not isinstance(column_names, Mapping)
+    if not is_list or not all(isinstance(name, str) for name in column_names):
+        raise ValueError(f"column_names must be a list of strings, got {repr(column_names)[:80]}.")
     if not groups:
         return tuple(column_names), None
+    if not isinstance(groups, Mapping):
+        raise ValueError(
+            "Feature groups must be a dict from the name of a group to its columns, got "
+            f"{groups!r}."
+        )
     position = {name: j for j, name in enumerate(column_names)}
     owner: dict[int, str] = {}
     for group, members in groups.items():
-        if isinstance(members, str):
+        if isinstance(members, str) or not isinstance(members, Collection):
             raise ValueError(
                 f"Feature group {group!r} must be a list of columns, got {members!r}. "
                 f"Pass [{members!r}]."
@@ -269,7 +278,7 @@ def group_columns(
                 f"Feature group {group!r} has no columns. Name at least one, or remove it."
             )
         for member in members:
-            if member not in position:
+            if not isinstance(member, str) or member not in position:
                 hint = did_you_mean(member, column_names)
                 raise ValueError(f"Feature group {group!r} names no column {member!r}.{hint}")
             if position[member] in owner:

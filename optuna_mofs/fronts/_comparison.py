@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import moocore
@@ -169,6 +169,8 @@ def attainment_surfaces(
         >>> surfaces[0.5].tolist(), surfaces[1.0].tolist()
         ([[1.0, 3.0], [2.0, 1.0]], [[2.0, 2.0]])
     """
+    if not isinstance(runs, Iterable) or isinstance(runs, str | Mapping):
+        raise ValueError(f"runs must be a list with one array of points per run, got {runs!r}.")
     arrays = [as_points(run) for run in runs]
     if not arrays:
         raise ValueError("No runs: give at least one array of points.")

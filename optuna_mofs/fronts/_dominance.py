@@ -52,7 +52,12 @@ def pareto_rank(points: ArrayLike, violations: ArrayLike | None = None) -> NDArr
     valid = has_no_nan(array)
     violation = np.zeros(len(array))
     if violations is not None:
-        violation = np.maximum(np.asarray(violations, dtype=np.float64), 0.0)
+        violation = np.maximum(check_numbers("violations", violations, 1), 0.0)
+        if len(violation) != len(array):
+            raise ValueError(
+                f"Expected one violation for each of the {len(array)} points, got "
+                f"{len(violation)} violations."
+            )
     # The smallest positive number puts NaN after all feasible points, before infeasible ones.
     violation[~valid & (violation == 0)] = np.nextafter(0.0, 1.0)
     array = np.where(valid[:, None], array, 0.0)

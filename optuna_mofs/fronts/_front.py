@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from optuna_mofs._validation import check_float, check_int, check_type
+from optuna_mofs._validation import check_float, check_int, check_numbers, check_type
 from optuna_mofs.fronts._candidates import Candidates
 from optuna_mofs.fronts._dominance import nondominated_mask
 from optuna_mofs.fronts._honest_front import HonestFront, estimate_columns, honest_front
@@ -356,9 +356,11 @@ class Front(Sequence[FrozenTrial]):
         allowed = np.ones(len(self), dtype=np.bool_)
         for name, limit in limits.items():
             limited = self.points.column(name)
-            allowed &= self._losses[:, limited] <= limit * self.points.signs[limited]
+            bound = float(check_numbers(name, limit, 0))
+            allowed &= self._losses[:, limited] <= bound * self.points.signs[limited]
         if max_features is not None:
-            allowed &= self._feature_counts("max_features") <= max_features
+            most = float(check_numbers("max_features", max_features, 0))
+            allowed &= self._feature_counts("max_features") <= most
         rows = np.flatnonzero(allowed)
         if len(rows) == 0:
             if max_features is not None:

@@ -268,6 +268,16 @@ class RunningTargets:
         return False
 
 
+def check_priorities(given: Any) -> None:
+    """Raise if priorities are not None or a sequence of metrics."""
+    is_sequence = isinstance(given, Sequence | None) and not isinstance(given, str)
+    if not is_sequence or not all(isinstance(m, str | int | np.integer) for m in given or ()):
+        raise ValueError(
+            f"priorities must be a sequence of metrics (names or positions), got {given!r}. "
+            "Put a single metric into a list."
+        )
+
+
 def named_order(
     names: Sequence[str],
     signs: Sequence[float] | Floats,
@@ -280,11 +290,12 @@ def named_order(
 
     Goals are in the directions of the metrics; ``signs`` is -1 for a maximized one.
     """
+    check_priorities(priorities)
     given = per_metric("goals", goals, None, names)
     return LexicographicOrder.of(
         len(names),
         tolerances=per_metric("tolerances", tolerances, 0.0, names),
-        goals=[None if goal is None else float(goal) * s for goal, s in zip(given, signs)],
+        goals=[None if goal is None else parse_goal(goal) * s for goal, s in zip(given, signs)],
         priorities=None if priorities is None else [metric_column(m, names) for m in priorities],
     )
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from optuna_mofs._validation import check_float
+from optuna_mofs._validation import check_float, check_numbers
 from optuna_mofs.study._completed_trials import read_completed_trials
 from optuna_mofs.study._description import StudyDescription
 from optuna_mofs.study._feature_sets import selected_mask
@@ -47,7 +47,12 @@ def optimal_rows(
     """
     check_float("tolerance", tolerance, 0, np.finfo(float).max)
     check_float("max_extra_features", max_extra_features, 0)
-    loss, size = np.asarray(losses, dtype=float), np.asarray(sizes, dtype=float)
+    loss, size = check_numbers("losses", losses, 1), check_numbers("sizes", sizes, 1)
+    if loss.shape != size.shape:
+        raise ValueError(
+            f"Expected one loss and one size per set, got {len(loss)} losses and {len(size)} "
+            "sizes."
+        )
     rows = np.flatnonzero(~np.isnan(loss))
     if not len(rows):
         return rows
@@ -64,7 +69,7 @@ def similarities(masks: ArrayLike) -> NDArray[np.float64]:
         >>> similarities([[1, 1, 0, 0], [1, 0, 1, 0]]).tolist()
         [[1.0, 0.5], [0.5, 1.0]]
     """
-    bits = np.asarray(masks, dtype=float)
+    bits = check_numbers("masks", masks, 2)
     sizes = bits.sum(axis=1)
     scale = np.sqrt(np.outer(sizes, sizes))
     common = bits @ bits.T

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from optuna_mofs._validation import check_numbers
 from optuna_mofs.fronts._dominance import as_points, nondominated_mask
 
 #: Values that differ by less, relative to the largest, are equal up to rounding errors.
@@ -127,9 +128,9 @@ def one_standard_error_index(
         >>> one_standard_error_index([0.10, 0.11, 0.15], [30, 8, 2], 0.02)
         1
     """
-    error = np.asarray(errors, dtype=np.float64)
-    size = np.asarray(sizes, dtype=np.float64)
-    spread = np.asarray(standard_errors, dtype=np.float64)
+    error = check_numbers("errors", errors)
+    size = check_numbers("sizes", sizes)
+    spread = check_numbers("standard_errors", standard_errors)
     if error.ndim != 1 or size.shape != error.shape or spread.shape not in ((), error.shape):
         raise ValueError(
             "errors and sizes must be vectors of one length, and standard_errors a number or a "

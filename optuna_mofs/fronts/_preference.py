@@ -14,6 +14,7 @@ from optuna_mofs._optuna import total_violation
 from optuna_mofs._typing import Indices
 from optuna_mofs.fronts._lexicographic import (
     LexicographicOrder,
+    check_priorities,
     named_order,
     parse_goal,
     parse_tolerance,
@@ -72,13 +73,7 @@ class LexicographicPreference:
     goals: Mapping[Metric, float] | Sequence[float | None] | None = None
 
     def __post_init__(self) -> None:
-        order = self.priorities
-        is_sequence = isinstance(order, Sequence | None) and not isinstance(order, str)
-        if not is_sequence or not all(isinstance(m, str | int | np.integer) for m in order or ()):
-            raise ValueError(
-                "priorities must be a sequence of metrics (names or positions), got "
-                f"{self.priorities!r}. Put a single metric into a list."
-            )
+        check_priorities(self.priorities)
         checks: dict[str, Any] = {"tolerances": parse_tolerance, "goals": parse_goal}
         for what, check in checks.items():
             given: Any = () if getattr(self, what) is None else getattr(self, what)

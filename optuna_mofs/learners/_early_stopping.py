@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
 from optuna_mofs._imports import optional_import
 from optuna_mofs._tables import check_labels, to_pandas
 from optuna_mofs._typing import Indices
-from optuna_mofs._validation import check_float, check_int
+from optuna_mofs._validation import check_float, check_int, check_one_kind
 
 
 def validation_split(
@@ -223,7 +223,7 @@ class EarlyStoppingClassifier(ClassifierMixin, _EarlyStopping):  # type: ignore[
         """Fit the booster on part of the rows and stop early by the loss on the others."""
         self._check_options()
         X, y = self._arrays(X, y)
-        check_classification_targets(y)
+        check_classification_targets(check_one_kind(y))
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(

@@ -18,7 +18,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from optuna_mofs._tables import check_labels
 from optuna_mofs._typing import Floats, Indices
-from optuna_mofs._validation import check_choice, check_float, check_int
+from optuna_mofs._validation import (
+    check_choice,
+    check_float,
+    check_int,
+    check_numbers,
+    check_one_kind,
+)
 
 
 class _KernelKNeighbors(BaseEstimator):  # type: ignore[misc]
@@ -100,7 +106,7 @@ class KernelKNeighborsClassifier(ClassifierMixin, _KernelKNeighbors):  # type: i
         """Store the (scaled) rows and the classes."""
         self._check_options()
         X, y = validate_data(self, check_labels(X), y, dtype=np.float64)
-        check_classification_targets(y)
+        check_classification_targets(check_one_kind(y))
         self.classes_, codes = np.unique(y, return_inverse=True)
         self._one_hot = np.eye(len(self.classes_))[codes]
         self._fit_rows(X)
@@ -141,7 +147,7 @@ class KernelKNeighborsRegressor(RegressorMixin, _KernelKNeighbors):  # type: ign
         """Store the (scaled) rows and the targets."""
         self._check_options()
         X, y = validate_data(self, check_labels(X), y, dtype=np.float64, y_numeric=True)
-        self._targets = np.asarray(y, dtype=np.float64)
+        self._targets = check_numbers("y", y)
         self._fit_rows(X)
         return self
 

@@ -308,6 +308,12 @@ def front_model(
     if without_values:
         raise ValueError(f"Trials {without_values} have no values. Pass completed trials.")
     signs = np.array([1.0 if d == "minimize" else -1.0 for d in objective.directions])
+    others = [trial.number for trial in trials if len(trial.values) != len(signs)]
+    if others:
+        raise ValueError(
+            f"Trials {others} do not have {len(signs)} values, which the objective returns. "
+            "Pass the objective of this study."
+        )
     losses = signs * np.array([trial.values for trial in trials])
     members = [(f"trial {trial.number}", objective.estimator_for(trial)) for trial in trials]
     data = objective.all_data

@@ -27,7 +27,7 @@ from optuna_mofs.data._dataset import (
     is_fold_count,
     restrict_splits,
 )
-from optuna_mofs.data._target import check_repeats, check_target
+from optuna_mofs.data._target import check_like, check_repeats, check_target
 from optuna_mofs.features._ranking import Ranking
 from optuna_mofs.features._representation import Representation
 from optuna_mofs.features._table import FeatureTable, feature_layout
@@ -420,11 +420,15 @@ class SelectionProblem:
             y_test: Target of the new data.
         """
         # The selector checks the columns of the new data and finds those of the model.
+        X_test = model[:-1].transform(X_test)
+        target = check_target(y_test, X_test.shape[0], several=True)
+        if self.data.classification:
+            check_like(target, self.data.y)
         measured = self.evaluator.on_test_data(
             model.named_steps["estimator"],
             self.table.columns_of(self.mask_for(trial)),
-            model[:-1].transform(X_test),
-            check_target(y_test, X_test.shape[0], several=True),
+            X_test,
+            target,
             train=self.all_data,
         )
         # The time of the fit is unknown.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -221,7 +221,10 @@ def per_metric(what: str, given: Any, default: Any, names: Sequence[str]) -> lis
         return spread
     if given is None:
         return [default] * len(names)
-    spread = [given] if np.ndim(given) == 0 else list(given)
+    if isinstance(given, np.ndarray):
+        given = np.atleast_1d(given)
+    is_several = isinstance(given, Iterable) and not isinstance(given, str)
+    spread = list(given) if is_several else [given]
     if len(spread) != len(names):
         raise ValueError(
             f"{what} must have one value for each of {list(names)}, got {given!r}. "

@@ -51,12 +51,12 @@ def plot_hypervolume(
         >>> figure.data[-1].y[0]
         0.375
     """
-    check_numbers("spread", spread, 1)
-    if len(spread) != 2 or not 0.0 <= spread[0] <= spread[1] <= 1.0:
+    quantiles = check_numbers("spread", spread, 1).tolist()
+    if len(quantiles) != 2 or not 0.0 <= quantiles[0] <= quantiles[1] <= 1.0:
         raise ValueError(
             f"spread must be two quantiles from 0 to 1, the lower first, got {spread!r}."
         )
-    low, high = spread
+    low, high = quantiles
     groups = group_studies(studies)
     all_studies = [study for runs in groups.values() for study in runs]
     points = [read_completed_trials(study) for study in all_studies]

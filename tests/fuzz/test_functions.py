@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import json
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import optuna_mofs
-from optuna_mofs import FilterEnsemble, spaces, statistics
+from optuna_mofs import FilterEnsemble, features, fronts, spaces, stability, statistics
 from optuna_mofs.columns import ColumnSelector, NamedColumns
 from optuna_mofs.filters import detect_task, filter_names, get_filter, rank_scores
 from optuna_mofs.fronts import hypervolume
@@ -25,6 +30,7 @@ from optuna_mofs.measures import get_measure, measure_names
 from tests.fuzz.cases import (
     SKLEARN,
     distributions,
+    few,
     fuzz,
     json_values,
     names,
@@ -34,14 +40,13 @@ from tests.fuzz.cases import (
 
 SLOW = {"random_forest", "forest_elimination", "estimator_elimination"}
 FILTERS = sorted(set(filter_names()) - SLOW)
-OPTIONS = st.fixed_dictionaries(
-    {"random_state": st.just(0)},
-    optional={
+OPTIONS = few(
+    {
         "task": st.sampled_from(["auto", "classification", "regression", "no", None]),
         "bins": st.sampled_from([2, 5, 5, 5, 255, 1, 0, 10**6, 2.5, None]),
         "n_steps": st.sampled_from([None, 1, 3, 0, 10**9]),
         "n_jobs": st.sampled_from([None, 1, 0]),
-    },
+    }
 )
 
 
@@ -49,7 +54,7 @@ OPTIONS = st.fixed_dictionaries(
 @given(tables(), st.sampled_from([*FILTERS, "random_forest", "no"]), OPTIONS)
 def test_filters(table: Any, name: str, options: Any) -> None:
     X, y = table
-    found = result_or_clear_error(lambda: get_filter(name)(X, y, **options))
+    found = result_or_clear_error(lambda: get_filter(name)(X, y, random_state=0, **options))
     if not isinstance(found, Exception):
         assert found.shape == (np.shape(X)[1],)
         assert not np.isnan(found).any()
@@ -58,13 +63,21 @@ def test_filters(table: Any, name: str, options: Any) -> None:
 @fuzz
 @given(
     tables(),
-    st.lists(st.sampled_from([*FILTERS, "no", 7, None]), max_size=3) | st.just("variance"),
-    st.sampled_from([None, None, [1.0, 2.0], [], [np.nan], "a", [-1.0, 0.0], 3]),
-    st.sampled_from([None, None, [[0]], [[0, 0]], [[99]], [], "a", [[]], [[0.5]], [0]]),
+    few(
+        {
+            "filters": st.lists(st.sampled_from([*FILTERS, "no", 7, None]), max_size=3)
+            | st.just("variance"),
+            "groups": st.sampled_from([[[0]], [[0, 0]], [[99]], [], "a", [[]], [[0.5]], [0]]),
+            "weights": st.sampled_from([[1.0, 2.0], [], [np.nan], "a", [-1.0, 0.0], 3]),
+        }
+    ),
 )
-def test_filter_ensemble(table: Any, filters: Any, weights: Any, groups: Any) -> None:
+def test_filter_ensemble(table: Any, options: Any) -> None:
+    filters, weights = options.get("filters", ["variance", "auc"]), options.get("weights")
+
     def run() -> None:
-        ensemble = FilterEnsemble(filters, random_state=0).fit(*table, feature_groups=groups)
+        ensemble = FilterEnsemble(filters, random_state=0)
+        ensemble.fit(*table, feature_groups=options.get("groups"))
         assert not np.isnan(ensemble.aggregate(weights)).any()
         ensemble.to_frame(weights)
 
@@ -82,8 +95,10 @@ POSITIONS = st.none() | st.lists(st.integers(-1, 3), max_size=3) | st.sampled_fr
 
 
 @fuzz
-@given(tables(), tables(), POSITIONS, st.booleans())
+@given(tables(), st.none() | tables(), st.just([0]) | POSITIONS, st.booleans())
 def test_column_selector(table: Any, new: Any, positions: Any, by_name: bool) -> None:
+    new = table if new is None else new
+
     def run() -> None:
         selector = ColumnSelector(positions, by_name=by_name).fit(table[0])
         assert np.shape(selector.transform(table[0]))[0] == np.shape(table[0])[0]
@@ -93,9 +108,14 @@ def test_column_selector(table: Any, new: Any, positions: Any, by_name: bool) ->
 
 
 @fuzz
-@given(tables(), st.lists(names, max_size=3), st.lists(names, max_size=2), st.booleans())
+@given(
+    tables(),
+    st.just([]) | st.lists(names, max_size=3),
+    st.just([]) | st.lists(names | st.just("x0"), max_size=2),
+    st.booleans(),
+)
 def test_named_columns(table: Any, wanted: Any, text: Any, as_frame: bool) -> None:
-    wanted = list(dict.fromkeys([*wanted, *list(getattr(table[0], "columns", []))[:2]]))
+    wanted = list(dict.fromkeys([*wanted[1:], *list(getattr(table[0], "columns", []))[:2]]))
     columns = NamedColumns(wanted, text_columns=text, as_frame=as_frame)
     found = result_or_clear_error(lambda: columns.transform(table[0]))
     if not isinstance(found, Exception):
@@ -122,14 +142,15 @@ def test_learners(learner: Any, table: Any) -> None:
         "multilayer_perceptron.py",
         "narwhals/_utils.py",
     )
-    assert isinstance(found, Exception) or len(found) == len(X)
+    assert isinstance(found, Exception) or len(found) == np.shape(X)[0]
 
 
 @fuzz
 @given(
-    st.sampled_from([*spaces.learner_names()[:3], "no", "", None]),
-    st.sampled_from(["classification", "regression", "no", None]),
-    st.dictionaries(st.sampled_from(["C", "gamma", "x"]), distributions | json_values, max_size=2),
+    st.sampled_from([*spaces.learner_names(), "no", "", None]),
+    st.sampled_from(["classification", "classification", "regression", "no", None]),
+    st.just({})
+    | st.dictionaries(st.sampled_from(["C", "gamma", "x"]), distributions | json_values),
 )
 def test_spaces(name: Any, task: Any, overrides: Any) -> None:
     result_or_clear_error(lambda: spaces.get_learner(name, task, 0, **overrides))
@@ -172,6 +193,92 @@ def test_hypervolume(points: Any, reference: Any) -> None:
         assert found >= 0
 
 
+INDICES = st.lists(st.floats() | st.integers(0, 2), max_size=4) | json_values
+#: Functions of arrays, with strategies of their arguments.
+ARRAY_FUNCTIONS: dict[Any, list[st.SearchStrategy[Any]]] = {
+    fronts.attainment_surfaces: [st.lists(MATRICES, max_size=3) | json_values],
+    fronts.entered_front_mask: [MATRICES | json_values],
+    fronts.hypervolume_over_time: [MATRICES | json_values, INDICES],
+    fronts.knee_index: [MATRICES | json_values],
+    fronts.lexicographic_index: [MATRICES | json_values],
+    fronts.lexicographic_targets: [MATRICES | json_values],
+    fronts.nondominated_mask: [MATRICES | json_values],
+    fronts.one_standard_error_index: [INDICES, INDICES, INDICES],
+    fronts.optimal_rows: [INDICES, INDICES, NUMBERS],
+    fronts.pareto_rank: [MATRICES | json_values, st.none() | INDICES],
+    fronts.similarities: [MATRICES | json_values],
+    stability.nogueira_stability: [MATRICES | json_values],
+    features.group_columns: [
+        st.lists(names, max_size=3) | json_values,
+        st.none() | st.dictionaries(names, st.lists(names, max_size=2)) | json_values,
+    ],
+    features.get_representation: [
+        st.sampled_from(["mask", "filter_ensemble", "single_filter"])
+        | st.fixed_dictionaries(
+            {"kind": st.just("mask")}, optional={"form": json_values, "x": json_values}
+        )
+        | json_values
+    ],
+}
+
+
+@pytest.mark.parametrize("function", ARRAY_FUNCTIONS)
+@fuzz
+@given(data=st.data())
+def test_array_functions(function: Any, data: st.DataObject) -> None:
+    arguments = [data.draw(strategy) for strategy in ARRAY_FUNCTIONS[function]]
+    result_or_clear_error(lambda: function(*arguments))
+
+
+OPENED = st.text(st.characters(codec="utf-8"), max_size=8) | st.sampled_from(
+    [
+        "a.db",
+        "no/such/folder.db",
+        "no://x",
+        "sqlite://",
+        "mysql://me:geheim@",
+        "",
+        ".",
+        "a\0b",
+        3,
+        "mysql://me:{geheim}@host/db",
+        "sqlite:///{geheim}",
+    ]
+)
+
+
+JOURNAL_LINES = st.fixed_dictionaries(
+    {"op_code": st.integers(-1, 12), "worker_id": st.just("a")},
+    optional=dict.fromkeys(
+        ("study_id", "study_name", "directions", "trial_id", "state", "values"), json_values
+    ),
+)
+
+
+@pytest.mark.parametrize("open_", [optuna_mofs.storage, optuna_mofs.journal])
+@fuzz
+@given(
+    name=OPENED,
+    patience=st.just(1.0) | NUMBERS,
+    content=st.none()
+    | st.binary(max_size=20)
+    | st.builds(lambda line: json.dumps(line).encode() + b"\n", json_values | JOURNAL_LINES),
+)
+def test_files(open_: Any, name: Any, patience: Any, content: Any) -> None:
+    """Any name of a file is a file in a folder that is removed, an error otherwise."""
+    with tempfile.TemporaryDirectory() as folder:
+        is_url = isinstance(name, str) and "://" in name
+        path = name if is_url or not isinstance(name, str) else f"{folder}/{name}"
+        if content is not None and not is_url:
+            with contextlib.suppress(OSError, TypeError, ValueError):
+                Path(path).write_bytes(content)
+        options = {"patience": patience} if open_ is optuna_mofs.storage else {}
+        found = result_or_clear_error(lambda: open_(path, **options))
+        assert "geheim" not in str(found)
+        if isinstance(path, str) and not isinstance(found, Exception):
+            assert is_url or Path(path).exists()
+
+
 PARENTS = [
     getattr(optuna_mofs, name)
     for name in optuna_mofs.__all__
@@ -179,15 +286,15 @@ PARENTS = [
 ]
 
 
+@pytest.mark.parametrize("kind", PARENTS)
 @fuzz
-@given(st.sampled_from(PARENTS), st.data())
+@given(data=st.data())
 def test_constructors(kind: Any, data: st.DataObject) -> None:
     """Each number of a constructor may be any value of JSON."""
-    given_ = data.draw(
-        st.dictionaries(
-            st.sampled_from(sorted(set(inspect.signature(kind).parameters))), json_values
-        )
-    )
+    parameters = inspect.signature(kind).parameters.values()
+    needed = {p.name: json_values for p in parameters if p.default is p.empty}
+    given_ = data.draw(st.fixed_dictionaries(needed))
+    given_ |= data.draw(few({p.name: json_values for p in parameters}))
     try:
         inspect.signature(kind).bind(**given_)
     except TypeError:

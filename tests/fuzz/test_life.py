@@ -30,7 +30,7 @@ from optuna_mofs import (
 )
 from optuna_mofs.history._history import History
 from optuna_mofs.study._description import StudyDescription
-from tests.fuzz.cases import fuzz
+from tests.fuzz.cases import SETTINGS, tally
 
 SAMPLERS = {
     "random": lambda: optuna.samplers.RandomSampler(seed=0),
@@ -64,6 +64,7 @@ class StudyLife(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
+        tally["cases"] += 1
         self.folder = Path(tempfile.mkdtemp(prefix="mofs_life"))
         self.n_studies = 0
         self.trials: list[Expected] = []
@@ -260,4 +261,4 @@ class StudyLife(RuleBasedStateMachine):
 
 
 TestStudyLife = StudyLife.TestCase
-TestStudyLife.settings = settings(fuzz, stateful_step_count=15)
+TestStudyLife.settings = settings(SETTINGS, stateful_step_count=15)

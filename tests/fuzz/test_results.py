@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import optuna
 import plotly.graph_objects as go
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.naive_bayes import GaussianNB
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import optuna_mofs
 from optuna_mofs import (
@@ -32,6 +33,7 @@ from optuna_mofs import (
 from optuna_mofs.dashboard import save_note, study_note
 from tests.fuzz.cases import (
     SKLEARN,
+    few,
     fuzz,
     json_values,
     names,
@@ -48,7 +50,7 @@ METRICS = st.sampled_from([None, 0, 1, -1, 9, "value_0", "error", "features", "n
 
 def _space(count: int) -> Any:
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((30, count))
+    X = rng.standard_normal((60, count))
     return X, (X[:, 0] > 0).astype(int)
 
 
@@ -75,14 +77,14 @@ OURS = st.builds(
     st.sampled_from(["mask", "filter_ensemble", "single_filter"]),
     st.sampled_from(["random", "moead"]),
 )
-STUDIES = studies(system=False) | OURS
+STUDIES = st.sampled_from([OURS, OURS, studies(system=False)]).flatmap(lambda kind: kind)
 
 
 def _arguments(function: Any, values: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
     """Return strategies of some keyword arguments of a function."""
     known = set(inspect.signature(function).parameters)
     assert set(values) <= known or "limits" in known, (function, values)
-    return st.fixed_dictionaries({}, optional=values)
+    return few(values)
 
 
 PICKS: dict[str, dict[str, Any]] = {
@@ -102,8 +104,9 @@ PICKS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.parametrize("name", sorted(PICKS))
 @fuzz
-@given(STUDIES, st.sampled_from(sorted(PICKS)), st.data())
+@given(study=STUDIES, data=st.data())
 def test_picks(study: optuna.Study, name: str, data: st.DataObject) -> None:
     front = pareto_front(study)
     pick = getattr(front, name)
@@ -146,8 +149,9 @@ FIGURES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.parametrize("name", sorted(FIGURES))
 @fuzz
-@given(STUDIES, st.sampled_from(sorted(FIGURES)), st.data())
+@given(study=STUDIES, data=st.data())
 def test_figures(study: optuna.Study, name: str, data: st.DataObject) -> None:
     plot = getattr(visualization, name)
     options = data.draw(_arguments(plot, FIGURES[name]))
@@ -159,7 +163,8 @@ def test_figures(study: optuna.Study, name: str, data: st.DataObject) -> None:
 
 @fuzz
 @given(
-    st.lists(STUDIES, max_size=2) | json_values, st.dictionaries(names, json_values, max_size=2)
+    st.lists(STUDIES, max_size=2) | st.lists(OURS, min_size=2, max_size=3) | json_values,
+    st.just({}) | st.dictionaries(names, json_values | st.lists(OURS), max_size=2),
 )
 def test_figures_of_several_studies(several: Any, by_name: Any) -> None:
     for plot in (
@@ -187,8 +192,9 @@ CALLBACKS: list[tuple[Any, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("kind", CALLBACKS)
 @fuzz
-@given(STUDIES, st.sampled_from(CALLBACKS), st.data())
+@given(study=STUDIES, data=st.data())
 def test_callbacks(study: optuna.Study, kind: Any, data: st.DataObject) -> None:
     create, values = kind
     options = data.draw(_arguments(create, values))
@@ -202,13 +208,21 @@ def test_callbacks(study: optuna.Study, kind: Any, data: st.DataObject) -> None:
     result_or_clear_error(run)
 
 
+ORDER = st.lists(st.sampled_from(["error", "fraction", "value_0", "no"]), max_size=3, unique=True)
+PREFERENCE = few(
+    {
+        "priorities": ORDER | json_values,
+        "tolerances": st.dictionaries(METRICS.filter(str), NUMBERS, max_size=2) | json_values,
+        "goals": st.dictionaries(st.sampled_from(["error", "value_0"]), NUMBERS) | json_values,
+    }
+)
+
+
 @fuzz
-@given(STUDIES, json_values, json_values, json_values, NUMBERS)
-def test_preferences(
-    study: optuna.Study, order: Any, tolerances: Any, goals: Any, patience: Any
-) -> None:
+@given(STUDIES, PREFERENCE, st.sampled_from([3, 1]) | NUMBERS)
+def test_preferences(study: optuna.Study, options: Any, patience: Any) -> None:
     def run() -> None:
-        preference = LexicographicPreference(order, tolerances, goals)
+        preference = LexicographicPreference(**options)
         preference.targets(study)
         visualization.plot_lexicographic_targets(study, preference)
         visualization.plot_front(study, preference=preference)
@@ -233,7 +247,12 @@ def test_warm_start(study: optuna.Study, source: optuna.Study, n_trials: Any) ->
 
 
 @fuzz
-@given(STUDIES, tables(), st.sampled_from(["weighted", "mean", "best", "no", None]), METRICS)
+@given(
+    STUDIES | OURS,
+    tables(),
+    st.sampled_from(["weighted", "mean", "best", "no", None]),
+    st.none() | METRICS,
+)
 def test_models(study: optuna.Study, table: Any, strategy: Any, by: Any) -> None:
     objective = _objective()
     result_or_clear_error(
@@ -245,10 +264,12 @@ def test_models(study: optuna.Study, table: Any, strategy: Any, by: Any) -> None
 
 SEARCHES: list[tuple[Any, dict[str, Any]]] = [
     (nested_cross_validate, {"n_trials": NUMBERS, "cv": NUMBERS, "reference": json_values,
-                             "random_state": NUMBERS, "n_jobs": st.sampled_from([None, 1, 0])}),
+                             "random_state": st.just(1) | NUMBERS,
+                             "n_jobs": st.sampled_from([None, 1, 0])}),
     (resampled_fronts, {"n_trials": NUMBERS, "n_resamples": st.sampled_from([1, 2, 0, -1, 0.5]),
                         "method": st.sampled_from(["subsample", "bootstrap", "no"]),
-                        "fraction": NUMBERS, "random_state": NUMBERS}),
+                        "fraction": st.sampled_from([0.5, 0.9]) | NUMBERS,
+                        "random_state": st.just(1) | NUMBERS}),
 ]  # fmt: skip
 
 
@@ -259,8 +280,9 @@ def _few(options: dict[str, Any]) -> dict[str, Any]:
     return {"n_trials": 2, "show_progress_bar": False, **kept}
 
 
+@pytest.mark.parametrize("kind", SEARCHES)
 @fuzz
-@given(st.sampled_from(SEARCHES), st.data())
+@given(data=st.data())
 def test_repeated_searches(kind: Any, data: st.DataObject) -> None:
     search, values = kind
     options = _few(data.draw(_arguments(search, values)))
@@ -269,7 +291,9 @@ def test_repeated_searches(kind: Any, data: st.DataObject) -> None:
 
 
 @fuzz
-@given(STUDIES, st.sampled_from([None, 1, 2, 0, -1, 0.5]), NUMBERS)
+@given(
+    STUDIES | OURS, st.sampled_from([None, 1, 2, 0, -1, 0.5]), st.sampled_from([0, 1]) | NUMBERS
+)
 def test_noise_floor(study: optuna.Study, n_trials: Any, seed: Any) -> None:
     result_or_clear_error(
         lambda: noise_floor(study, _objective(), n_trials=n_trials, random_state=seed)
@@ -277,10 +301,12 @@ def test_noise_floor(study: optuna.Study, n_trials: Any, seed: Any) -> None:
 
 
 LEARNERS = st.dictionaries(
-    names,
+    st.sampled_from(["a", "b", "c"]) | names,
     st.sampled_from(
         [
             (GaussianNB(), None),
+            (DecisionTreeClassifier(random_state=0), {"max_depth": (1, 3)}),
+            (DecisionTreeRegressor(random_state=0), {"ccp_alpha": [0.0, 0.1]}),
             (GaussianNB(), {"var_smoothing": [1e-9, 1e-3]}),
             (None, {}),
             GaussianNB(),
@@ -288,8 +314,12 @@ LEARNERS = st.dictionaries(
             ("svm", None, 3),
         ]
     ),
-    max_size=2,
-) | st.sampled_from([None, [], "svm", 3])
+    min_size=1,
+    max_size=3,
+)
+LEARNERS = st.sampled_from([*[LEARNERS] * 5, st.sampled_from([None, [], {}, "svm", 3])]).flatmap(
+    lambda kind: kind
+)
 
 
 @fuzz

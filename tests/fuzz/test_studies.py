@@ -26,6 +26,7 @@ from optuna_mofs import (
 )
 from optuna_mofs.testing.problems import PROBLEMS
 from tests.fuzz.cases import (
+    few,
     fuzz,
     json_values,
     names,
@@ -160,8 +161,9 @@ def test_altered_attributes(data: st.DataObject) -> None:
 
 
 FEATURES = st.one_of(
-    st.lists(names, max_size=4),
+    st.integers(3, 20),
     st.integers(-2, 20),
+    st.lists(names, max_size=4),
     st.sampled_from(["abc", None, 2.5, {"a", "b"}, 10**9, ["a", "a"], [1, "1"]]),
 )
 
@@ -169,18 +171,26 @@ FEATURES = st.one_of(
 @fuzz
 @given(
     FEATURES,
-    st.sampled_from([0, 1, 5, -1, 0.5]),
-    st.sampled_from([None, 0, 1, 3, -1, "2"]),
-    st.sampled_from(["auto", "bits", "packed", "no"]),
-    st.lists(st.lists(names, max_size=3) | st.sampled_from(["x1", None, ["x1"]]), max_size=2),
+    few(
+        {
+            "min_features": st.sampled_from([0, 1, 5, -1, 0.5]),
+            "max_features": st.sampled_from([0, 1, 3, -1, "2"]),
+            "form": st.sampled_from(["bits", "packed", "no"]),
+        }
+    ),
+    st.lists(
+        st.lists(st.sampled_from(["x0", "x1", "x2"]), max_size=3)
+        | st.lists(names, max_size=3)
+        | st.sampled_from(["x1", None]),
+        max_size=2,
+    ),
 )
-def test_suggest_and_enqueue_features(
-    features: Any, low: Any, high: Any, form: str, enqueued: list[Any]
-) -> None:
+def test_suggest_and_enqueue_features(features: Any, options: Any, enqueued: list[Any]) -> None:
+    low, high = options.get("min_features", 0), options.get("max_features")
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
 
     def objective(trial: optuna.Trial) -> float:
-        chosen = suggest_features(trial, features, min_features=low, max_features=high, form=form)
+        chosen = suggest_features(trial, features, **options)
         assert low <= chosen.sum() <= (len(chosen) if high is None else high)
         return float(chosen.sum())
 
@@ -228,14 +238,21 @@ def test_lexicographic_preference(study: optuna.Study, order: Any, tol: Any, goa
 @fuzz
 @given(
     tables(),
-    st.sampled_from(["default", ["variance"], ["auc", "anova_f"], ["jmi"], ["no"], []]),
-    st.sampled_from([None, {"a": ["x0"]}, {"a": []}, {"x0": ["x1"]}]),
-    st.sampled_from([None, [1.0], {"x0": 2.0}, {"x0": "a"}]),
+    few(
+        {
+            "filters": st.sampled_from([["auc", "anova_f"], ["jmi"], ["no"], [], "default"]),
+            "feature_groups": st.sampled_from([{"a": ["x0"]}, {"a": []}, {"x0": ["x1"]}]),
+            "feature_costs": st.sampled_from([[1.0], {"x0": 2.0}, {"x0": "a"}]),
+            "fixed_features": st.sampled_from([["x0"], "x0", ["no"], [0]]),
+            "min_features": st.sampled_from([1, 10**9, -1, "1"]),
+            "max_features": st.sampled_from([1, 0, 10**9, -1, "1"]),
+            "expected_n_features": json_values,
+        }
+    ),
 )
-def test_feature_table(table: Any, filters: Any, groups: Any, costs: Any) -> None:
-    found = result_or_clear_error(
-        lambda: feature_table(*table, filters=filters, feature_groups=groups, feature_costs=costs)
-    )
+def test_feature_table(table: Any, options: Any) -> None:
+    options = {"filters": ["variance"], **options}
+    found = result_or_clear_error(lambda: feature_table(*table, **options))
     assert isinstance(found, FeatureTable | Exception)
 
 

@@ -1,0 +1,36 @@
+"""A table of the cases that each fuzz test has run, for ``python -m tools.fuzz``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.fuzz.cases import tally
+
+KEYS = ("cases", "results", "errors")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Count the cases of a test."""
+    tally.clear()
+    try:
+        return (yield)
+    finally:
+        item.user_properties += [(key, tally[key]) for key in KEYS]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the table."""
+    if "MOFS_FUZZ_CASES" not in os.environ:
+        return
+    terminalreporter.section("cases")
+    reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
+    for report in reports:
+        found = dict(report.user_properties)
+        if report.when == "call" and found.get("cases"):
+            numbers = ", ".join(f"{found[key]} {key}" for key in KEYS)
+            name = report.nodeid.removeprefix("tests/fuzz/")
+            terminalreporter.line(f"{name}: {numbers}, {report.duration:.0f} s, {report.outcome}")

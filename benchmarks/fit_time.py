@@ -29,7 +29,7 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.common import markdown_table, parser  # first: it sets threads
 from benchmarks.honesty import table
 from benchmarks.racing import results_of_all
-from optuna_mofs import FeatureSelectionObjective, FilterEnsembleNSGA2Sampler
+from optuna_mofs import FeatureSelectionObjective, FilterEnsembleNSGA2Sampler, fold_scores
 from optuna_mofs.samplers import NSGA2Settings
 
 NAMES = ("wdbc", "spambase", "sonar", "waveform_binary")
@@ -63,7 +63,7 @@ def seconds(trial: FrozenTrial) -> float:
     """Return the CPU seconds of the fits of a trial."""
     if "duplicate_of" in trial.user_attrs:
         return 0.0
-    return float(sum(trial.user_attrs["fold_scores"]["fit_time"]))
+    return float(sum(fold_scores(trial)["fit_time"]))
 
 
 def run(name: str, kind: str, seed: int, args: Any) -> dict[str, Any]:

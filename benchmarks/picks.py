@@ -27,6 +27,7 @@ from optuna_mofs import (
     FilterEnsembleNSGA2Sampler,
     Front,
     ParEGOSampler,
+    fold_scores,
     pareto_front,
     spaces,
 )
@@ -63,7 +64,7 @@ def without_floor(front: Front) -> Any:
     """Apply the one-standard-error rule without a smallest standard error."""
     trials = [trial for trial in front if trial.user_attrs["n_features"]]
     errors = [trial.values[0] for trial in trials]
-    folds = [np.array(trial.user_attrs["fold_scores"]["error"]) for trial in trials]
+    folds = [np.array(fold_scores(trial)["error"]) for trial in trials]
     spreads = [np.std(f, ddof=1) / np.sqrt(len(f)) for f in folds]
     sizes = [trial.user_attrs["n_features"] for trial in trials]
     return trials[one_standard_error_index(errors, sizes, spreads)]

@@ -28,7 +28,12 @@ from sklearn.model_selection import train_test_split
 
 from benchmarks.common import markdown_table, parser  # first: it sets threads
 from benchmarks.honesty import learner, table
-from optuna_mofs import FeatureSelectionObjective, FilterEnsembleNSGA2Sampler, pareto_front
+from optuna_mofs import (
+    FeatureSelectionObjective,
+    FilterEnsembleNSGA2Sampler,
+    fold_scores,
+    pareto_front,
+)
 from optuna_mofs.data._dataset import draw_splits
 
 NAMES = ("sonar", "wdbc", "german_credit", "spambase", "waveform_binary", "diabetes")
@@ -129,7 +134,7 @@ class Search:
         """
         objective, spent = self._objective, 0
         left = list(pareto_front(self.study))
-        scores = {t.number: list(t.user_attrs["fold_scores"]["error"]) for t in left}
+        scores = {t.number: list(fold_scores(t)["error"]) for t in left}
         error = partial(_standard_error, scores)
         best = min(left, key=lambda t: t.values[0])
         left = [t for t in left if t.values[0] <= best.values[0] + 2 * error(best)]

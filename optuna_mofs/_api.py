@@ -48,6 +48,7 @@ from optuna_mofs.samplers import (
 from optuna_mofs.stability import ResampledFronts, resampled_fronts
 from optuna_mofs.study import (
     enqueue_features,
+    fold_scores,
     retry_interrupted,
     selected_features,
     selected_mask,
@@ -85,6 +86,7 @@ __all__ = [
     "TimeoutCallback",
     "enqueue_features",
     "feature_table",
+    "fold_scores",
     "front_model",
     "generalization",
     "hypervolume_history",

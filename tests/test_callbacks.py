@@ -26,6 +26,7 @@ from optuna_mofs import (
     NoNewOptimaCallback,
     StagnationCallback,
     TimeoutCallback,
+    fold_scores,
     suggest_features,
 )
 from optuna_mofs._optuna import storage_of
@@ -470,8 +471,8 @@ def test_the_terminator_of_optuna_works_with_single_objectives():
     study.optimize(objective, n_trials=40, callbacks=[TerminatorCallback(terminator)])
     assert 8 <= len(study.trials) < 40
     trial = study.trials[0]
-    assert trial.system_attrs["terminator:cv_scores"] == trial.user_attrs["fold_scores"]["error"]
-    values = np.array(study.best_trial.user_attrs["fold_scores"]["error"])
+    assert trial.system_attrs["terminator:cv_scores"] == fold_scores(trial)["error"]
+    values = np.array(fold_scores(study.best_trial)["error"])
     expected = np.sqrt((1 / 4 + 1 / 3) * values.var())
     found = CrossValidationErrorEvaluator().evaluate(study.trials, study.direction)
     assert found == pytest.approx(expected)

@@ -77,3 +77,14 @@ def test_the_note_names_the_objectives(site):
     browser.open(dashboard.page(studies[WIDE]) + "/note")
     browser.wait_for("document.body.innerText.includes('Optimized: minimize error')")
     assert "10,935" in browser.evaluate("document.body.innerText")
+
+
+def test_trials_fit_the_window(site):
+    browser, dashboard, studies = site
+    browser.open(dashboard.page(studies[WIDE]) + "/smartSelection")  # the page of the trial table
+    rows = "[...document.querySelectorAll('tbody tr')]"
+    browser.wait_for(f"{rows}.length > 9")
+    assert browser.evaluate(f"Math.max(...{rows}.map(e => e.offsetHeight))") < 150
+    browser.open(dashboard.page(studies[WIDE]) + "/trials")
+    browser.wait_for("document.body.innerText.includes('User Attributes')")
+    assert browser.evaluate("document.documentElement.scrollWidth") <= 1400

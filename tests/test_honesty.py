@@ -13,6 +13,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from optuna_mofs import (
     FeatureSelectionObjective,
     FilterEnsembleNSGA2Sampler,
+    fold_scores,
     honesty,
     nested_cross_validate,
     noise_floor,
@@ -247,7 +248,7 @@ def test_given_splits_keep_their_training_rows():
     rows = np.arange(N)
     halves = [(rows[::2], rows[1::2]), (rows[1::2], rows[::2])]
     result = nested(make(cv=halves), cv=[(rows[:40], rows[40:])])
-    assert len(result.studies[0].trials[0].user_attrs["fold_scores"]["error"]) == 2
+    assert len(fold_scores(result.studies[0].trials[0])["error"]) == 2
     with pytest.raises(ValueError, match="Fold 0 has no test rows among the 30 of 60 rows"):
         nested(make(cv=halves), cv=halves)
 

@@ -100,6 +100,8 @@ def test_a_package_has_the_layout_of_the_registry(path: Path) -> None:
     assert set(header) == {"author", "title", "description", "tags", "optuna_versions", "license"}
     assert header["tags"].strip("[]").split(", ")[0] == "sampler"
     assert header["license"] == "MIT License"
+    # YAML takes a colon for another key, unless the text is quoted.
+    assert all(": " not in value or value[0] == value[-1] == '"' for value in header.values())
     assert (path / "example.py").read_text(encoding="utf-8") in text
 
 

@@ -94,20 +94,25 @@ def front_text(front: Front) -> str:
         if has_counts:
             cells.append(str(frame["n_features"].iloc[row]))
         rows.append(cells)
-    lines = format_table(header, rows).splitlines()
+    lines, picked = format_table(header, rows).splitlines(), None
     if "features" in frame:
-        width = max(20, shutil.get_terminal_size().columns - len(lines[0]) - 2)
+        # A file or a pipe has no width.
+        width = max(30, shutil.get_terminal_size((160, 24)).columns - len(lines[0]) - 2)
         texts = ["features", *(str(text or "-") for text in frame["features"])]
         short = [
             textwrap.shorten(t, width, placeholder=" …", break_on_hyphens=False) for t in texts
         ]
         lines = [f"{line}  {text}" for line, text in zip(lines, short)]
+        place = 1 + frame.index.get_loc(pick)
+        picked = None if short[place] == texts[place] else texts[place]
     trials = format_count(len(front.points.trials), "completed trial")
     lines.append(
         f"\nFront of {trials} of study {front.study.study_name!r}, "
         f"hypervolume {front.hypervolume():.4f}, * is the default pick"
     )
     lines.append(sentence(expectation(front)))
+    if picked is not None:
+        lines.append(f"Its features: {picked}")
     lines += _baselines(front)
     if front.honest().warning:
         lines.append(str(front.honest().warning))

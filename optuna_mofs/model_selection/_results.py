@@ -138,7 +138,7 @@ def _times(trials: Sequence[FrozenTrial]) -> dict[str, Array]:
     """Return mean and spread of the seconds per fold, NaN for trials that have none."""
     columns: dict[str, Array] = {}
     for name in ("fit_time", "score_time"):
-        folds = [trial.user_attrs.get("fold_scores", {}).get(name, [np.nan]) for trial in trials]
+        folds = [fold_scores(trial).get(name, [np.nan]) for trial in trials]
         columns[f"mean_{name}"] = np.array([np.mean(seconds) for seconds in folds])
         columns[f"std_{name}"] = np.array([np.std(seconds) for seconds in folds])
     return columns

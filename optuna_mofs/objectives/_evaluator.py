@@ -153,7 +153,7 @@ class Evaluator:
         """Return the values of the measures that need no fold, NaN for the others."""
         rows, y = self.data.columns, self.data.y
         whole = Evaluation(self.table, mask, list(fold_masks), estimator, rows, y)
-        return [math.nan if m.whole is None else float(m.whole(whole)) for m in self.measures]
+        return [math.nan if m.whole is None else _rounded(m.whole(whole)) for m in self.measures]
 
     def by_fold(self, found: Sequence[FoldResult]) -> dict[str, list[float]]:
         """Return the values of some folds by the name of the measure."""
@@ -168,7 +168,7 @@ class Evaluator:
             parts = [result.losses for result in found]
             losses = _losses_by_row(self.data.shape[0], [test for _, test in splits], parts)
         values = [
-            value if m.fold is None else m.of_folds(by_fold[m.name])
+            value if m.fold is None else _rounded(m.of_folds(by_fold[m.name]))
             for m, value in zip(self.measures, whole)
         ]
         return CrossValidation(values, by_fold, losses)
@@ -341,7 +341,7 @@ def _measure_fold(
 ) -> FoldResult:
     """Return the value of each measure, and the losses of the test rows or None."""
     fold, test = fit_fold(estimator, data, split, scorer, prepared), split[1]
-    values = [float(m.fold(fold)) for m in measures if m.fold is not None]
+    values = [_rounded(m.fold(fold), 15) for m in measures if m.fold is not None]
     if loss_measure is None or loss_measure.rows is None:
         return FoldResult(values, None)
     losses = np.asarray(loss_measure.rows(fold), dtype=float)
@@ -351,6 +351,15 @@ def _measure_fold(
             f"{len(test)} rows of the test fold, got shape {losses.shape}."
         )
     return FoldResult(values, losses)
+
+
+def _rounded(value: float, n_digits: int = 12) -> float:
+    """Return a value without the noise of floating point, such as 0.30000000000000004.
+
+    Equal values are equal then, and the dashboard shows all digits of a value. Values of folds,
+    which are averaged, keep more digits.
+    """
+    return float(f"{value:.{n_digits}g}")
 
 
 def _losses_by_row(n_rows: int, tests: Sequence[Array], parts: Sequence[Any]) -> Array:

@@ -69,9 +69,8 @@ class FeatureSelectionObjective(StudyObjective):
             :meth:`refit` uses all rows.
         store_losses: Keep the loss of each row (of many rows, a sample) on every trial, for
             estimates that correct the luck of choosing the best trial.
-        recorded_measures: Further measures whose values per fold are stored with each trial (in
-            the user attribute ``fold_scores``) but not optimized, for example
-            ``"training_error"``.
+        recorded_measures: Further measures whose values per fold are stored with each trial
+            (:func:`optuna_mofs.fold_scores`) but not optimized, for example ``"training_error"``.
         catch: Errors of the estimator that make a trial fail; others stop the study.
         random_state: Seed of folds, filters and of every ``random_state`` of the estimator that is
             None, so that a trial can be repeated.

@@ -49,7 +49,7 @@ from optuna_mofs.study._baselines import write_baselines
 from optuna_mofs.study._description import MeasureDescription, StudyDescription
 from optuna_mofs.study._feature_sets import feature_attrs, suggest_mask
 from optuna_mofs.study._losses import Source, copied_losses, losses_attr, write_loss_rows
-from optuna_mofs.study._partial import fold_scores
+from optuna_mofs.study._partial import fold_scores, fold_scores_attr
 
 # A child of Optuna's logger, so that Optuna's verbosity applies here too.
 _logger = optuna.logging.get_logger("optuna.mofs")
@@ -215,9 +215,7 @@ class StudyObjective(SelectionProblem):
             write_trial_attrs(study, trial, system=system, user=user)
             raise
         write_trial_attrs(study, trial, system=system, user=user)
-        report_fold_scores(
-            study, trial, user.get("fold_scores", {}).get(self.measures[0].name, ())
-        )
+        report_fold_scores(study, trial, fold_scores(frozen(trial)).get(self.measures[0].name, ()))
         return values
 
     def _evaluate(
@@ -235,8 +233,10 @@ class StudyObjective(SelectionProblem):
             with self._lock:
                 same = self._duplicates[study].find(study, trial, mask)
             if same is not None:
-                user |= {"duplicate_of": same.number, **_fold_attrs(fold_scores(same))}
-                system |= copied_losses(same) | rungs_attr(rung_losses(same))
+                by_fold = fold_scores(same)
+                user |= {"duplicate_of": same.number, **_spread(by_fold)}
+                system |= fold_scores_attr(by_fold) | copied_losses(same)
+                system |= rungs_attr(rung_losses(same))
                 return tuple(same.values)
         try:
             splits = self._splits_of(trial.number)
@@ -249,7 +249,8 @@ class StudyObjective(SelectionProblem):
             raise
         except self._settings.catch as error:
             return self._fail(trial, f"{type(error).__name__}: {error}".removesuffix(": "), user)
-        user |= _fold_attrs(result.by_fold)
+        user |= _spread(result.by_fold)
+        system |= fold_scores_attr(result.by_fold)
         if isinstance(result, Stopped):
             user |= result.estimate.user_attrs()
             system |= result.estimate.to_attr()
@@ -374,11 +375,9 @@ class StudyObjective(SelectionProblem):
         return tuple(math.nan for _ in self.measures)
 
 
-def _fold_attrs(fold_scores: Mapping[str, Sequence[float]]) -> dict[str, Any]:
-    """Return the values per fold, and their standard deviation as a column to sort by."""
-    if not fold_scores:
-        return {}
-    first = next(iter(fold_scores.values()))
+def _spread(by_fold: Mapping[str, Sequence[float]]) -> dict[str, Any]:
+    """Return the standard deviation of the first measure over the folds, a column to sort by."""
+    first = next(iter(by_fold.values()), [])
     if len(first) < 2 or not np.isfinite(first).all():
-        return {"fold_scores": fold_scores}
-    return {"fold_scores": fold_scores, "fold_std": round(float(np.std(first, ddof=1)), 6)}
+        return {}
+    return {"fold_std": round(float(np.std(first, ddof=1)), 6)}

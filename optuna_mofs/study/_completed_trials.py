@@ -14,7 +14,7 @@ from optuna_mofs._optuna import metric_names, study_signs
 from optuna_mofs._typing import Bools, Floats, Indices
 from optuna_mofs._validation import check_numbers
 from optuna_mofs.study._description import MeasureDescription, StudyDescription
-from optuna_mofs.study._feature_sets import selected_features, selected_mask
+from optuna_mofs.study._feature_sets import selected_features, selected_mask, shorten
 
 
 @dataclass(frozen=True)
@@ -177,13 +177,13 @@ def feature_count(study: Study, trial: FrozenTrial) -> int | None:
 
 def feature_text(study: Study, trial: FrozenTrial) -> str | None:
     """Return the names of a trial's features as one string, or None if they are unknown."""
-    stored = trial.user_attrs.get("features")
-    if isinstance(stored, str):
-        return stored
+    names = selected_features(study, trial)
+    if names is not None:
+        return shorten(names)
+    stored = trial.user_attrs.get("features")  # of an objective function of the user
     if isinstance(stored, list):
         return ", ".join(map(str, stored))
-    names = selected_features(study, trial)
-    return None if names is None else ", ".join(names)
+    return stored if isinstance(stored, str) else None
 
 
 def metric_column(metric: str | int, names: Sequence[str]) -> int:

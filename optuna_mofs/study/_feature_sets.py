@@ -36,8 +36,10 @@ from optuna_mofs.study._description import StudyDescription
 
 #: Key of the trial attribute that holds the packed mask.
 MASK = "mask"
-#: Longest string of the ``features`` user attribute, which fits a cell of the dashboard.
+#: Longest string of names, a line or two.
 _MAX_CHARACTERS = 150
+#: Longest one in the ``features`` user attribute: a few lines in a cell of the dashboard's table.
+_MAX_CELL = 40
 #: More features than this are taken for a mistake.
 _MAX_FEATURES = 10_000_000
 
@@ -202,7 +204,7 @@ def _as_table(
 
 def feature_attrs(table: FeatureTable, full_mask: Array) -> dict[str, Any]:
     """Return number and names of the selected features as user attributes of a trial."""
-    names = shorten(table.names_of(full_mask))
+    names = shorten(table.names_of(full_mask), _MAX_CELL)
     return {"n_features": int(np.count_nonzero(full_mask)), "features": names}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from optuna.trial import FrozenTrial, TrialState
 from optuna_mofs._optuna import frozen_attr
 
 _KEY = "race"
+_FOLD_SCORES = "fold_scores"
 
 
 @dataclass(frozen=True)
@@ -70,14 +71,31 @@ def measured_values(trial: FrozenTrial) -> tuple[Sequence[float], Sequence[float
 
 
 def fold_scores(trial: FrozenTrial) -> dict[str, list[float]]:
-    """Return the values of a trial per fold, by measure.
+    """Return the values of a trial per fold, by measure; an empty dict if there are none.
 
-    An attribute of this name that something else wrote is ignored.
+    An objective function of your own stores them in the user attribute ``fold_scores``.
+
+    Example:
+        >>> import optuna
+        >>> scores = {"error": [0.25, 0.5]}
+        >>> trial = optuna.trial.create_trial(value=0.375, user_attrs={"fold_scores": scores})
+        >>> fold_scores(trial)
+        {'error': [0.25, 0.5]}
     """
-    stored = trial.user_attrs.get("fold_scores")
-    if not isinstance(stored, dict):
+    stored = frozen_attr(trial, _FOLD_SCORES)
+    if stored is None:
+        stored = trial.user_attrs.get("fold_scores")
+    if not isinstance(stored, dict):  # something else has written an attribute of this name
         return {}
     return {name: scores for name, scores in stored.items() if _are_numbers(scores)}
+
+
+def fold_scores_attr(scores: Mapping[str, Sequence[float]]) -> dict[str, Any]:
+    """Return the system attribute of a trial.
+
+    As a user attribute, a list per measure would make the rows of the dashboard's table tall.
+    """
+    return {_FOLD_SCORES: dict(scores)} if scores else {}
 
 
 def _are_numbers(scores: Any) -> bool:

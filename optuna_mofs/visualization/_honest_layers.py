@@ -17,6 +17,7 @@ from optuna_mofs.fronts._front import Front
 from optuna_mofs.fronts._honest_front import HonestEstimate
 from optuna_mofs.study._completed_trials import feature_count
 from optuna_mofs.study._description import StudyDescription
+from optuna_mofs.study._partial import fold_scores
 from optuna_mofs.visualization._utils import (
     ACCENT,
     FAINT_INK,
@@ -342,6 +343,6 @@ def expectation(front: Front) -> str:
     column = front.metric_names.index(honest.metric_name)
     raw = format_number(pick.values[front.points.value_indices[column]])
     text = f"default pick: {features}{honest.metric_name} {raw}"
-    if "fold_scores" not in pick.user_attrs:
+    if not fold_scores(pick):
         return text
     return f"{text} cross-validated; expect a worse one on new rows"

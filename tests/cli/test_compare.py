@@ -182,5 +182,5 @@ def test_studies_that_cannot_be_compared_are_refused(
     assert main([*run, "--study", "second", *options]) == 0
     assert main(["compare", "first", "second", "--storage", url]) == 1
     assert message in capsys.readouterr().err
-    assert main([*run, "--study", "third", "--learner", "knn"]) == 0
+    assert main([*run, "--study", "third", "--learner", "svm"]) == 0
     assert main(["compare", "first", "third", "--storage", url]) == 0

@@ -241,7 +241,9 @@ def test_skops_runs_no_code_on_loading(
     assert main([*IRIS, "--output", "iris.skops"]) == 0
     assert "runs no code" in Path("iris.card.md").read_text(encoding="utf-8")
     types = skops.get_untrusted_types(file="iris.skops")
-    assert set(types) <= {"numpy.dtype"}
+    # The second one is a list of column names in scikit-learn 1.6.
+    columns = "sklearn.compose._column_transformer._RemainderColsList"
+    assert set(types) <= {"numpy.dtype", columns}
     model = skops.load("iris.skops", trusted=types)
     assert main([*IRIS, "--output", "iris.model", "--format", "joblib", "--quiet"]) == 0
     expected = joblib.load("iris.model").predict(flowers)

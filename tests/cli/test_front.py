@@ -48,6 +48,27 @@ def test_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPat
     assert lines[-1] == "Default pick: 2 features, error 0.12."
 
 
+def test_features_of_the_pick(
+    study: optuna.Study,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = ", ".join(f"a feature {i}" for i in range(9))
+    attrs = {"features": names, "n_features": 9}
+    study.add_trial(optuna.trial.create_trial(values=(0.0, 0), user_attrs=attrs))
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert main(["front"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].endswith(names), "a pipe has no width"
+    assert not any(line.startswith("Its features") for line in lines)
+
+    monkeypatch.setenv("COLUMNS", "60")
+    assert main(["front"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].endswith(" …")
+    assert f"Its features: {names}" in lines
+
+
 def test_csv_and_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["front", "--format", "csv"]) == 0
     frame = pd.read_csv(io.StringIO(capsys.readouterr().out), index_col="trial")

@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 
-from optuna_mofs import FeatureSelectionObjective, MaskFeatures, selected_mask
+from optuna_mofs import FeatureSelectionObjective, MaskFeatures, fold_scores, selected_mask
 from optuna_mofs.fronts import generalization, hypervolume, hypervolume_history, pareto_front
 
 SPACE = {"var_smoothing": FloatDistribution(1e-9, 1.0, log=True)}
@@ -83,7 +83,7 @@ def test_one_standard_error_from_stored_fold_scores(searched):
     _, study = searched
     front = pareto_front(study)
     best = front.best()
-    folds = best.user_attrs["fold_scores"]["error"]
+    folds = fold_scores(best)["error"]
     spread = np.std(folds, ddof=1) / np.sqrt(len(folds))
     limit = best.values[0] + max(spread, 0.02 * front.baselines.constant[0])
     allowed = [t for t in front if t.values[0] <= limit]

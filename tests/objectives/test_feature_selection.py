@@ -31,6 +31,7 @@ from optuna_mofs import (
     MaskFeatures,
     SingleFilterFeatures,
     enqueue_features,
+    fold_scores,
     selected_features,
     selected_mask,
 )
@@ -52,7 +53,7 @@ def test_classification_with_every_container(make, labels):
     for trial in study.trials:
         assert trial.state == TrialState.COMPLETE
         errors = expected_error(found, study, trial)
-        assert trial.user_attrs["fold_scores"]["error"] == pytest.approx(errors.tolist())
+        assert fold_scores(trial)["error"] == pytest.approx(errors.tolist())
         assert trial.user_attrs["fold_std"] == pytest.approx(errors.std(ddof=1), abs=1e-6)
         assert trial.values[0] == pytest.approx(errors.mean())
         assert trial.values[1] == pytest.approx(selected_mask(study, trial).mean())
@@ -156,10 +157,10 @@ def test_splitters_and_lists_of_splits():
     found = objective(X=X[order], y=Y[order], cv=TimeSeriesSplit(3))
     study = run(found, trials=2)
     assert [len(train) for train, _ in found.evaluator.splits] == [23, 45, 67]
-    assert len(study.trials[0].user_attrs["fold_scores"]["error"]) == 3
+    assert len(fold_scores(study.trials[0])["error"]) == 3
     listed = [(np.arange(0, 89, 2), np.arange(1, 89, 2))]
     study = run(objective(cv=iter(listed)), trials=2)
-    assert len(study.trials[0].user_attrs["fold_scores"]["error"]) == 1
+    assert len(fold_scores(study.trials[0])["error"]) == 1
     assert "fold_std" not in study.trials[0].user_attrs
 
 

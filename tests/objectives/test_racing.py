@@ -25,6 +25,7 @@ from optuna_mofs import (
     FeatureSelectionSearchCV,
     FilterEnsembleNSGA2Sampler,
     Measure,
+    fold_scores,
     pareto_front,
 )
 from optuna_mofs.history import History
@@ -78,11 +79,11 @@ def test_stopped_trials_say_what_they_were_compared_with(plain: Study, raced: St
         assert np.less_equal(rival.values, estimate.values).all()
         assert trial.user_attrs["stopped_by"] == rival.number
         assert trial.user_attrs["n_folds"] == len(estimate.folds) < 5
-        scores = trial.user_attrs["fold_scores"]["error"]
+        scores = fold_scores(trial)["error"]
         assert len(scores) == len(estimate.folds)
         # The same folds of the search without races, and the same sets.
         same = plain.trials[trial.number]
-        assert [same.user_attrs["fold_scores"]["error"][i] for i in estimate.folds] == scores
+        assert [fold_scores(same)["error"][i] for i in estimate.folds] == scores
         assert trial.params == same.params
         assert read_losses(trial) is None
 
@@ -243,7 +244,7 @@ def test_stopped_trials_of_one_value_have_intermediate_values() -> None:
     study = run(make(measures=["error"]), 25, sampler=TPESampler(seed=0))
     assert stopped(study)
     for trial in stopped(study):
-        scores = trial.user_attrs["fold_scores"]["error"]
+        scores = fold_scores(trial)["error"]
         means = [float(np.mean(scores[: i + 1])) for i in range(len(scores))]
         assert list(trial.intermediate_values.values()) == means
 
@@ -256,9 +257,9 @@ def test_pruners_of_optuna(pruner: Any) -> None:
     for trial in stopped(study):
         estimate = partial_estimate(trial)
         assert len(trial.intermediate_values) == len(estimate.folds)
-        assert estimate.values == (np.mean(trial.user_attrs["fold_scores"]["error"]),)
+        assert estimate.values == (np.mean(fold_scores(trial)["error"]),)
     if isinstance(pruner, WilcoxonPruner):
-        scores = trial.user_attrs["fold_scores"]["error"]
+        scores = fold_scores(trial)["error"]
         assert list(trial.intermediate_values.values()) == scores
 
 

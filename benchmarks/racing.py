@@ -3,10 +3,10 @@
 Both searches have the same rows, folds, seeds and sampler; a quarter of the rows is held out.
 Printed are the hypervolume of error and fraction of features, reference (1, 1), of the front by
 cross-validation and on the held-out rows: after the same number of trials, with the share of the
-fits that racing needed, and after the same number of fits, when racing has tried more. A search
-without races from another seed shows how much the seed alone changes. The second table has the
-held-out error and the number of features of the default pick, less those without races; "repeats"
-spends the fits that racing saved on further folds of the members near the pick.
+fits that racing needed, and after the same number of fits, when racing has tried more. The second
+table has the held-out error and the number of features of the default pick, less those without
+races; "repeats" spends the fits that racing saved on further folds of the members near the pick.
+With seed 0, each search is also run in two halves, of which the second reopens the storage.
 
     python -m benchmarks.racing --data DIR --seeds 5 --keep racing.json
 """
@@ -14,6 +14,7 @@ spends the fits that racing saved on further folds of the members near the pick.
 from __future__ import annotations
 
 import json
+import tempfile
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -23,6 +24,8 @@ from typing import Any
 import moocore
 import numpy as np
 import optuna
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 from sklearn.model_selection import train_test_split
 
@@ -74,11 +77,11 @@ class Search:
         seed: Seed of the split, the folds and the sampler.
         args: Options of the script.
         racing: As of the objective.
-        shift: What is added to the seed of the sampler.
+        file: A journal that is continued if it exists; by default the study is kept in memory.
     """
 
     def __init__(
-        self, name: str, kind: str, seed: int, args: Any, racing: Any, shift: int = 0
+        self, name: str, kind: str, seed: int, args: Any, racing: Any, file: Path | None = None
     ) -> None:
         X, y, task = table(name, args.data, MAX_ROWS)
         is_classes = task == "classification"
@@ -90,8 +93,12 @@ class Search:
         self._objective = Objective(
             estimator, X, y, space=space, cv=N_FOLDS, random_state=seed, racing=racing
         )
-        sampler = FilterEnsembleNSGA2Sampler(seed=seed + shift)
-        self.study = self._objective.create_study(sampler=sampler)
+        self.study = self._objective.create_study(
+            sampler=FilterEnsembleNSGA2Sampler(seed=seed),
+            study_name=None if file is None else "search",
+            storage=None if file is None else JournalStorage(JournalFileBackend(str(file))),
+            load_if_exists=file is not None,
+        )
         self._tested: dict[int, float] = {}
 
     @property
@@ -174,9 +181,23 @@ def run(name: str, kind: str, seed: int, args: Any) -> dict[str, Any]:
     found["repeats"] = races.repeated_pick(budget - races.fits)
     found["repeats"]["fits"] += races.fits
     races.run(3 * args.trials, lambda: races.fits >= budget)
-    other = Search(name, kind, seed, args, False, shift=1000)
-    other.run(args.trials)
-    return {**found, "equal fits": races.values(), "other seed": other.values()}
+    found["equal fits"] = races.values()
+    if seed == 0:
+        found["resumed"] = _resumed(races, name, kind, args)
+    return found
+
+
+def _resumed(whole: Search, name: str, kind: str, args: Any) -> bool:
+    """Return whether a search in two halves has the same trials, bit for bit."""
+    with tempfile.TemporaryDirectory() as folder:
+        for n_trials in (args.trials // 2, args.trials - args.trials // 2):
+            half = Search(name, kind, 0, args, True, Path(folder) / "journal.log")
+            half.run(n_trials)
+        pairs = list(zip(whole.study.trials[: args.trials], half.study.trials, strict=True))
+    return all(
+        (a.state, a.params, a.values, a.user_attrs) == (b.state, b.params, b.values, b.user_attrs)
+        for a, b in pairs
+    )
 
 
 def _mean(values: Any) -> str:
@@ -187,14 +208,14 @@ def _mean(values: Any) -> str:
 def report(results: dict[str, dict[str, Any]]) -> str:
     """Return the tables: by data set, and over all runs."""
     header = ["", "runs", "fits", "inner", "outer", "inner, equal fits", "outer, equal fits"]
-    header += ["inner, other seed", "outer, other seed", "trials, equal fits"]
+    header += ["trials, equal fits"]
     rows = []
-    names = dict.fromkeys(key.split("/")[0] for key in results)
-    for name in [*names, "all"]:
-        cells = [r for key, r in results.items() if name in ("all", key.split("/")[0])]
+    parts = [dict.fromkeys(key.split("/")[i] for key in results) for i in (0, 1)]
+    for name in [*parts[0], *parts[1], "all"]:
+        cells = [r for key, r in results.items() if name in ("all", *key.split("/"))]
         gains = {
             (mark, what): [c[mark][what] - c["plain"][what] for c in cells]
-            for mark in ("equal trials", "equal fits", "other seed")
+            for mark in ("equal trials", "equal fits")
             for what in ("inner", "outer")
         }
         share = np.mean([c["equal trials"]["fits"] / c["plain"]["fits"] for c in cells])
@@ -210,7 +231,10 @@ def report(results: dict[str, dict[str, Any]]) -> str:
         fits = [r[mark]["fits"] / r["plain"]["fits"] for r in results.values()]
         picks.append([mark, f"{100 * np.mean(fits):.0f} %", *map(_mean, np.transpose(worse))])
     header_of_picks = ["default pick of racing", "fits", "error", "features"]
-    return "\n\n".join([markdown_table(header, rows), markdown_table(header_of_picks, picks)])
+    tables = [markdown_table(header, rows), markdown_table(header_of_picks, picks)]
+    resumed = [r["resumed"] for r in results.values() if "resumed" in r]
+    same = f"Resumed with the same trials: {sum(resumed)} of {len(resumed)} searches."
+    return "\n\n".join([*tables, same])
 
 
 def results_of_all(args: Any, run: Callable[..., dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -232,7 +256,7 @@ def results_of_all(args: Any, run: Callable[..., dict[str, Any]]) -> dict[str, d
 def main(argv: list[str] | None = None) -> None:
     """Run all searches that the file of ``--keep`` lacks, and print the tables."""
     options = parser(__doc__ or "", seeds=5)
-    options.add_argument("--trials", type=int, default=100, help="default: %(default)s")
+    options.add_argument("--trials", type=int, default=80, help="default: %(default)s")
     options.add_argument("--names", nargs="+", default=NAMES)
     options.add_argument("--learners", nargs="+", default=LEARNERS)
     options.add_argument("--keep", type=Path, help="file of results, continued if it exists")

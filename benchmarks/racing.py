@@ -33,6 +33,7 @@ from benchmarks.common import markdown_table, parser  # first: it sets threads
 from benchmarks.honesty import learner, table
 from optuna_mofs import FeatureSelectionObjective, FilterEnsembleNSGA2Sampler, pareto_front
 from optuna_mofs.data._dataset import draw_splits
+from optuna_mofs.features import _ranking
 
 NAMES = ("sonar", "wdbc", "german_credit", "spambase", "waveform_binary", "diabetes")
 LEARNERS = ("linear", "knn", "svm")
@@ -122,8 +123,8 @@ class Search:
             "trials": len(self.study.trials),
             "stopped": len(self.study.get_trials(states=(TrialState.PRUNED,))),
             "fits": self.fits,
-            "inner": _hypervolume([trial.values for trial in front]),
-            "outer": _hypervolume(outer),
+            "inner": hypervolume([trial.values for trial in front]),
+            "outer": hypervolume(outer),
             "pick": [self._test(pick), pick.user_attrs["n_features"]],
         }
 
@@ -166,7 +167,8 @@ class Search:
         return self._tested[trial.number]
 
 
-def _hypervolume(points: Any) -> float:
+def hypervolume(points: Any) -> float:
+    """Return the hypervolume of errors and fractions of features, reference (1, 1)."""
     return float(moocore.hypervolume(np.clip(np.array(points), 0.0, 1.0), ref=[1.0, 1.0]))
 
 
@@ -200,7 +202,8 @@ def _resumed(whole: Search, name: str, kind: str, args: Any) -> bool:
     )
 
 
-def _mean(values: Any) -> str:
+def mean_text(values: Any) -> str:
+    """Return a mean and its standard error."""
     spread = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
     return f"{np.mean(values):+.4f} ± {spread:.4f}"
 
@@ -222,14 +225,14 @@ def report(results: dict[str, dict[str, Any]]) -> str:
         trials = np.mean([c["equal fits"]["trials"] / c["plain"]["trials"] for c in cells])
         rows.append(
             [name, len(cells), f"{100 * share:.0f} %"]
-            + [_mean(values) for values in gains.values()]
+            + [mean_text(values) for values in gains.values()]
             + [f"{100 * trials:.0f} %"]
         )
     picks = []
     for mark in ("equal trials", "repeats", "equal fits"):
         worse = [np.subtract(r[mark]["pick"], r["plain"]["pick"]) for r in results.values()]
         fits = [r[mark]["fits"] / r["plain"]["fits"] for r in results.values()]
-        picks.append([mark, f"{100 * np.mean(fits):.0f} %", *map(_mean, np.transpose(worse))])
+        picks.append([mark, f"{100 * np.mean(fits):.0f} %", *map(mean_text, np.transpose(worse))])
     header_of_picks = ["default pick of racing", "fits", "error", "features"]
     tables = [markdown_table(header, rows), markdown_table(header_of_picks, picks)]
     resumed = [r["resumed"] for r in results.values() if "resumed" in r]
@@ -239,11 +242,12 @@ def report(results: dict[str, dict[str, Any]]) -> str:
 
 def results_of_all(args: Any, run: Callable[..., dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Run all seeds, learners and data sets that the file of ``--keep`` lacks."""
+    _ranking._SLOW_SECONDS = 0.0  # searches on the same rows share their rankings, on disk
     kept = args.keep is not None and args.keep.is_file()
     results: dict[str, dict[str, Any]] = json.loads(args.keep.read_text()) if kept else {}
     for seed in range(args.seeds):
-        for kind in args.learners:
-            for name in args.names:
+        for name in args.names:
+            for kind in args.learners:
                 key = f"{name}/{kind}/{seed}/{args.trials}"
                 if key in results:
                     continue

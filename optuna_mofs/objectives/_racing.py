@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from optuna_mofs._optuna import study_signs
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import check_choice, check_float
+from optuna_mofs._validation import check_float
 from optuna_mofs.data._dataset import Split
 from optuna_mofs.measures import Measure
 from optuna_mofs.objectives._evaluator import (
@@ -41,8 +41,13 @@ def check_racing(racing: Any) -> float | str | None:
         return None
     if racing is True:
         return ERROR_RATE
+    if racing == "pruner":
+        return "pruner"
     if isinstance(racing, str):
-        return check_choice("racing", racing, ("pruner",))
+        raise ValueError(
+            "racing must be True, False, 'pruner' or the error rate of a test (above 0, at most "
+            f"0.5), got {racing!r}."
+        )
     return check_float("racing", racing, 0, 0.5, low_is_open=True)
 
 

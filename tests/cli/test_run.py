@@ -68,11 +68,12 @@ def test_a_continued_study_equals_an_uninterrupted_one(
     assert len(_study().trials) == 8
 
 
-def test_races_are_a_setting_of_the_study() -> None:
+def test_races_are_a_setting_of_the_study(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*NEW, "--trials", "12", "--racing", "--quiet"]) == 0
-    assert main(["run", "--trials", "14", "--quiet"]) == 0
+    assert main(["run", "--trials", "14"]) == 0
     trials = _study().get_trials(states=(TrialState.PRUNED,))
     assert trials
+    assert f"({len(trials)} more were stopped early)" in capsys.readouterr().out
     assert all(trial.user_attrs["n_folds"] < 5 for trial in trials)
 
 

@@ -284,7 +284,7 @@ def test_intermediate_values_would_stop_tpe_with_several_values() -> None:
     ("options", "message"),
     [
         ({"racing": "pruner"}, "works for one value"),
-        ({"racing": "no"}, "racing must be one of 'pruner'"),
+        ({"racing": "no"}, "racing must be True, False, 'pruner' or the error rate"),
         ({"racing": 0.9}, "racing must be a number"),
         ({"redraw_folds": True}, "redraw_folds=True draws others"),
         ({"cv": [(np.arange(100), np.arange(100, 200))]}, "cv has 1"),

@@ -336,6 +336,20 @@ def test_the_variance_of_the_estimate() -> None:
     assert abs(np.mean(scores)) < 0.15
 
 
+def test_equal_predictions_of_a_fold_do_not_make_an_estimate_exact() -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    X = rng.standard_normal((200, 8))
+    X[:, 0] += 5 * y  # errors are rare
+    objective = FeatureSelectionObjective(
+        KNeighborsClassifier(), X, y, racing=0.5, filters=["anova_f"], fixed_features=["x0"]
+    )
+    found = [partial_estimate(trial) for trial in stopped(run(objective))]
+    assert len(found) >= 5
+    assert min(estimate.variances[0] for estimate in found) > 1e-8
+    assert min(estimate.bound for estimate in found) > 1e-8, "no rounding error decides"
+
+
 def test_measures_that_are_maximized() -> None:
     accuracy = Measure("accuracy", fold=lambda fold: fold.score(), direction="maximize")
     study = run(make(measures=[accuracy, "n_features"]), 40)

@@ -458,7 +458,7 @@ def test_a_study_starts_from_another_one(capsys: pytest.CaptureFixture[str]) -> 
     later = ("run", "--data", "next.csv", *DATA[2:], *QUICK, *mask)
     assert main([*later, "--trials", "3", "--warm-start", "people"]) == 0
     printed = capsys.readouterr().err
-    assert re.search(r"\d trials? of study 'people' first", printed)
+    assert re.search(r"Starting with \d trials? of study 'people'", printed)
     before, after = _study(), _study("next")
     first = after.trials[0]
     number = int(first.user_attrs["warm_start"].removeprefix("people #"))

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from optuna.study import Study
-from optuna.trial import FrozenTrial
+from optuna.trial import FrozenTrial, TrialState
 
 from optuna_mofs import Front, pareto_front, selected_features
 from optuna_mofs._format import format_number
@@ -106,6 +106,8 @@ def front_text(front: Front) -> str:
         place = 1 + frame.index.get_loc(pick)
         picked = None if short[place] == texts[place] else texts[place]
     trials = format_count(len(front.points.trials), "completed trial")
+    n_stopped = len(trials_of(front.study, (TrialState.PRUNED,)))
+    trials += f" ({n_stopped:,} more were stopped early)" if n_stopped else ""
     lines.append(
         f"\nFront of {trials} of study {front.study.study_name!r}, "
         f"hypervolume {front.hypervolume():.4f}, * is the default pick"

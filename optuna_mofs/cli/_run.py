@@ -344,7 +344,7 @@ def _start_warm(study: Study, source: Study, *, quiet: bool) -> None:
     if quiet:
         return
     first = format_count(len(start.numbers), "trial")
-    print_status(f"{first} of study {source.study_name!r} first.")
+    print_status(f"Starting with {first} of study {source.study_name!r}.")
     for name, reason in list(start.refused.items())[:_MAX_NAMES]:
         print_status(f"note: left out {name}: {reason}")
 

@@ -292,7 +292,7 @@ class Progress:
         self._begin = self._last_output = time.monotonic()
         self._first = 0.0  # seconds until the first trial ended
         self.n_trials = 0
-        self.n_failed = 0
+        self.n_failed = self.n_stopped = 0
         self._bar: Any = None
         if not quiet and self._stream.isatty():
             from tqdm import tqdm
@@ -305,6 +305,7 @@ class Progress:
         if self.n_trials == 1:
             self._first = time.monotonic() - self._begin
         self.n_failed += state == TrialState.FAIL
+        self.n_stopped += state == TrialState.PRUNED
         if self._quiet:
             return
         if self._bar is not None:
@@ -342,8 +343,8 @@ class Progress:
         # The first trial also ranks the features and evaluates the baselines.
         is_first = self.n_trials == 1
         seconds = elapsed if is_first else (elapsed - self._first) / (self.n_trials - 1)
-        left = seconds * (self._total - self.n_trials)
-        return f"{text}, about {format_duration(left)} left"
+        left = format_duration(seconds * (self._total - self.n_trials))
+        return f"{text}, {'at most' if is_first else 'about'} {left} left"
 
     def _status(self) -> str:
         if self._study is None:
@@ -352,6 +353,8 @@ class Progress:
         parts = [f"hypervolume {front.hypervolume():.4f}", f"front {len(front)}"]
         if len(front):
             parts.append(f"{front.metric_names[0]} {format_number(front.values[0, 0])}")
+        if self.n_stopped:
+            parts.append(f"{format_count(self.n_stopped, 'trial')} stopped early")
         if self.n_failed:
             parts.append(f"{format_count(self.n_failed, 'trial')} failed")
         return ", ".join(parts)

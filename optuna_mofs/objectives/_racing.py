@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from optuna_mofs._optuna import study_signs
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import check_choice, check_float
+from optuna_mofs._validation import check_float
 from optuna_mofs.data._dataset import Split
 from optuna_mofs.measures import Measure
 from optuna_mofs.objectives._evaluator import (
@@ -31,8 +31,10 @@ ERROR_RATE = 0.2
 _MIN_TRIALS = 5
 #: Trials that a race compares with: the latest ones, and the members of the front.
 _MAX_PEERS = 200
-#: Rows from which a variance is estimated, at least, and weight of the median variance in rows.
+#: Rows from which a variance is estimated, at least, and rows added as a prior.
 _MIN_PAIRS, _PRIOR_PAIRS = 5, 5
+#: Rounding errors of an estimate; trials with equal predictions are level.
+_TOLERANCE = 1e-9
 
 
 def check_racing(racing: Any) -> float | str | None:
@@ -41,8 +43,13 @@ def check_racing(racing: Any) -> float | str | None:
         return None
     if racing is True:
         return ERROR_RATE
+    if racing == "pruner":
+        return "pruner"
     if isinstance(racing, str):
-        return check_choice("racing", racing, ("pruner",))
+        raise ValueError(
+            "racing must be True, False, 'pruner' or the error rate of a test (above 0, at most "
+            f"0.5), got {racing!r}."
+        )
     return check_float("racing", racing, 0, 0.5, low_is_open=True)
 
 
@@ -239,7 +246,7 @@ class Race:
         for rival in self._rivals:
             worse = values[reader.by_fold] - rival.values[reader.by_fold]
             bound = float((worse - margins).min())
-            if bound > 0 and (best is None or bound > best.bound):
+            if bound > _TOLERANCE and (best is None or bound > best.bound):
                 best = PartialEstimate(
                     values=tuple((values * signs).tolist()),
                     folds=tuple(done),
@@ -270,8 +277,9 @@ class Race:
         among = np.nanmean(np.nanvar(centered, axis=1, ddof=1))
         n_pairs = differences.shape[1]
         each = differences.var(axis=1, ddof=1)
-        # Of few rows, equal predictions are no proof of equal models.
-        each = (n_pairs * each + _PRIOR_PAIRS * np.median(each)) / (n_pairs + _PRIOR_PAIRS)
+        # Equal predictions for few rows are no proof of equal models: add a few rows for which
+        # the trials differ as much as two of the others.
+        each = (n_pairs * each + _PRIOR_PAIRS * 2 * among) / (n_pairs + _PRIOR_PAIRS)
         return each / n_per_fold, float(among / n_per_fold)
 
     def _fold_variances(self, i: int, rows: tuple[Array, float] | None) -> Array | None:

@@ -16,11 +16,10 @@ _FOLD_SCORES = "fold_scores"
 
 @dataclass(frozen=True)
 class PartialEstimate:
-    """The values that a stopped trial would have had, and what they were compared with.
+    """Estimate of the values of a stopped trial, and the trial that stopped it.
 
     Args:
-        values: Estimate of each value: that of the rival plus the mean difference on the same
-            folds, because folds differ more than trials do.
+        values: Estimate of each value after all folds.
         folds: The folds that were fitted.
         rival: Number of the trial that dominates, or None if a pruner of Optuna decided.
         bound: Lower confidence bound of the difference to the rival.

@@ -68,11 +68,12 @@ def test_a_continued_study_equals_an_uninterrupted_one(
     assert len(_study().trials) == 8
 
 
-def test_races_are_a_setting_of_the_study() -> None:
+def test_races_are_a_setting_of_the_study(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*NEW, "--trials", "12", "--racing", "--quiet"]) == 0
-    assert main(["run", "--trials", "14", "--quiet"]) == 0
+    assert main(["run", "--trials", "14"]) == 0
     trials = _study().get_trials(states=(TrialState.PRUNED,))
     assert trials
+    assert f"({len(trials)} more were stopped early)" in capsys.readouterr().out
     assert all(trial.user_attrs["n_folds"] < 5 for trial in trials)
 
 
@@ -457,7 +458,7 @@ def test_a_study_starts_from_another_one(capsys: pytest.CaptureFixture[str]) -> 
     later = ("run", "--data", "next.csv", *DATA[2:], *QUICK, *mask)
     assert main([*later, "--trials", "3", "--warm-start", "people"]) == 0
     printed = capsys.readouterr().err
-    assert re.search(r"\d trials? of study 'people' first", printed)
+    assert re.search(r"Starting with \d trials? of study 'people'", printed)
     before, after = _study(), _study("next")
     first = after.trials[0]
     number = int(first.user_attrs["warm_start"].removeprefix("people #"))

@@ -145,6 +145,18 @@ def test_a_few_lines_in_a_log(study: optuna.Study, total: int, lines: int) -> No
     assert printed[-1].startswith(f"  {total}/{total} trials, hypervolume ")
 
 
+def test_stopped_trials_and_the_time_left(study: optuna.Study) -> None:
+    stream = io.StringIO()
+    progress = Progress(study, 3, stream=stream)
+    for state in (TrialState.COMPLETE, TrialState.PRUNED, TrialState.COMPLETE):
+        progress.update(state)
+    first, second, third = stream.getvalue().splitlines()
+    assert "at most" in first, "the first trial also ranks the features"
+    assert "1 trial stopped early" in second
+    assert "about" in second
+    assert "left" not in third
+
+
 def test_quiet(study: optuna.Study) -> None:
     stream = _Terminal()
     progress = Progress(study, 1, quiet=True, stream=stream)

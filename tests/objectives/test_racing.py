@@ -285,7 +285,7 @@ def test_intermediate_values_would_stop_tpe_with_several_values() -> None:
     ("options", "message"),
     [
         ({"racing": "pruner"}, "works for one value"),
-        ({"racing": "no"}, "racing must be one of 'pruner'"),
+        ({"racing": "no"}, "racing must be True, False, 'pruner' or the error rate"),
         ({"racing": 0.9}, "racing must be a number"),
         ({"redraw_folds": True}, "redraw_folds=True draws others"),
         ({"cv": [(np.arange(100), np.arange(100, 200))]}, "cv has 1"),
@@ -335,6 +335,20 @@ def test_the_variance_of_the_estimate() -> None:
         scores.append((value - folds[0].mean()) / np.sqrt(variance))
     assert np.mean(np.square(scores)) == pytest.approx(1, abs=0.2)
     assert abs(np.mean(scores)) < 0.15
+
+
+def test_equal_predictions_of_a_fold_do_not_make_an_estimate_exact() -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    X = rng.standard_normal((200, 8))
+    X[:, 0] += 5 * y  # errors are rare
+    objective = FeatureSelectionObjective(
+        KNeighborsClassifier(), X, y, racing=0.5, filters=["anova_f"], fixed_features=["x0"]
+    )
+    found = [partial_estimate(trial) for trial in stopped(run(objective))]
+    assert len(found) >= 5
+    assert min(estimate.variances[0] for estimate in found) > 1e-8
+    assert min(estimate.bound for estimate in found) > 1e-8, "no rounding error decides"
 
 
 def test_measures_that_are_maximized() -> None:

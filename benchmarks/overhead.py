@@ -173,7 +173,7 @@ def main() -> None:
                 made: BaseSampler = (
                     NSGAIISampler(seed=seed)
                     if name == "NSGAIISampler"
-                    else FilterEnsembleNSGA2Sampler(seed=seed)
+                    else FilterEnsembleNSGA2Sampler(surrogate=None, seed=seed)
                 )
                 runs.append(measure(p, form, made, marks))
             middle = [statistics.median(column) for column in zip(*runs)]

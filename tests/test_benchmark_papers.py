@@ -8,6 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 from benchmarks.model_based.runs import Job
 from benchmarks.papers import binder_2020, horn_2016, jung_2013
@@ -58,6 +61,9 @@ def test_tables_of_domhv_have_the_papers_figure_beside_ours(
     assert "0.8000 | 0.9100 ± 0.0100, inner 0.9500" in printed
     assert "0.8100 ± 0.0100, inner 0.8500 (paper 0.8599)" in printed  # sonar, svm
     assert "(paper 0.9610)" in printed  # wdbc, knn, BO-MO-FE
+    # At 50 the default has .8, in the second fold the others have .02 more at 200.
+    assert "| default at 50, GA-MO-FE at 200 | -0.0100 ± 0.0000 | 0 of 2 | 0 of 4 |" in printed
+    assert "| default at 200, BO-MO-FE at 200 | +0.2000 ± 0.0000 | 2 of 2 | 4 of 4 |" in printed
     assert "| GA-MO-FE | 2.00 (paper -) | 2.00 (paper 2.38) |" in printed
     assert "| svm, GA-MO-FE | 2 | 0.3000 | 0.2000 | 0.0903 |" in printed
 
@@ -73,6 +79,26 @@ def test_the_first_trials_of_a_longer_run_are_a_shorter_run(
     assert {tuple(found["domhv"]) for found in runs.values()} == {(0.8,)}
     binder_2020.tables(args)
     assert "0.8000 ± 0.0000, inner 0.9000" in capsys.readouterr().out
+
+
+def test_rows_that_are_not_searched_on_are_tested_on(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(100, 3)), np.arange(100) % 2
+    np.savez(tmp_path / "made.npz", X=X, y=y)
+    for rows, sizes in ((10**9, (90, 10)), (60, (60, 40))):
+        X_train, y_train, X_test, y_test = binder_2020.halves(str(tmp_path), "made", rows, 1)
+        assert (len(y_train), len(y_test)) == sizes
+        found = np.unique(np.concatenate([X_train, X_test]), axis=0)
+        assert len(found) == 100
+
+
+def test_the_support_vector_machine_is_that_of_a_pipeline() -> None:
+    rng = np.random.default_rng(0)
+    X, y = 7 * rng.normal(size=(60, 4)) + 3, rng.integers(2, size=60)
+    X[:, 3] = 1.0
+    both = binder_2020.ScaledSVC(C=3.0), make_pipeline(StandardScaler(), SVC(C=3.0))
+    predicted = [model.fit(X[:40], y[:40]).predict(X[40:]).tolist() for model in both]
+    assert predicted[0] == predicted[1]
 
 
 def test_xgboost_stops_early_on_large_data_only() -> None:

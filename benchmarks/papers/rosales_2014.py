@@ -135,6 +135,9 @@ def main() -> None:
     options.add_argument(
         "--keep", type=Path, help="file of completed runs, which are not repeated"
     )
+    options.add_argument(
+        "--finished", action="store_true", help="only print the runs in --keep, run nothing"
+    )
     args = options.parse_args()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.filterwarnings("ignore")
@@ -156,7 +159,7 @@ def main() -> None:
         for sampler in samplers
     ]
     for job in jobs:
-        if job in runs:
+        if job in runs or args.finished:
             continue
         with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
             runs[job] = run(args.data, *job)
@@ -164,9 +167,11 @@ def main() -> None:
         if args.keep:
             with args.keep.open("a") as file:
                 file.write(json.dumps([job, runs[job]]) + "\n")
+    jobs = [job for job in jobs if job in runs]
+    tasks = [name for name in tasks if any(job[0] == name for job in jobs)]
     print(
-        f"Size: {trials:,} evaluations, {parts} partitions (the paper: 1,000, and 100, of image "
-        f"20); measures: {args.measures}.\n"
+        f"Size: {trials:,} evaluations, at most {parts} partitions; measures: {args.measures}. "
+        "The paper: 1,000, and 100 partitions, of image 20.\n"
     )
     if args.measures == PUBLISHED or samplers == ["MOEADSampler"]:
         report_errors(runs, jobs, tasks)

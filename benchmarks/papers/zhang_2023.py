@@ -14,7 +14,7 @@ and seeds together; each run is scored by its best trial under these common targ
 uses the number of trials, so the first trials of a run are a run with a smaller budget.
 
     python -m benchmarks.papers.zhang_2023 --data DIR --seeds 5 --trials 60,100 --keep runs.jsonl
-    python -m benchmarks.papers.zhang_2023 --data DIR --seeds 5 --tables FOLDER
+    python -m benchmarks.papers.zhang_2023 --data DIR --seeds 5 --tables FOLDER --overhead
     python -m benchmarks.papers.zhang_2023 --quick
 """
 
@@ -239,6 +239,7 @@ def main() -> None:
         "--keep", type=Path, help="file of completed runs, which are not run again"
     )
     options.add_argument("--tables", type=Path, help="look forests up in tables in this folder")
+    options.add_argument("--overhead", action="store_true", help="print the time in the sampler")
     args = options.parse_args()
     if args.tables:
         TASKS.clear()
@@ -286,7 +287,7 @@ def main() -> None:
         means = [[m, f"{r:.2f}"] for m, r in zip(methods, np.mean(ranks, axis=0))]
         title = f"Mean rank over tasks, {trials[at]} trials"
         print(f"\n### {title}\n\n{markdown_table(['method', 'mean rank'], means)}")
-    if OURS in methods:
+    if args.overhead or args.quick:
         print(f"\n{overhead(50 if args.quick else 1000)}")
 
 

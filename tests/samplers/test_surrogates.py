@@ -16,11 +16,13 @@ from sklearn.gaussian_process.kernels import Matern
 from sklearn.linear_model import BayesianRidge, LinearRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 
 from optuna_mofs.samplers._surrogates import (
     SklearnSurrogate,
     Surrogate,
     get_surrogate,
+    paper_forest,
 )
 from optuna_mofs.samplers.model_based import OrdinaryKriging
 
@@ -80,6 +82,20 @@ def test_inactive_numbers_are_outside_the_range_except_for_the_gaussian_process(
     outside.predict(np.array([[np.nan, 0.5, 0.5], [0.5, np.nan, np.nan]]))
     assert np.isfinite(model.predicted).all()
     assert (model.predicted[1, 1:] > 1).all()
+
+
+def test_the_papers_forest_is_a_random_forest_of_500_trees() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((80, 6))
+    y = smooth(X)
+    trees = []
+    for seed in range(500):
+        rows = rng.integers(80, size=80)  # a row that was drawn twice counts twice in a node
+        tree = DecisionTreeRegressor(max_features=2, min_samples_split=6, random_state=seed)
+        trees.append(tree.fit(X[rows], y[rows]).predict(X[:20]))
+    mean, sd = paper_forest(np.random.default_rng(1)).fit(X, y).predict(X[:20])
+    np.testing.assert_allclose(mean, np.mean(trees, axis=0), atol=0.15)
+    assert sd.mean() == pytest.approx(np.std(trees, axis=0).mean(), rel=0.05)
 
 
 @pytest.mark.parametrize("what", ["gp", 3, None], ids=str)

@@ -8,7 +8,12 @@ from hypothesis.extra.numpy import arrays
 
 from optuna_mofs.samplers._acquisition import augmented_tchebycheff
 from optuna_mofs.samplers._training_data import ObjectiveScale
-from optuna_mofs.samplers.model_based._parego import gap_weights, most_distinct, weight_vectors
+from optuna_mofs.samplers.model_based._parego import (
+    batch_weights,
+    gap_weights,
+    most_distinct,
+    weight_vectors,
+)
 
 
 def test_scale_of_plain_values() -> None:
@@ -85,6 +90,19 @@ def test_weights_are_uniform_in_the_long_run() -> None:
     weights = weight_vectors(np.arange(2000), 3, np.zeros(2))
     np.testing.assert_allclose(weights.mean(axis=0), 1 / 3, atol=0.01)
     assert np.isclose((weights[:, 0] > 0.5).mean(), 0.25, atol=0.02)
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_weights_of_a_batch_of_the_papers_are_on_a_grid_and_apart(m: int) -> None:
+    rng = np.random.default_rng(0)
+    batches = [batch_weights(rng, 4, m) for _ in range(100)]
+    weights = np.concatenate(batches)
+    np.testing.assert_allclose(weights.sum(axis=1), 1)
+    assert (weights >= 0).all()
+    np.testing.assert_allclose(weights * 100_000, np.rint(weights * 100_000), atol=1e-6)
+    # Without thinning, the closest two of four random weights are much closer.
+    chance = np.median([least(rng.dirichlet(np.ones(m), 4)) for _ in range(100)])
+    assert np.median([least(batch) for batch in batches]) > 1.5 * chance
 
 
 BENT = np.array([[0.0, 1.0], [0.02, 0.4], [0.05, 0.05], [0.4, 0.02], [1.0, 0.0]])

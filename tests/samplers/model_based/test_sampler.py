@@ -535,6 +535,16 @@ def test_smsego_of_the_paper_is_its_transcription(monkeypatch: pytest.MonkeyPatc
         np.testing.assert_allclose(values, expected, atol=2e-5)
 
 
+@pytest.mark.parametrize(("objective", "kappa"), [(plane, 1.0), (mixed_objective, 2.0)])
+def test_kappa_of_the_papers_is_1_on_numbers_and_2_on_mixed_spaces(
+    objective: Any, kappa: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for kind in (ParEGOSampler, SMSEGOSampler):
+        sampler = kind.from_paper("mixed", n_startup_trials=6, surrogate=Plane, seed=0)
+        for _, _, acquisition in captured_acquisitions(sampler, objective, 8, monkeypatch):
+            assert acquisition.note.kappa == kappa
+
+
 def test_the_papers_gaussian_process_has_a_small_nugget(monkeypatch: pytest.MonkeyPatch) -> None:
     used = []
 

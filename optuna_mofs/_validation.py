@@ -208,9 +208,9 @@ def check_one_kind(labels: Any) -> Any:
         ValueError: y mixes strings with other labels: ['yes', 0]. Make all of them strings.
     """
     if labels.dtype.kind == "O" and len({isinstance(label, str) for label in labels.flat}) > 1:
+        shown = ", ".join(sorted({repr(label) for label in labels.flat})[:4])
         raise ValueError(
-            f"y mixes strings with other labels: {sorted(set(labels.flat), key=repr)[:4]}. "
-            "Make all of them strings."
+            f"y mixes strings with other labels: [{shown}]. Make all of them strings."
         )
     return labels
 

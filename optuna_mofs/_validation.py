@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import os
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -75,7 +76,10 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
         >>> did_you_mean("colour", ["color", "size"])
         " Did you mean 'color'?"
     """
-    near = difflib.get_close_matches(str(name), list(known), n=1)
+    text = str(name)
+    near = difflib.get_close_matches(text, list(known))
+    # People rather misremember the end of a name.
+    near.sort(key=lambda other: -len(os.path.commonprefix([text, other])))  # noqa: RUF071
     return f" Did you mean {near[0]!r}?" if near else ""
 
 

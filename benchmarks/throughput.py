@@ -1,7 +1,7 @@
 """How many trials per second a storage carries: processor time per trial, of workers and server.
 
-    python -m benchmarks.storages
-    python -m benchmarks.storages --storages sqlite journal --trials 200
+    python -m benchmarks.throughput
+    python -m benchmarks.throughput --storages sqlite journal --trials 200
 
 One process runs trials that take no time themselves, while 15 other trials are running, as those
 of 15 other workers would be. Processor time can be measured on a busy machine, trials per second

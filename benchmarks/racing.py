@@ -6,8 +6,8 @@ cross-validation and on the held-out rows: after the same number of trials, with
 fits that racing needed, and after the same number of fits, when racing has tried more. The second
 table has the held-out error and the number of features of the default pick, less those without
 races; "repeats" spends the fits that racing saved on further folds of the members near the pick.
-With seed 0 and the first learner, the search is also run in two halves, of which the second reopens
-the storage.
+With seed 0 and the first learner, the search is also run in two halves, of which the second
+reopens the storage.
 
     python -m benchmarks.racing --data DIR --seeds 2 --keep racing.json
 """

@@ -75,8 +75,8 @@ except ValueError as error:
     print(error)
 
 # %%
-# For several workers, run the same script several times, on any machine. Samplers use the completed
-# and the running trials of all workers, and no configuration is evaluated twice.
+# For several workers, run the same script several times, on any machine. Samplers use the
+# completed and the running trials of all workers, and no configuration is evaluated twice.
 
 script = folder / "worker.py"
 script.write_text(

@@ -103,7 +103,7 @@ def front_text(front: Front) -> str:
             textwrap.shorten(t, width, placeholder=" …", break_on_hyphens=False) for t in texts
         ]
         lines = [f"{line}  {text}" for line, text in zip(lines, short)]
-        place = 1 + frame.index.get_loc(pick)
+        place = 1 + frame.index.tolist().index(pick)
         picked = None if short[place] == texts[place] else texts[place]
     trials = format_count(len(front.points.trials), "completed trial")
     n_stopped = len(trials_of(front.study, (TrialState.PRUNED,)))

@@ -208,7 +208,7 @@ class GrowingRanking:
         self._keys: Floats = np.zeros((0, 0))
         self._ranking = np.zeros(0, dtype=np.intp)
 
-    def update(self, order: LexicographicOrder, points: Floats) -> NDArray[np.intp]:
+    def update(self, order: LexicographicOrder, points: Floats) -> Indices:
         """Return the ranking of points, of which the first ones may be known."""
         targets = order.targets(points)
         keys, n_known = order.keys(points, targets), len(self._ranking)

@@ -187,7 +187,7 @@ class SklearnSurrogate:
 def get_surrogate(surrogate: Any) -> SurrogateFactory:
     """Return a function that makes unfitted surrogates.
 
-    ``"auto"`` is a forest; on few columns :class:`TrainingData` decides for a Gaussian process.
+    ``"auto"`` is a forest; on up to 200 columns :class:`TrainingData` takes a Gaussian process.
     """
     if surrogate == "gaussian_process":
         return lambda rng: OrdinaryKriging()

@@ -29,7 +29,7 @@ from optuna_mofs.samplers._gaussian_process import (
 
 #: With at most this many columns (one per choice of a category, one per feature set) the
 #: surrogate ``"auto"`` is a Gaussian process.
-_MAX_GAUSSIAN_PROCESS_COLUMNS = 20
+_MAX_GAUSSIAN_PROCESS_COLUMNS = 200
 #: Bounds of the reference point on the scale of the better half of the trials.
 _REFERENCE_BOUNDS = (1.1, 3.0)
 #: Length scales are estimated for every proposal up to 50 trials, then with every tenth more.

@@ -87,9 +87,9 @@ def test_candidates_between_the_values_of_a_grid_are_those_that_will_be_evaluate
 @pytest.mark.parametrize(
     ("surrogate", "n_columns", "expected"),
     [
-        ("auto", 20, True),
-        ("auto", 21, False),
-        ("gaussian_process", 80, True),
+        ("auto", 200, True),
+        ("auto", 201, False),
+        ("gaussian_process", 300, True),
         ("forest", 3, False),
         (BayesianRidge(), 3, False),
         (np.zeros, 3, False),

@@ -162,7 +162,7 @@ class ParEGOSampler(ModelBasedSampler):
             and the tolerance of the dominance penalty shrinks towards the end.
         n_startup_trials: Completed trials before the first surrogate; by default 4 per parameter,
             8 to 24.
-        surrogate: ``"auto"`` (a Gaussian process on spaces of few columns, else a forest),
+        surrogate: ``"auto"`` (a Gaussian process on spaces of up to 200 columns, else a forest),
             ``"forest"``, ``"gaussian_process"``, a scikit-learn regressor with predictive
             uncertainty, or a function that returns a model; see :class:`ModelBasedSampler`.
         kappa: Weight of the standard deviation in the lower confidence bound; by default 0.25, 1

@@ -119,7 +119,7 @@ class ModelBasedSampler(HistorySampler):
         n_trials: Number of trials planned, if known.
         n_startup_trials: Completed trials before the first surrogate; by default 4 per parameter,
             8 to 24, and at most a third of ``n_trials``.
-        surrogate: ``"auto"`` (a Gaussian process on spaces of few columns, else a forest),
+        surrogate: ``"auto"`` (a Gaussian process on spaces of up to 200 columns, else a forest),
             ``"forest"``, ``"gaussian_process"``, a scikit-learn regressor with predictive
             uncertainty (``predict`` takes ``return_std``; a random forest, extra trees or bagging;
             or a pipeline that ends in one), or a function that returns a model with ``fit(X, y)``

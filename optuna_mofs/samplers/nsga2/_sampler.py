@@ -126,7 +126,7 @@ class FilterEnsembleNSGA2Sampler(HistorySampler):
         n_startup_trials: Completed trials of the initial design; by default 16, or a third of a
             small ``n_trials``. Without a surrogate it is 40, 24 with a filter representation.
         n_trials: Number of trials planned, if known.
-        surrogate: ``"auto"`` (a Gaussian process on spaces of few columns, else a forest),
+        surrogate: ``"auto"`` (a Gaussian process on spaces of up to 200 columns, else a forest),
             ``"forest"``, ``"gaussian_process"``, a scikit-learn regressor with predictive
             uncertainty, or a function that returns a model; None for the genetic algorithm.
         settings: Further settings.

@@ -266,12 +266,12 @@ def test_many_columns_have_a_forest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Forest, "fit", counted)
 
     def objective(trial: Trial) -> tuple[float, float]:
-        x = [trial.suggest_float(f"x{j}", 0, 1) for j in range(40)]
+        x = [trial.suggest_float(f"x{j}", 0, 1) for j in range(201)]
         return x[0] + x[1], 2 - x[0]
 
     study = study_of(Sampler())
     study.optimize(objective, n_trials=10)
-    assert fits == [40] * 4
+    assert fits == [201] * 4
     assert {note["operator"] for note in notes(study)[8:]} <= OF_ROWS
 
 

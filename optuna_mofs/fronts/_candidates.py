@@ -49,7 +49,7 @@ class TrialLosses(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class FrontCandidates:
     """A front and all trials that could have been on it, in terms of one minimized metric.
 
     Attributes:
@@ -74,7 +74,7 @@ class Candidates:
     member_sizes: Floats
 
     @classmethod
-    def of(cls, front: Front) -> Candidates:
+    def of(cls, front: Front) -> FrontCandidates:
         """Read the candidates of a front."""
         points = front.points
         measure = read_loss_measure(points.study)

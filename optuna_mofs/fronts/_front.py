@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
+from optuna_mofs._typing import Bools, Floats, Indices
 from optuna_mofs._validation import check_float, check_int, check_numbers, check_type
-from optuna_mofs.fronts._candidates import Candidates
+from optuna_mofs.fronts._candidates import FrontCandidates
 from optuna_mofs.fronts._dominance import nondominated_mask
 from optuna_mofs.fronts._honest_front import HonestFront, estimate_columns, honest_front
 from optuna_mofs.fronts._hypervolume import hypervolume
@@ -105,9 +105,7 @@ def front_of(
     return Front(points, rows[np.lexsort(points.losses[rows].T[::-1])])
 
 
-def _groups(
-    points: CompletedTrials, allowed: NDArray[np.bool_], by: str
-) -> list[NDArray[np.intp]]:
+def _groups(points: CompletedTrials, allowed: Bools, by: str) -> list[Indices]:
     """Return the rows of the allowed trials, grouped by the value of a parameter."""
     check_type("by", by, str)
     rows = np.flatnonzero(allowed)
@@ -138,7 +136,7 @@ class Front(Sequence[FrozenTrial]):
             else ``value_0``, ``value_1``, ...
     """
 
-    def __init__(self, points: CompletedTrials, rows: NDArray[np.intp]) -> None:
+    def __init__(self, points: CompletedTrials, rows: Indices) -> None:
         self.points = points
         self._rows = rows
         self._losses = points.losses[rows]
@@ -159,7 +157,7 @@ class Front(Sequence[FrozenTrial]):
         return self.points.trials[int(self._rows[index])]
 
     @property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Floats:
         """Values of the metrics, one row per trial."""
         return self.points.to_values(self._losses)
 
@@ -169,13 +167,13 @@ class Front(Sequence[FrozenTrial]):
         return tuple("minimize" if sign > 0 else "maximize" for sign in self.points.signs)
 
     @property
-    def ideal(self) -> NDArray[np.float64]:
+    def ideal(self) -> Floats:
         """The best value of each metric on the front."""
         self._check_not_empty()
         return self.points.to_values(self._losses.min(axis=0))
 
     @property
-    def nadir(self) -> NDArray[np.float64]:
+    def nadir(self) -> Floats:
         """The worst value of each metric on the front."""
         self._check_not_empty()
         return self.points.to_values(self._losses.max(axis=0))
@@ -317,7 +315,7 @@ class Front(Sequence[FrozenTrial]):
         model, are returned only if nothing is better.
         """
         self._check_not_empty()
-        every = Candidates.of(self)
+        every = FrontCandidates.of(self)
         rows = every.best_members
         if not len(rows) or self._fold_values(self.best(every.column), every.column) is None:
             return self.knee()
@@ -444,9 +442,7 @@ class Front(Sequence[FrozenTrial]):
         )
         return self[int(order.ranking(self._losses)[0])]
 
-    def _better_than_constant(
-        self, column: int, sizes: NDArray[np.float64], rows: NDArray[np.intp]
-    ) -> NDArray[np.intp]:
+    def _better_than_constant(self, column: int, sizes: Floats, rows: Indices) -> Indices:
         """Leave out the empty set and what is no better than the constant model.
 
         All rows are returned if nothing is better. The empty set stays if it is the best.
@@ -486,7 +482,7 @@ class Front(Sequence[FrozenTrial]):
         # Equal up to rounding errors is not better.
         return float(loss - 1e-9 * abs(loss))
 
-    def _fold_values(self, trial: FrozenTrial, column: int) -> NDArray[np.float64] | None:
+    def _fold_values(self, trial: FrozenTrial, column: int) -> Floats | None:
         """Return the values of a trial per fold, or None for fewer than two folds."""
         scores = fold_scores(trial)
         for name in (self.points.measure_names[column], self.metric_names[column]):
@@ -494,7 +490,7 @@ class Front(Sequence[FrozenTrial]):
                 return np.asarray(scores[name], dtype=np.float64)
         return None
 
-    def _feature_counts(self, purpose: str) -> NDArray[np.float64]:
+    def _feature_counts(self, purpose: str) -> Floats:
         """Return the number of features of each trial."""
         counts = [feature_count(self.study, trial) for trial in self]
         if None in counts:

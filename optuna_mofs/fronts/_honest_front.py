@@ -10,7 +10,7 @@ import numpy as np
 from optuna.trial import FrozenTrial
 
 from optuna_mofs._typing import Floats, Indices
-from optuna_mofs.fronts._candidates import Candidates
+from optuna_mofs.fronts._candidates import FrontCandidates
 from optuna_mofs.fronts._honest import SelectionBootstrap, interval
 from optuna_mofs.fronts._warnings import chance_warning
 from optuna_mofs.study._baselines import Baselines
@@ -108,7 +108,7 @@ def honest_front(front: Front, *, n_bootstraps: int, confidence: float, seed: in
     """Compute the honest values of a front; see :meth:`Front.honest`."""
     import pandas as pd
 
-    candidates = Candidates.of(front)
+    candidates = FrontCandidates.of(front)
     values = find_values(candidates, n_bootstraps=n_bootstraps, seed=seed)
     raw = candidates.errors[candidates.best]
     curve = {
@@ -134,7 +134,7 @@ def honest_front(front: Front, *, n_bootstraps: int, confidence: float, seed: in
     )
 
 
-def _estimates(limits: Limits, candidates: Candidates) -> list[HonestEstimate]:
+def _estimates(limits: Limits, candidates: FrontCandidates) -> list[HonestEstimate]:
     """Return estimates in the direction of the metric."""
     value, low, high = limits
     if candidates.sign < 0:
@@ -203,7 +203,7 @@ class SourceValues(NamedTuple):
         return Limits(np.maximum(value, self.lowest), np.maximum(low, self.lowest), high)
 
 
-def find_values(candidates: Candidates, *, n_bootstraps: int, seed: int) -> SourceValues:
+def find_values(candidates: FrontCandidates, *, n_bootstraps: int, seed: int) -> SourceValues:
     """Return the honest values of the best source that a study has, NaN if it has none."""
     found: SourceValues | None = None
     if candidates.has_losses and candidates.selects_inside_folds:
@@ -222,7 +222,7 @@ def find_values(candidates: Candidates, *, n_bootstraps: int, seed: int) -> Sour
 
 
 def bootstrap_values(
-    candidates: Candidates, *, n_bootstraps: int, seed: int
+    candidates: FrontCandidates, *, n_bootstraps: int, seed: int
 ) -> SourceValues | None:
     """Return honest values from the out-of-fold losses of all trials, or None without losses."""
     read = candidates.read_contenders() if len(candidates.trials) else None
@@ -274,7 +274,7 @@ def bootstrap_values(
 # ---- holdout ------------------------------------------------------------------------------------
 
 
-def holdout_values(candidates: Candidates) -> SourceValues | None:
+def holdout_values(candidates: FrontCandidates) -> SourceValues | None:
     """Return honest values from the rows that the search did not use.
 
     They take no part in any choice, or else their values would be too good as well.

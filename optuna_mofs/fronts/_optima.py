@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
+from optuna_mofs._typing import Bools, Floats, Indices
 from optuna_mofs._validation import check_float, check_numbers
 from optuna_mofs.study._completed_trials import read_completed_trials
 from optuna_mofs.study._description import StudyDescription
@@ -32,7 +33,7 @@ _ROUNDING = 1e-12
 
 def optimal_rows(
     losses: ArrayLike, sizes: ArrayLike, tolerance: float, *, max_extra_features: float = 0
-) -> NDArray[np.intp]:
+) -> Indices:
     """Return the rows of the smallest sets whose loss is within a tolerance of the lowest one.
 
     Args:
@@ -62,7 +63,7 @@ def optimal_rows(
     return rows[size[rows] <= size[rows].min() + max_extra_features]
 
 
-def similarities(masks: ArrayLike) -> NDArray[np.float64]:
+def similarities(masks: ArrayLike) -> Floats:
     """Return the similarity of each pair of sets: 1 if equal, 0 if disjoint (1 minus eq. 1).
 
     Example:
@@ -73,9 +74,7 @@ def similarities(masks: ArrayLike) -> NDArray[np.float64]:
     sizes = bits.sum(axis=1)
     scale = np.sqrt(np.outer(sizes, sizes))
     common = bits @ bits.T
-    similar: NDArray[np.float64] = np.divide(
-        common, scale, out=np.zeros_like(common), where=scale > 0
-    )
+    similar: Floats = np.divide(common, scale, out=np.zeros_like(common), where=scale > 0)
     np.fill_diagonal(similar, 1.0)
     return similar
 
@@ -157,8 +156,8 @@ class Optima(Sequence[FrozenTrial]):
     """
 
     trials: tuple[FrozenTrial, ...]
-    values: NDArray[np.float64]
-    masks: NDArray[np.bool_]
+    values: Floats
+    masks: Bools
     feature_names: tuple[str, ...]
     metric_name: str
     tolerance: float
@@ -175,7 +174,7 @@ class Optima(Sequence[FrozenTrial]):
         return [[self.feature_names[j] for j in np.flatnonzero(mask)] for mask in self.masks]
 
     @property
-    def similarity(self) -> NDArray[np.float64]:
+    def similarity(self) -> Floats:
         """Similarity of each pair of sets, see :func:`similarities`."""
         return similarities(self.masks)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from optuna_mofs._typing import Floats
 from optuna_mofs._validation import check_numbers
 from optuna_mofs.fronts._dominance import as_points, nondominated_mask
 
@@ -62,7 +63,7 @@ def knee_index(points: ArrayLike) -> int:
     return int(finite[candidates[_lexicographic_first(front[candidates])]])
 
 
-def normalize(points: NDArray[np.float64]) -> NDArray[np.float64]:
+def normalize(points: Floats) -> Floats:
     """Map each objective of finite points to [0, 1]; a constant objective maps to 0."""
     best = points.min(axis=0)
     with np.errstate(over="ignore"):
@@ -74,12 +75,12 @@ def normalize(points: NDArray[np.float64]) -> NDArray[np.float64]:
     return (points - best) / np.where(span > 0.0, span, 1.0)
 
 
-def _lexicographic_first(points: NDArray[np.float64]) -> int:
+def _lexicographic_first(points: Floats) -> int:
     """Return the row that is best in the first objective, then in the second, and so on."""
     return int(np.lexsort(points.T[::-1])[0])
 
 
-def round_off(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def round_off(values: Floats) -> Floats:
     """Round values so that those that differ only by rounding errors are equal.
 
     The last bit of a mean must not decide between a trial with 7 features and one with 28.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from optuna_mofs._format import format_number
-from optuna_mofs.fronts._candidates import Candidates
+from optuna_mofs.fronts._candidates import FrontCandidates
 from optuna_mofs.fronts._picks import fold_standard_error
 from optuna_mofs.study._baselines import NoiseFloor
 from optuna_mofs.study._description import StudyDescription
@@ -28,7 +28,7 @@ _LEAK = 0.02
 
 
 def chance_warning(
-    candidates: Candidates,
+    candidates: FrontCandidates,
     values: SourceValues,
     picks: Mapping[str, HonestEstimate],
     *,
@@ -53,17 +53,17 @@ def chance_warning(
     return f"Not clearly better than chance: {reason}.{_scorer_hint(candidates, values)}"
 
 
-def _side(candidates: Candidates) -> str:
+def _side(candidates: FrontCandidates) -> str:
     return "below" if candidates.sign > 0 else "above"
 
 
-def _best_raw(candidates: Candidates) -> str:
+def _best_raw(candidates: FrontCandidates) -> str:
     value = format_number(float(candidates.errors.min()) * candidates.sign)
     return f"the best cross-validated {candidates.metric_name} {value}"
 
 
 def _compared_with_constant(
-    candidates: Candidates,
+    candidates: FrontCandidates,
     values: SourceValues,
     picks: Mapping[str, HonestEstimate],
     confidence: float,
@@ -90,7 +90,7 @@ def _compared_with_constant(
     return f"{_best_raw(candidates)} is not {side} that of the constant model, {shown}"
 
 
-def _compared_with_noise(candidates: Candidates) -> str | None:
+def _compared_with_noise(candidates: FrontCandidates) -> str | None:
     floor = candidates.front.baselines.noise_floor
     if floor is None or not floor.sizes or _beats(candidates, floor):
         return None
@@ -100,7 +100,7 @@ def _compared_with_noise(candidates: Candidates) -> str | None:
     )
 
 
-def _beats(candidates: Candidates, floor: NoiseFloor) -> bool:
+def _beats(candidates: FrontCandidates, floor: NoiseFloor) -> bool:
     """Return whether any size beats the permuted labels by one standard error."""
     best = candidates.rule_trials()["best"]
     folds = candidates.front._fold_values(best, candidates.column)
@@ -112,7 +112,7 @@ def _beats(candidates: Candidates, floor: NoiseFloor) -> bool:
     return bool(((index >= 0) & (raw[index] < limits)).any())
 
 
-def _scorer_hint(candidates: Candidates, values: SourceValues) -> str:
+def _scorer_hint(candidates: FrontCandidates, values: SourceValues) -> str:
     """Return a hint at other scorers if nearly all rows belong to one class."""
     description = StudyDescription.read(candidates.points.study)
     measures = () if description is None else description.measures

@@ -6,8 +6,8 @@ from inspect import signature
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
+from numpy.typing import NDArray
 from pandas.api.types import is_numeric_dtype
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.utils import _safe_indexing, check_random_state
@@ -21,12 +21,12 @@ from sklearn.utils.validation import (
 
 from optuna_mofs._imports import optional_import
 from optuna_mofs._tables import check_labels, to_pandas
-from optuna_mofs._typing import Indices
+from optuna_mofs._typing import Array, Floats, Indices
 from optuna_mofs._validation import check_float, check_int, check_one_kind
 
 
 def validation_split(
-    n_rows: int, fraction: float, seed: int, codes: npt.NDArray[Any] | None = None
+    n_rows: int, fraction: float, seed: int, codes: Array | None = None
 ) -> tuple[Indices, Indices]:
     """Return sorted row numbers of a training and a validation part.
 
@@ -123,7 +123,7 @@ class _EarlyStopping(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         y = column_or_1d(y, warn=True)
         return frame, y.astype(float) if y_numeric else y
 
-    def _fit_booster(self, X: Any, y: npt.NDArray[Any], weight: Any, codes: Any) -> None:
+    def _fit_booster(self, X: Any, y: Array, weight: Any, codes: Any) -> None:
         booster = clone(self.booster)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         own = booster.get_params(deep=False)
@@ -174,7 +174,7 @@ class _EarlyStopping(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return {"eval_set": [(X, y)], **keywords}
 
     @property
-    def feature_importances_(self) -> npt.NDArray[np.float64]:
+    def feature_importances_(self) -> Floats:
         """The importances of the fitted booster."""
         check_is_fitted(self)
         return np.asarray(self.booster_.feature_importances_, dtype=np.float64)
@@ -232,13 +232,13 @@ class EarlyStoppingClassifier(ClassifierMixin, _EarlyStopping):  # type: ignore[
         self._fit_booster(X, codes, sample_weight, codes)
         return self
 
-    def predict_proba(self, X: Any) -> npt.NDArray[np.floating]:
+    def predict_proba(self, X: Any) -> NDArray[np.floating]:
         """Return class probabilities, with columns in the order of ``classes_``."""
         check_is_fitted(self)
         X = self._arrays(X, reset=False)
         return np.asarray(self.booster_.predict_proba(X))
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return the most probable class of each row."""
         chosen = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[chosen])
@@ -265,7 +265,7 @@ class EarlyStoppingRegressor(RegressorMixin, _EarlyStopping):  # type: ignore[mi
         self._fit_booster(X, y, sample_weight, None)
         return self
 
-    def predict(self, X: Any) -> npt.NDArray[np.floating]:
+    def predict(self, X: Any) -> NDArray[np.floating]:
         """Return the predicted targets."""
         check_is_fitted(self)
         return np.asarray(self.booster_.predict(self._arrays(X, reset=False)))

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
@@ -17,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from optuna_mofs._tables import check_labels
-from optuna_mofs._typing import Floats, Indices
+from optuna_mofs._typing import Array, Floats, Indices
 from optuna_mofs._validation import (
     check_choice,
     check_float,
@@ -117,7 +116,7 @@ class KernelKNeighborsClassifier(ClassifierMixin, _KernelKNeighbors):  # type: i
         shares = self._weights(X) @ self._one_hot
         return shares / shares.sum(axis=1, keepdims=True)
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return the class with the largest weight."""
         chosen = self.predict_proba(X).argmax(axis=1)
         return self.classes_[chosen]

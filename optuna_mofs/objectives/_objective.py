@@ -28,8 +28,9 @@ from optuna_mofs._typing import Array
 from optuna_mofs.data._dataset import Split
 from optuna_mofs.features._representation import Representation
 from optuna_mofs.features._table import FeatureTable
+from optuna_mofs.objectives._completed import DuplicateIndex, FrontIndex
 from optuna_mofs.objectives._estimator_space import EstimatorSpace
-from optuna_mofs.objectives._evaluator import CrossValidation, DuplicateIndex, FrontIndex
+from optuna_mofs.objectives._evaluator import CrossValidation
 from optuna_mofs.objectives._fingerprint import comparable_conditions
 from optuna_mofs.objectives._problem import SelectionProblem
 from optuna_mofs.objectives._racing import (

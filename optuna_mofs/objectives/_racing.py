@@ -16,11 +16,11 @@ from optuna_mofs._typing import Array
 from optuna_mofs._validation import check_float
 from optuna_mofs.data._dataset import Split
 from optuna_mofs.measures import Measure
+from optuna_mofs.objectives._completed import FrontIndex
 from optuna_mofs.objectives._evaluator import (
     CrossValidation,
     Evaluator,
     FoldResult,
-    FrontIndex,
 )
 from optuna_mofs.study._losses import kept_rows, read_losses
 from optuna_mofs.study._partial import PartialEstimate, fold_scores

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import os
+import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -122,7 +123,11 @@ def check_float(
     inside = is_number and not isinstance(value, bool) and low <= value <= high
     if not inside or (low_is_open and value == low):
         above = f"above {low:g}" if low_is_open else f"of at least {low:g}"
-        allowed = above if math.isinf(high) else f"{above} and at most {high:g}"
+        allowed = f"{above} and at most {high:g}"
+        if high == math.inf:
+            allowed = above
+        elif high == sys.float_info.max:
+            allowed = f"{above} and finite"
         raise ValueError(f"{name} must be a number {allowed}, got {value!r}.")
     return float(value)
 

@@ -76,6 +76,10 @@ READINGS: dict[str, tuple[str, Reading]] = {
         Reading(best=False),
     ),
     "the same as both, by frequency": ("ratios, noisier copies", _both(guide="frequency")),
+    "the same, by frequency, budget: 10 per choice": (
+        "ratios, noisier copies",
+        _both(guide="frequency", budget="ten per choice"),
+    ),
     "the same as both, no guide": ("ratios, noisier copies", _both(guide="none")),
     "both, no guide": ("ratios", _both(guide="none")),
     "as printed, no guide": ("ratios", Reading(guide="none")),

@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 import optuna
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_selection import RFECV
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
@@ -30,7 +32,7 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.common import markdown_table, parser  # first: it sets threads
 from benchmarks.honesty import table
 from optuna_mofs import FeatureSelectionObjective, resampled_fronts, spaces
-from optuna_mofs.stability import draw_rows, nogueira_stability
+from optuna_mofs.stability import ResampledFronts, draw_rows, nogueira_stability
 
 N_PLANTED = 6
 PLANTED = ("classification", "regression")
@@ -55,15 +57,28 @@ def planted(task: str) -> tuple[Any, Any]:
     return X, score + rng.standard_normal(400)
 
 
-def run_planted(task: str, n_trials: int, n_resamples: int) -> dict[str, Any]:
+def searches(objective: Any, given: Any, name: str) -> ResampledFronts:
+    """Search on subsamples; with ``--keep``, an interrupted call is continued."""
+    kept: dict[str, Any] = {}
+    if given.keep is not None:
+        backend = JournalFileBackend(str(given.keep.with_suffix(".log")))
+        kept = {"storage": JournalStorage(backend), "study_name": f"{name}, {given.trials}"}
+    return resampled_fronts(
+        objective,
+        n_trials=given.trials,
+        n_resamples=given.resamples,
+        show_progress_bar=False,
+        **kept,
+    )
+
+
+def run_planted(task: str, given: Any) -> dict[str, Any]:
     """Return the selection frequencies in searches on subsamples."""
     X, y = planted(task)
     learner = "logistic_regression" if task == "classification" else "ridge"
     estimator, space = spaces.get_learner(learner, task, random_state=0)
     objective = FeatureSelectionObjective(estimator, X, y, space=space)
-    found = resampled_fronts(
-        objective, n_trials=n_trials, n_resamples=n_resamples, show_progress_bar=False
-    )
+    found = searches(objective, given, task)
     result = {}
     for name, size in (("pick", None), (f"at most {N_PLANTED} features", N_PLANTED)):
         frequency = found.selection_frequency(size)
@@ -99,25 +114,21 @@ def select(peer: str, X: Any, y: Any, seed: int) -> Any:
     return BorutaPy(forest, n_estimators=100, max_iter=40, random_state=seed).fit(X, y).support_
 
 
-def run_set(
-    name: str, method: str, folder: Path | None, n_trials: int, n_resamples: int
-) -> dict[str, Any]:
+def run_set(name: str, method: str, given: Any) -> dict[str, Any]:
     """Return the sets that a method selects on subsamples, and their errors."""
-    X, y, _ = table(name, folder, MAX_ROWS)
+    X, y, _ = table(name, given.data, MAX_ROWS)
     y = np.unique(y, return_inverse=True)[1]
     if len(np.unique(y)) > 2:
         y = (y == np.bincount(y).argmax()).astype(int)  # for the lasso path
     estimator, space = spaces.get_learner("logistic_regression", random_state=0)
     objective = FeatureSelectionObjective(estimator, X, y, space=space)
     if method == "default pick":
-        found = resampled_fronts(
-            objective, n_trials=n_trials, n_resamples=n_resamples, show_progress_bar=False
-        )
+        found = searches(objective, given, name)
         masks = found.masks[found.members()]
         own = found.test[found.members()].tolist()
     else:
         samples = [
-            draw_rows(objective.all_data, "subsample", 0.5, [0, k]) for k in range(n_resamples)
+            draw_rows(objective.all_data, "subsample", 0.5, [0, k]) for k in range(given.resamples)
         ]
         masks = np.array([select(method, X[rows], y[rows], k) for k, rows in enumerate(samples)])
         own = []
@@ -202,7 +213,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = options.parse_args(arguments)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.simplefilter("ignore")
-    n_trials, n_resamples = (5, 2) if given.quick else (given.trials, given.resamples)
+    if given.quick:
+        given.trials, given.resamples = 5, 2
     results = json.loads(given.keep.read_text()) if given.keep and given.keep.exists() else {}
     parts = given.parts.split(",")
     jobs: list[tuple[str, ...]] = [("planted", task) for task in PLANTED if "planted" in parts]
@@ -213,9 +225,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if key in results:
             continue
         if job[0] == "planted":
-            results[key] = run_planted(job[1], n_trials, n_resamples)
+            results[key] = run_planted(job[1], given)
         else:
-            results[key] = run_set(job[1], job[2], given.data, n_trials, n_resamples)
+            results[key] = run_set(job[1], job[2], given)
         if given.keep:
             given.keep.write_text(json.dumps(results))
     print_tables(results)

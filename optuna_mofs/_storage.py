@@ -130,12 +130,21 @@ def journal(file: str | PathLike[str]) -> JournalStorage:
             "A journal is a file, not a URL. Pass a path, or use optuna_mofs.storage."
         )
     try:
+        _check_journal(name)
         return JournalStorage(JournalFile(name))
     except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise ValueError(
             f"File {name!r} is not a journal, or it was altered. Pass another file; SQLite files "
             "are opened by optuna_mofs.storage."
         ) from error
+
+
+def _check_journal(name: str) -> None:
+    """Raise if a file is none: the part of it after the last end of a line would be removed."""
+    if os.path.exists(name):
+        with open(name, "rb") as file:
+            if file.read(1) not in (b"", b"{"):
+                raise ValueError("A journal begins with {.")
 
 
 class JournalFile(JournalFileBackend):

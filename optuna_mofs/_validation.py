@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import math
+import os
+import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -75,7 +77,10 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
         >>> did_you_mean("colour", ["color", "size"])
         " Did you mean 'color'?"
     """
-    near = difflib.get_close_matches(str(name), list(known), n=1)
+    text = str(name)
+    near = difflib.get_close_matches(text, list(known))
+    # People rather misremember the end of a name.
+    near.sort(key=lambda other: -len(os.path.commonprefix([text, other])))  # noqa: RUF071
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
@@ -118,7 +123,11 @@ def check_float(
     inside = is_number and not isinstance(value, bool) and low <= value <= high
     if not inside or (low_is_open and value == low):
         above = f"above {low:g}" if low_is_open else f"of at least {low:g}"
-        allowed = above if math.isinf(high) else f"{above} and at most {high:g}"
+        allowed = f"{above} and at most {high:g}"
+        if high == math.inf:
+            allowed = above
+        elif high == sys.float_info.max:
+            allowed = f"{above} and finite"
         raise ValueError(f"{name} must be a number {allowed}, got {value!r}.")
     return float(value)
 
@@ -208,9 +217,9 @@ def check_one_kind(labels: Any) -> Any:
         ValueError: y mixes strings with other labels: ['yes', 0]. Make all of them strings.
     """
     if labels.dtype.kind == "O" and len({isinstance(label, str) for label in labels.flat}) > 1:
+        shown = ", ".join(sorted({repr(label) for label in labels.flat})[:4])
         raise ValueError(
-            f"y mixes strings with other labels: {sorted(set(labels.flat), key=repr)[:4]}. "
-            "Make all of them strings."
+            f"y mixes strings with other labels: [{shown}]. Make all of them strings."
         )
     return labels
 

@@ -11,7 +11,9 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import optuna
@@ -116,6 +118,8 @@ def test_a_server_that_stays_away_is_named_in_one_line(
     study = optuna.create_study(storage=storage, sampler=RandomSampler(seed=0))
     outage = Outage(storage, monkeypatch)
     outage.left = 10_000_000
+    clock = SimpleNamespace(monotonic=count(0, 0.01).__next__, sleep=lambda seconds: None)
+    monkeypatch.setattr("optuna_mofs._database.time", clock)
     with pytest.raises(StorageInternalError, match=r"failed: server closed the connection$"):
         study.ask()
     first, last = errors.messages[0], errors.messages[-1]

@@ -61,6 +61,47 @@ def test_an_unreadable_url_is_not_shown() -> None:
     assert "invalid literal" not in "".join(lines)
 
 
+@pytest.mark.parametrize("name", ["a?b.db", "a{b}.db"])
+def test_a_file_name_that_has_a_meaning_in_a_url_is_refused(tmp_path: Path, name: str) -> None:
+    """Without the check, another file is opened."""
+    with pytest.raises(ValueError, match="name of an SQLite file must not have"):
+        optuna_mofs.storage(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["", "a\0b", 3])
+@pytest.mark.parametrize("open_", [optuna_mofs.storage, optuna_mofs.journal])
+def test_what_is_no_file_name_is_refused(open_: Any, name: Any) -> None:
+    with pytest.raises(ValueError, match="Expected the name of a file or a URL"):
+        open_(name)
+
+
+def test_a_password_with_braces_is_not_shown() -> None:
+    """Optuna formats the URL, and the error of ``str.format`` shows what is in the braces."""
+    password = "{" + "ge" + "heim}"  # the traceback shows this line
+    with pytest.raises(ValueError, match="storage URL cannot be read") as raised:
+        optuna_mofs.storage(f"postgresql://me:{password}@host/db")
+    assert "geheim" not in "".join(traceback.format_exception(raised.value))
+
+
+def test_a_database_that_cannot_be_opened_is_named_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(StorageInternalError, match=r"^Database sqlite:///.* failed: unable to op"):
+        optuna_mofs.storage(tmp_path / "no" / "a.db")
+
+
+def test_a_missing_driver_is_named() -> None:
+    with pytest.raises(ImportError, match=r"driver of mysql.* is not installed"):
+        optuna_mofs.storage("mysql+mysqlconnector://me@host/db")
+
+
+@pytest.mark.parametrize("content", [b"SQLite format 3\0\xfb", b'{"op_code": 12}\n', b"[]\n"])
+def test_a_file_that_is_no_journal_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.log").write_bytes(content)
+    with pytest.raises(ValueError, match=r"a\.log' is not a journal"):
+        optuna_mofs.journal(tmp_path / "a.log")
+    assert (tmp_path / "a.log").read_bytes() == content
+
+
 def test_options_are_passed_on(tmp_path: Path) -> None:
     given = {"pool_pre_ping": True, "connect_args": {"cached_statements": 64}}
     storage = optuna_mofs.storage(tmp_path / "a.db", engine_kwargs=given)

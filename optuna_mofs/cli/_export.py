@@ -32,7 +32,14 @@ from optuna_mofs.cli._options import (
     add_study_options,
     read_feature_costs,
 )
-from optuna_mofs.cli._output import format_model, print_refit, print_status, write_file, write_text
+from optuna_mofs.cli._output import (
+    format_model,
+    is_special,
+    print_refit,
+    print_status,
+    write_file,
+    write_text,
+)
 from optuna_mofs.cli._settings import Settings, load_table, make_objective
 from optuna_mofs.cli._storage import existing_study
 from optuna_mofs.cli._table import Table
@@ -119,7 +126,8 @@ def run(arguments: argparse.Namespace) -> None:
     else:
         write_file(output, lambda file: joblib.dump(model, file, compress=3))
     card = model_card(front, pick, objective, settings, model, output, kind)
-    cards = [] if arguments.no_card else _write_card(card, output)
+    no_card = arguments.no_card or is_special(output)
+    cards = [] if no_card else _write_card(card, output)
     if not arguments.quiet:
         _print_summary(output, pick, objective, settings)
         if cards:

@@ -54,8 +54,9 @@ class _Parser(argparse.ArgumentParser):
         if choice:
             known = re.findall(r"[\w.,-]+", choice[2].replace(", ", " "))
             message += "." + did_you_mean(choice[1], known) if known else ""
-        for option in re.findall(r"(?<=[ ,])--[\w-]+", message.partition("unrecognized")[2]):
-            message += did_you_mean(option, sorted(self._all_options()))
+        options = re.findall(r"(?<=[ ,])--[\w-]+", message.partition("unrecognized")[2])
+        hints = "".join(did_you_mean(option, sorted(self._all_options())) for option in options)
+        message += f".{hints}" if hints else ""
         super().error(message)
 
     def _all_options(self) -> set[str]:

@@ -74,24 +74,36 @@ def write_text(text: str, path: str | None) -> None:
 
 
 def write_file(path: str, write: Callable[[Path], object]) -> None:
-    """Let ``write`` write a temporary file, then rename it: a failure changes no existing file."""
-    file = Path(path)
+    """Let ``write`` write a temporary file, then rename it: a failure changes no existing file.
+
+    A device or a pipe, such as ``/dev/stdout``, is written to instead of being replaced.
+    """
     try:
-        handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+        in_place = is_special(path)
+        file = Path(path) if in_place else Path(path).resolve()  # the target of a link
+        folder = None if in_place else file.parent
+        handle, name = tempfile.mkstemp(dir=folder, prefix=f".{file.name}.")
         os.close(handle)
         temporary = Path(name)
         try:
             write(temporary)
+            if in_place:
+                file.write_bytes(temporary.read_bytes())
+                return
             # A temporary file is readable only for its owner; this one is like any new file.
             mask = os.umask(0)
             os.umask(mask)
             temporary.chmod(0o666 & ~mask)
             temporary.replace(file)
-        except BaseException:
+        finally:
             temporary.unlink(missing_ok=True)
-            raise
     except OSError as error:
         raise CommandError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def is_special(path: str) -> bool:
+    """Return whether a path is something else than a file, such as a device or a pipe."""
+    return Path(path).exists() and not Path(path).is_file()
 
 
 def format_table(header: Sequence[str], rows: Sequence[Sequence[str]], indent: str = "  ") -> str:

@@ -176,6 +176,8 @@ class MaskCodec:
             return None
         # An attribute is valid for the integer it was written with, not for one set later.
         for known in chain([] if attr is None else [attr], others):
+            if len(expect_type("mask", known, list)) != 2:
+                raise ValueError(f"expected an integer and a text, got {repr(known)[:80]}")
             if known[0] == identity:
                 return unpack_attribute(known, len(self.table.free))
         return None

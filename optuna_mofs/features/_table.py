@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -86,7 +87,7 @@ class FeatureTable:
             self._set("ranks", _check_ranks(self.ranks, (len(self.filters), p)))
         expected = self.expected_n_features
         if expected is not None:
-            most = np.finfo(float).max
+            most = sys.float_info.max
             check_float("expected_n_features", expected, 0, most, low_is_open=True)
         if self.similar is not None and len(self.similar.others) != p:
             raise ValueError(

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from optuna_mofs._tables import to_pandas
 from optuna_mofs._typing import Array, Bools, Floats, Indices
-from optuna_mofs._validation import check_choice, check_int, to_array
+from optuna_mofs._validation import check_choice, check_int, check_n_jobs, to_array
 from optuna_mofs.data._target import Task, check_target, detect_task
 from optuna_mofs.filters._counts import PairInformation
 from optuna_mofs.filters._discretize import MAX_BINS, bin_columns, bin_vector, sort_columns
@@ -96,7 +96,7 @@ class FilterData:
             )
         self.task: Task = detect_task(labels) if task == "auto" else task
         self.random_state = random_state
-        self.n_jobs = n_jobs
+        self.n_jobs = check_n_jobs(n_jobs)
         if self.task == "regression":
             if labels.dtype.kind not in "biuf":
                 raise ValueError(f"A regression target must be numeric, got dtype {labels.dtype}.")

@@ -128,6 +128,11 @@ def mutual_information(X: Any, y: Any = None, **options: Unpack[FilterOptions]) 
     """
     data = prepare(X, y, options)
     score = mutual_info_regression if data.task == "regression" else mutual_info_classif
+    if data.task == "classification" and data.n_classes == data.n_samples:
+        raise ValueError(
+            "mutual_information needs a class with at least two rows, but each row has a class of "
+            "its own. Pass task='regression' if y holds numbers."
+        )
     values = np.empty((data.n_features, data.n_samples))
     for part, block in data.blocks():
         values[part] = unit_rows(block) * np.sqrt(data.n_samples)

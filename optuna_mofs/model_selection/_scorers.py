@@ -45,6 +45,8 @@ def _returned_names(
 ) -> list[str] | None:
     """Return the keys of what a function returns for a model of some rows, None for a number."""
     X, y = to_pandas(X), np.asarray(y)
+    if not len(y):
+        return None  # the check of the data shows the error
     rows = np.unique(np.linspace(0, len(y) - 1, _MAX_ROWS).astype(int))
     X, y = take_rows(X, rows), y[rows]
     # The model of no features costs nothing, but lacks, for example, a decision function.

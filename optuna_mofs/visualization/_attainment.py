@@ -45,8 +45,8 @@ def plot_attainment(
         targets: Names or positions of two metrics. Default: all, if there are two.
         levels: Fractions of the runs: best edge of the band, line, worst edge.
     """
-    check_numbers("levels", levels, 1)
-    if len(levels) != 3 or not 0.0 < levels[0] <= levels[1] <= levels[2] <= 1.0:
+    checked = check_numbers("levels", levels, 1)
+    if len(checked) != 3 or not 0.0 < checked[0] <= checked[1] <= checked[2] <= 1.0:
         raise ValueError(
             "levels must be three ascending fractions of the runs, above 0 and at most 1, got "
             f"{levels!r}."

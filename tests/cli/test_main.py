@@ -120,6 +120,10 @@ def test_runs_as_a_module() -> None:
     ("argv", "hint"),
     [
         (["run", "--trails", "5"], "Did you mean '--trials'?"),
+        (
+            ["run", "--groups", "city"],
+            "--groups city. Did you mean '--group-column'?",
+        ),
         (["raport"], "Did you mean 'report'?"),
         (["run", "--learner", "svn"], "Did you mean 'svm'?"),
     ],

@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from optuna_mofs.cli._errors import CommandError
 from optuna_mofs.cli._output import (
     csv_text,
     format_list,
@@ -55,6 +56,30 @@ def test_files_have_the_usual_permissions(tmp_path: Path) -> None:
     plain.touch()
     write_text("x", str(tmp_path / "a.txt"))
     assert (tmp_path / "a.txt").stat().st_mode == plain.stat().st_mode
+
+
+def test_devices_and_links_are_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_text("x", str(pipe))
+    assert os.read(reader, 10) == b"x\n"
+    os.close(reader)
+    assert pipe.is_fifo()
+
+    (tmp_path / "a.txt").touch()
+    (tmp_path / "link").symlink_to("a.txt")
+    write_text("x", str(tmp_path / "link"))
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "a.txt").read_text() == "x\n"
+    assert sorted(os.listdir(tmp_path)) == ["a.txt", "link", "pipe"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="needs /dev/full")
+def test_a_full_disk() -> None:
+    with pytest.raises(CommandError, match="/dev/full cannot be written: No space left on device"):
+        write_text("x", "/dev/full")
+    assert Path("/dev/full").is_char_device()
 
 
 def test_a_dash_is_stdout(capsys: pytest.CaptureFixture[str]) -> None:

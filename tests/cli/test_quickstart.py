@@ -7,7 +7,7 @@ from typing import Any
 import optuna
 import pytest
 
-from optuna_mofs import FeatureSelectionObjective
+from optuna_mofs import FeatureSelectionObjective, selected_features
 from optuna_mofs.cli import _quickstart as quickstart
 from optuna_mofs.cli import main
 
@@ -68,8 +68,8 @@ def _check_front(text: str) -> None:
         r"standard error.*?:\ntrial (\d+).*?features\n(.*?)\n  svm__", text, re.DOTALL
     )
     assert pick is not None
-    names = _study().trials[int(pick[1])].user_attrs["features"]
-    assert " ".join(pick[2].split()) == names or names == ""
+    names = selected_features(_study(), _study().trials[int(pick[1])])
+    assert " ".join(pick[2].split()) == ", ".join(names or [])
 
 
 def _check_refit(text: str, capsys: pytest.CaptureFixture[str]) -> None:

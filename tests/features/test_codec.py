@@ -198,3 +198,10 @@ def test_a_few_bytes_do_not_unpack_to_gigabytes():
 def test_an_altered_mask_is_refused(attr):
     with pytest.raises((ValueError, zlib.error)):
         unpack_attribute(attr, 12)
+
+
+@pytest.mark.parametrize("attr", ["text", [1], {"a": 1}])
+def test_an_attribute_that_is_no_mask_is_refused_for_any_integer(attr):
+    codec = MaskCodec(FeatureTable(names=tuple(f"f{j}" for j in range(40))))
+    with pytest.raises(ValueError, match="expected"):
+        codec.decode({"mask": 5}, attr)

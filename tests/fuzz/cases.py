@@ -41,6 +41,7 @@ SKLEARN = (
     "sklearn/base.py",
     "pandas/core/dtypes/astype.py",
     "pandas/core/generic.py",
+    "pandas/core/arrays/arrow/array.py",
     "sklearn/utils/_array_api.py",
 )
 #: Cases per entry point.

@@ -6,10 +6,20 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from optuna.storages._rdb.storage import _VersionManager
 
+from optuna_mofs._database_reads import SCHEMA
 from tests.fuzz.cases import tally
 
 KEYS = ("cases", "results", "errors")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _known_version() -> Iterator[None]:
+    """Do not read Optuna's scripts, which takes most of the time to open a database."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(_VersionManager, "get_head_version", lambda self: SCHEMA)
+        yield
 
 
 @pytest.hookimpl(wrapper=True)

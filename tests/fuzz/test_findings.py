@@ -11,10 +11,20 @@ import pandas as pd
 import pytest
 
 import optuna_mofs
-from optuna_mofs import LexicographicPreference, pareto_front, spaces, statistics, visualization
+from optuna_mofs import (
+    LexicographicPreference,
+    features,
+    fronts,
+    pareto_front,
+    spaces,
+    stability,
+    statistics,
+    visualization,
+)
 from optuna_mofs.columns import ColumnSelector, NamedColumns
-from optuna_mofs.filters import FilterEnsemble, detect_task, rank_scores
+from optuna_mofs.filters import FilterEnsemble, detect_task, get_filter, rank_scores
 from optuna_mofs.fronts import hypervolume, hypervolume_table
+from optuna_mofs.learners import KernelKNeighborsClassifier, KernelKNeighborsRegressor
 
 
 def _study() -> optuna.Study:
@@ -48,6 +58,32 @@ FINDINGS: list[tuple[Callable[[], Any], str]] = [
     (lambda: visualization.plot_attainment(None), "Expected a study"),
     (lambda: visualization.plot_attainment(_study(), levels=0.5), "levels must hold one number"),
     (lambda: visualization.plot_hypervolume(_study(), spread="a"), "spread must be numbers"),
+    (lambda: visualization.plot_hypervolume(_study(), spread=[0.5, None]), "two quantiles"),
+    (lambda: pareto_front(_study()).best(value_0=[]), "value_0 must hold a number"),
+    (lambda: pareto_front(_study()).best(max_features="a"), "max_features must be numbers"),
+    (lambda: pareto_front(_study()).lexicographic(priorities=1.0), "priorities must be a seq"),
+    (lambda: pareto_front(_study()).lexicographic(goals=["a", 1]), "A goal must be a number"),
+    (lambda: pareto_front(_study()).hypervolume([1, [1, 2], {}]), "one value for each of"),
+    (lambda: fronts.one_standard_error_index({}, [], []), "errors must be numbers"),
+    (lambda: fronts.optimal_rows([0.1, 0.2], [1], 0.0), "one loss and one size per set"),
+    (lambda: fronts.pareto_rank([[1, 2]], [0, 0]), "one violation for each of the 1 points"),
+    (lambda: fronts.similarities([]), "masks must hold rows of numbers"),
+    (lambda: fronts.attainment_surfaces(None), "runs must be a list"),
+    (lambda: stability.nogueira_stability([["a"]]), "masks must be numbers"),
+    (lambda: stability.nogueira_stability([[2, 0], [1, 0]]), "masks must hold 1 for selected"),
+    (lambda: features.group_columns(None, None), "column_names must be a list of strings"),
+    (lambda: features.group_columns(["a"], ["a"]), "must be a dict from the name of a group"),
+    (lambda: features.group_columns(["a"], {"g": 3}), "Feature group 'g' must be a list"),
+    (lambda: features.get_representation({"kind": "mask", "from": 1}), "has no option 'from'"),
+    (lambda: optuna_mofs.feature_table([[0], [1]], [0, 1], expected_n_features=[]),
+     "expected_n_features must be a number"),
+    (lambda: detect_task(["a", {"b": 1}]), r"y mixes strings with other labels: \['a', {"),
+    (lambda: KernelKNeighborsRegressor().fit([[0.0], [1.0]], ["a", "b"]), "y must be numbers"),
+    (lambda: KernelKNeighborsClassifier().fit([[0.0], [1.0]], np.array(["a", 0], dtype=object)),
+     "y mixes strings"),
+    (lambda: get_filter("random_forest")([[0], [1]], [0, 1], n_jobs=0), "n_jobs must be an int"),
+    (lambda: get_filter("mutual_information")([[0], [1]], [0.1, 0.2], task="classification"),
+     "needs a class with at least two rows"),
 ]  # fmt: skip
 
 

@@ -65,7 +65,8 @@ class StudyLife(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         tally["cases"] += 1
-        self.folder = Path(tempfile.mkdtemp(prefix="mofs_life"))
+        memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
+        self.folder = Path(tempfile.mkdtemp(prefix="mofs_life", dir=memory))
         self.n_studies = 0
         self.trials: list[Expected] = []
         self.held: dict[int, optuna.Trial] = {}

@@ -147,7 +147,7 @@ def test_time_can_end_the_search(wine):
         ({"n_trials": None}, "both None"),
         ({"storage": "sqlite://"}, "storage needs a study_name"),
         ({"random_state": -1}, "random_state must be an integer"),
-        ({"param_distributions": {"smoothing": [1, 2]}}, "no parameter of GaussianNB"),
+        ({"param_distributions": {"smoothing": [1, 2]}}, "not a parameter of GaussianNB"),
         ({"representation": "masks"}, "mask"),
     ],
 )

@@ -457,7 +457,7 @@ def test_feature_selection_without_tuning():
         ({"y": X[:, 0]}, "got 'continuous' values"),
         ({"space": {}}, "space is empty"),
         ({"space": None, "representation": None}, "nothing to search"),
-        ({"space": {"depth": IntDistribution(1, 3)}}, "no parameter of DecisionTreeClassifier"),
+        ({"space": {"depth": IntDistribution(1, 3)}}, "not a parameter of DecisionTreeClassifier"),
         ({"space": lambda trial: {"depth": 3}}, "Invalid parameter 'depth'"),
         ({"filters": ["anova"]}, "Did you mean 'anova_f'"),
         ({"filters": [], "representation": "filter_ensemble"}, "there are none"),

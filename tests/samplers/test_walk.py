@@ -49,9 +49,9 @@ def walk(sampler: HistorySampler, n_trials: int = 60) -> set[tuple[str, str, int
 @pytest.mark.parametrize(
     ("sampler", "max_files", "max_functions"),
     [
-        (FilterEnsembleNSGA2Sampler(seed=1), 26, 196),
+        (FilterEnsembleNSGA2Sampler(seed=1), 26, 197),
         (FilterEnsembleNSGA2Sampler(seed=1, surrogate=None), 20, 110),
-        (ParEGOSampler(seed=1), 27, 183),
+        (ParEGOSampler(seed=1), 27, 184),
         (GHGASampler(seed=1), 22, 114),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, HistorySampler) else None,

@@ -144,3 +144,7 @@ def check_requests(owner: Any, method: str, given: Mapping[str, Any]) -> None:
     mapping = MethodMapping().add(caller="fit", callee=method)
     router = MetadataRouter(owner="objective").add(part=owner, method_mapping=mapping)
     router.route_params(caller="fit", params=dict(given))
+    routing = get_routing_for_object(owner)
+    if isinstance(routing, MetadataRouter):
+        # The parts of a pipeline, which are asked in its own fit only.
+        routing.route_params(caller=method, params=dict(given))

@@ -15,6 +15,7 @@ from optuna_mofs.fronts import Front, LexicographicPreference
 from optuna_mofs.fronts._honest_front import HonestEstimate
 from optuna_mofs.measures._prediction import to_score
 from optuna_mofs.model_selection._results import ScoredMeasures
+from optuna_mofs.study._completed_trials import Metrics
 
 #: Rules by name, and the method of the front that applies each.
 RULES = {True: "pick", "best": "best", "knee": "knee", "one_standard_error": "one_standard_error"}
@@ -65,34 +66,51 @@ def choose(
     if rule is not None:
         trial = getattr(front, rule)()
         return Choice(trial, first, _honest_score(front, trial, first, scored, rule))
+    check_refit(refit, front.metric_names, scored)
     scorer, trial = first, None
     if isinstance(refit, str):
-        measure = refit
-        if refit in scored.scorers:
-            scorer, measure = refit, scored.error_name(refit)
-        elif (found := scored.of_measure(refit)) is not None:
-            scorer = found
-        if measure not in front.metric_names:
-            known = [*(key for key in RULES if key is not True), *scored.scorers]
-            known += front.metric_names
-            raise ValueError(
-                f"refit must be False, True, a rule, a scorer or a measure ({known}), a "
-                f"LexicographicPreference or a function, got {refit!r}."
-                f"{did_you_mean(refit, map(str, known))}"
-            )
+        measure = _measure_of(refit, scored)
+        scorer = scored.of_measure(measure) or first
         trial = front.best(measure)
     elif isinstance(refit, LexicographicPreference):
         trial = refit.best(front.study)
     elif isinstance(refit, FrozenTrial):
         trial = refit
-    elif callable(refit):
-        trial = trials[_row_of(refit(results), len(trials))]
     else:
-        raise ValueError(
-            f"refit must be False, True, one of {[key for key in RULES if key is not True]}, a "
-            f"measure's or scorer's name, a LexicographicPreference or a function, got {refit!r}."
-        )
+        assert callable(refit)
+        trial = trials[_row_of(refit(results), len(trials))]
     return Choice(trial, scorer, _honest_score(front, trial, scorer, scored))
+
+
+def check_refit(refit: Any, metric_names: Sequence[str], scored: ScoredMeasures) -> None:
+    """Raise a ValueError if ``refit`` is none of its values.
+
+    Args:
+        refit: As of :class:`FeatureSelectionSearchCV`, or a trial.
+        metric_names: Names of the measures of the search.
+        scored: The scorers.
+    """
+    rules = [key for key in RULES if key is not True]
+    if isinstance(refit, str):
+        known = [*rules, *scored.scorers, *metric_names]
+        if refit not in rules and _measure_of(refit, scored) not in metric_names:
+            raise ValueError(
+                f"refit must be False, True, a rule, a scorer or a measure ({known}), a "
+                f"LexicographicPreference or a function, got {refit!r}."
+                f"{did_you_mean(refit, map(str, known))}"
+            )
+    elif isinstance(refit, LexicographicPreference):
+        refit.order(Metrics(tuple(metric_names), np.ones(len(metric_names))))
+    elif not isinstance(refit, bool | FrozenTrial) and not callable(refit):
+        raise ValueError(
+            f"refit must be False, True, one of {rules}, a measure's or scorer's name, a "
+            f"LexicographicPreference or a function, got {refit!r}."
+        )
+
+
+def _measure_of(name: str, scored: ScoredMeasures) -> str:
+    """Return the measure that the name of a scorer or of a measure means."""
+    return scored.error_name(name) if name in scored.scorers else name
 
 
 def _row_of(index: Any, n_rows: int) -> int:

@@ -135,7 +135,10 @@ def cv_results(
 
 
 def _times(trials: Sequence[FrozenTrial]) -> dict[str, Array]:
-    """Return mean and spread of the seconds per fold, NaN for trials that have none."""
+    """Return mean and spread of the seconds per fold, NaN for trials that have none.
+
+    Scalers and imputers that are fitted once for all trials do not count.
+    """
     columns: dict[str, Array] = {}
     for name in ("fit_time", "score_time"):
         folds = [fold_scores(trial).get(name, [np.nan]) for trial in trials]

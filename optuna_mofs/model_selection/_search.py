@@ -257,6 +257,7 @@ class FeatureSelectionSearchCV(ChosenModel):
         with self._logging():
             metadata = objective_arguments(self, table, y, groups, params, self._scored.scorers)
             self.objective_ = self._objective(table, y, seed, metadata)
+            self._check_refit()
             self.study_ = self._open_study(seed)
             self._start_warm()
             self._optimize()

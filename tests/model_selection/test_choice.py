@@ -130,6 +130,16 @@ def test_bad_choices_are_refused(fitted, refit, error, message):
         chosen(fitted, refit)
 
 
+@pytest.mark.parametrize("refit", ["errors", None, LexicographicPreference(["size"])])
+def test_a_bad_choice_is_refused_before_the_search(wine, refit):
+    def fail(study, trial):
+        raise AssertionError("The search has begun.")
+
+    search = quick_search(refit=refit, callbacks=[fail])
+    with pytest.raises(ValueError, match=r"refit must be|size"):
+        search.fit(*wine)
+
+
 def test_a_trial_can_be_chosen(fitted):
     trial = fitted.front_.best(max_features=2)
     search = chosen(fitted, trial)

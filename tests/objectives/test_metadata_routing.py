@@ -101,3 +101,17 @@ def test_a_search_inside_gets_the_groups():
 def test_undecided_requests_are_refused_before_any_trial():
     with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
         run(LogisticRegression(), sample_weight=WEIGHT)
+
+
+@pytest.mark.parametrize("requested", [False, True])
+def test_a_step_for_which_weights_are_neither_requested_nor_refused_is_an_error(requested):
+    model = LogisticRegression()
+    if requested:
+        model.set_fit_request(sample_weight=True)
+    pipeline = make_pipeline(StandardScaler(), model)
+    with pytest.raises(UnsetMetadataPassedError, match="StandardScaler"):
+        FeatureSelectionObjective(pipeline, X, Y, sample_weight=WEIGHT)
+    pipeline[0].set_fit_request(sample_weight=False)
+    pipeline[1].set_fit_request(sample_weight=True)
+    scorer = make_scorer(accuracy_score).set_score_request(sample_weight=False)
+    FeatureSelectionObjective(pipeline, X, Y, scoring=scorer, sample_weight=WEIGHT)

@@ -16,7 +16,7 @@ from optuna.distributions import BaseDistribution, distribution_to_json, json_to
 from optuna.study import Study
 
 from optuna_mofs._optuna import PREFIX, read_study_attr, write_study_attr
-from optuna_mofs._validation import DamagedAttributeError, expect_type, reading
+from optuna_mofs._validation import DamagedAttributeError, check_choice, expect_type, reading
 from optuna_mofs.features._representation import Representation, get_representation
 from optuna_mofs.features._table import FeatureTable
 
@@ -59,6 +59,16 @@ class MeasureDescription:
     worst: float | None = None
     #: What it measures, for display: ``"1 - roc_auc"``. Empty if the name is enough.
     label: str = ""
+
+
+def _measure(data: Any) -> MeasureDescription:
+    found = MeasureDescription(*expect_type("measure", data, list))
+    expect_type("name of a measure", found.name, str)
+    expect_type("label of a measure", found.label, str)
+    if found.worst is not None:
+        expect_type("worst value of a measure", found.worst, int, float)
+    check_choice("direction", found.direction, ("minimize", "maximize"))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,8 +147,11 @@ class StudyDescription:
             features=table,
             representation=bound,
             space={k: json_to_distribution(d) for k, d in data["space"].items()},
-            measures=tuple(MeasureDescription(*m) for m in data["measures"]),
-            active_if={k: (parent, c) for k, (parent, c) in data["active_if"].items()},
+            measures=tuple(_measure(m) for m in data["measures"]),
+            active_if={
+                k: (expect_type("active_if", parent, str), expect_type("active_if", c, list))
+                for k, (parent, c) in data["active_if"].items()
+            },
             conditions=expect_type("conditions", data["conditions"], dict),
             defaults=expect_type("defaults", data["defaults"], dict),
         )

@@ -14,7 +14,7 @@ from tests.fuzz.cases import tally
 KEYS = ("cases", "results", "errors")
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _known_version() -> Iterator[None]:
     """Do not read Optuna's scripts, which takes most of the time to open a database."""
     with pytest.MonkeyPatch.context() as patched:

@@ -76,6 +76,10 @@ def test_a_study_of_a_later_version_is_refused() -> None:
         {"pieces": 10**9, "digest": "x"},
         {"pieces": 1, "digest": "x"},
         {"value": {**StudyDescription().to_json(), "representation": 3, "measures": [[]]}},
+        {"value": {**StudyDescription().to_json(), "measures": [[{}, "minimize", 1.0, ""]]}},
+        {"value": {**StudyDescription().to_json(), "measures": [["error", "down", 1.0, ""]]}},
+        {"value": {**StudyDescription().to_json(), "measures": [["error", "minimize", "1", ""]]}},
+        {"value": {**StudyDescription().to_json(), "active_if": {"C": ["kernel", 3]}}},
     ],
 )
 def test_an_altered_description_is_refused_by_name(value: object) -> None:

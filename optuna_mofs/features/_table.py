@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from optuna_mofs._typing import Array
-from optuna_mofs._validation import check_float, check_numbers, did_you_mean
+from optuna_mofs._validation import check_numbers, did_you_mean
 from optuna_mofs.features._codec import pack_array, unpack_array
 from optuna_mofs.features._limits import check_limits, limit_mask, n_masks
 from optuna_mofs.features._redundancy import Similarity
@@ -85,9 +85,11 @@ class FeatureTable:
         if self.ranks is not None:
             self._set("ranks", _check_ranks(self.ranks, (len(self.filters), p)))
         expected = self.expected_n_features
-        if expected is not None:
-            most = np.finfo(float).max
-            check_float("expected_n_features", expected, 0, most, low_is_open=True)
+        is_number = isinstance(expected, int | float | np.integer | np.floating)
+        if expected is not None and not (is_number and 0 < expected < np.inf):
+            raise ValueError(
+                f"expected_n_features must be a number above 0 and finite, got {expected!r}."
+            )
         if self.similar is not None and len(self.similar.others) != p:
             raise ValueError(
                 f"similar must have one row for each of the {p} features, "

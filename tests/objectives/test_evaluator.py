@@ -98,7 +98,7 @@ def test_folds_can_be_replaced_for_one_call():
 
 def test_parameters_are_checked_in_the_first_fold_with_columns():
     class Recording(GaussianNB):
-        def fit(self, X, y, sample_weight=None):
+        def fit(self, X, y, sample_weight=None, check_input=True):
             checks.append(not get_config()["skip_parameter_validation"])
             return super().fit(X, y)
 
@@ -125,7 +125,7 @@ def test_an_empty_set_predicts_the_majority_class():
 
 def test_nothing_is_fitted_for_measures_of_the_set_alone():
     class Breaks(DecisionTreeClassifier):
-        def fit(self, X, y, sample_weight=None):
+        def fit(self, X, y, sample_weight=None, check_input=True):
             raise AssertionError
 
     result = evaluator(("fraction", "n_features"))(Breaks(), MASK, [MASK] * 3)

@@ -98,7 +98,7 @@ def test_folds_can_be_replaced_for_one_call():
 
 def test_parameters_are_checked_in_the_first_fold_with_columns():
     class Recording(GaussianNB):
-        def fit(self, X, y, sample_weight=None, check_input=True):
+        def fit(self, X, y, sample_weight=None):
             checks.append(not get_config()["skip_parameter_validation"])
             return super().fit(X, y)
 

@@ -14,7 +14,8 @@ class CountingTree(DecisionTreeClassifier):
 
     fits: ClassVar[list[tuple[int, int]]] = []
 
-    def fit(self, X, y, sample_weight=None):
+    # The trees of scikit-learn 1.6 have ``check_input``, and its routing fails without it.
+    def fit(self, X, y, sample_weight=None, check_input=True):
         CountingTree.fits.append(X.shape)
         return super().fit(X, y, sample_weight=sample_weight)
 
@@ -44,7 +45,7 @@ class Breaking(DecisionTreeClassifier):
         super().__init__(random_state=0)
         self.most = most
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, check_input=True):
         if X.shape[1] > self.most:
             raise RuntimeError(f"cannot take {X.shape[1]} columns")
         return super().fit(X, y, sample_weight=sample_weight)

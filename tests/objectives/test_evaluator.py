@@ -119,7 +119,7 @@ def test_an_empty_set_predicts_the_majority_class():
 
 def test_nothing_is_fitted_for_measures_of_the_set_alone():
     class Breaks(DecisionTreeClassifier):
-        def fit(self, X, y, sample_weight=None):
+        def fit(self, X, y, sample_weight=None, check_input=True):
             raise AssertionError
 
     result = evaluator(("fraction", "n_features"))(Breaks(), MASK, [MASK] * 3)

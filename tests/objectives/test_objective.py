@@ -289,7 +289,7 @@ def test_choices_that_a_storage_changes_do_not_stop_the_study(sampler, tmp_path,
             super().__init__(max_depth=1)
             self.hidden = hidden
 
-        def fit(self, X, y, sample_weight=None):
+        def fit(self, X, y, sample_weight=None, check_input=True):
             assert isinstance(self.hidden, tuple)
             return super().fit(X, y, sample_weight=sample_weight)
 

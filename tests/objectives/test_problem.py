@@ -257,7 +257,7 @@ def test_every_member_of_the_front_has_losses_on_held_out_rows(n_jobs):
 
 def test_a_model_that_cannot_be_fitted_for_held_out_rows_completes(caplog):
     class Large(DecisionTreeClassifier):
-        def fit(self, X, y, sample_weight=None):
+        def fit(self, X, y, sample_weight=None, check_input=True):
             if len(X) > 60:
                 raise RuntimeError("too many rows")
             return super().fit(X, y, sample_weight)

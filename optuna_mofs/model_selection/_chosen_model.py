@@ -20,6 +20,7 @@ from optuna_mofs._estimators import accepts_outputs
 from optuna_mofs._tables import to_pandas
 from optuna_mofs._typing import Array
 from optuna_mofs.columns import validate_table
+from optuna_mofs.model_selection._choice import check_refit
 from optuna_mofs.model_selection._display import front_html
 
 
@@ -49,6 +50,10 @@ def accepts_missing(estimator: Any) -> bool:
 
 class ChosenModel(SelectorMixin, BaseSearchCV):  # type: ignore[misc]
     """The part of :class:`FeatureSelectionSearchCV` that uses the chosen model."""
+
+    def _check_refit(self) -> None:
+        """Raise if ``refit`` is none of its values; called before the search."""
+        check_refit(self.refit, self.objective_.metric_names, self._scored)
 
     def _check_rows(self, X: Any) -> None:
         """Raise if the columns are not those of ``fit``, or if numbers are missing."""

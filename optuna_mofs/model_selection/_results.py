@@ -136,7 +136,10 @@ def cv_results(
 
 
 def _times(trials: Sequence[FrozenTrial]) -> dict[str, Array]:
-    """Return mean and spread of the seconds per fold, NaN for trials that have none."""
+    """Return mean and spread of the seconds per fold, NaN for trials that have none.
+
+    Scalers and imputers that are fitted once for all trials do not count.
+    """
     columns: dict[str, Array] = {}
     for name in ("fit_time", "score_time"):
         folds = [trial.user_attrs.get("fold_scores", {}).get(name, [np.nan]) for trial in trials]

@@ -29,7 +29,7 @@ from optuna_mofs.columns import validate_table
 from optuna_mofs.features._representation import Representation
 from optuna_mofs.fronts import pareto_front, warm_start
 from optuna_mofs.fronts._hints import leak_hint
-from optuna_mofs.model_selection._choice import Refit, check_refit, choose
+from optuna_mofs.model_selection._choice import Refit, choose
 from optuna_mofs.model_selection._chosen_model import ChosenModel
 from optuna_mofs.model_selection._metadata import objective_arguments
 from optuna_mofs.model_selection._results import (
@@ -257,7 +257,7 @@ class FeatureSelectionSearchCV(ChosenModel):
         with self._logging():
             metadata = objective_arguments(self, table, y, groups, params, self._scored.scorers)
             self.objective_ = self._objective(table, y, seed, metadata)
-            check_refit(self.refit, self.objective_.metric_names, self._scored)
+            self._check_refit()
             self.study_ = self._open_study(seed)
             self._start_warm()
             self._optimize()

@@ -209,10 +209,11 @@ def test_callbacks(study: optuna.Study, kind: Any, data: st.DataObject) -> None:
 
 
 ORDER = st.lists(st.sampled_from(["error", "fraction", "value_0", "no"]), max_size=3, unique=True)
+NAMED = st.sampled_from(["error", "fraction", "value_0", "no", "", 0, 9])
 PREFERENCE = few(
     {
         "priorities": ORDER | json_values,
-        "tolerances": st.dictionaries(METRICS.filter(str), NUMBERS, max_size=2) | json_values,
+        "tolerances": st.dictionaries(NAMED, NUMBERS, max_size=2) | json_values,
         "goals": st.dictionaries(st.sampled_from(["error", "value_0"]), NUMBERS) | json_values,
     }
 )

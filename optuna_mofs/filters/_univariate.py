@@ -128,7 +128,8 @@ def mutual_information(X: Any, y: Any = None, **options: Unpack[FilterOptions]) 
     """
     data = prepare(X, y, options)
     score = mutual_info_regression if data.task == "regression" else mutual_info_classif
-    if data.task == "classification" and data.n_classes == data.n_samples:
+    is_single = data.task == "classification" and data.n_classes == data.n_samples
+    if is_single and not data.discrete.all():
         raise ValueError(
             "mutual_information needs a class with at least two rows, but each row has a class of "
             "its own. Pass task='regression' if y holds numbers."

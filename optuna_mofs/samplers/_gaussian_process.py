@@ -257,7 +257,7 @@ class OrdinaryKriging:
     Args:
         scales: Logarithms of the length scales and of the nugget, if known; see
             :func:`fit_column_scales`.
-        as_published: Whether the nugget is 1e-4, and all rows are used.
+        plain: Whether it is as in the papers: a nugget of 1e-4, and all rows.
 
     Example:
         >>> X = np.linspace(0, 1, 9)[:, None]
@@ -267,9 +267,9 @@ class OrdinaryKriging:
         True
     """
 
-    def __init__(self, scales: Array | None = None, *, as_published: bool = False) -> None:
+    def __init__(self, scales: Array | None = None, *, plain: bool = False) -> None:
         self._scales = scales
-        self._as_published = as_published
+        self._plain = plain
 
     def fit(
         self, X: Array | SplitInputs, y: Array, variances: Array | None = None
@@ -277,7 +277,7 @@ class OrdinaryKriging:
         """Fit the process to rows, the best first; some values can vary more than the others."""
         variances = np.zeros(len(y)) if variances is None else variances
         inputs, scales = SplitInputs.of(X), self._scales
-        if scales is None and self._as_published:
+        if scales is None and self._plain:
             nugget = (_NUGGET[0], _NUGGET[0])
             scales = fit_column_scales(inputs, y, variances, n_max=len(y), nugget=nugget)
         elif scales is None:
@@ -285,7 +285,7 @@ class OrdinaryKriging:
         self._center, self._spread = float(y.mean()), float(y.std()) or 1.0
         z = (y - self._center) / self._spread
         self._lengths = np.exp(scales[:-1])
-        n_max = len(z) if self._as_published else _MAX_ROWS
+        n_max = len(z) if self._plain else _MAX_ROWS
         subset = representative_subset(np.arange(len(z)), n_max, n_max // 2)
         inputs = self._scaled(inputs[subset], float)
         K = self._kernel(inputs, inputs)

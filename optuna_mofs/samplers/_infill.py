@@ -156,7 +156,7 @@ def fit_surrogate(
 
     def fitted(inputs: SplitInputs, targets: Array, variances: Array) -> Surrogate:
         if data.uses_gaussian_process:
-            model = OrdinaryKriging(scales=scales, as_published=data.is_plain)
+            model = OrdinaryKriging(scales=scales, plain=data.is_plain)
             return model.fit(inputs, targets, variances)
         return get_surrogate(surrogate)(rng).fit(inputs.joined(), targets)
 

@@ -267,7 +267,7 @@ def test_the_published_process_has_a_fixed_nugget_and_all_rows() -> None:
     rng = np.random.default_rng(0)
     X = rng.random((220, 2))
     y = smooth(X) + 0.1 * rng.standard_normal(220)
-    ours = OrdinaryKriging(as_published=True).fit(X, y)
+    ours = OrdinaryKriging(plain=True).fit(X, y)
     theirs = GaussianProcessRegressor(
         Matern(nu=1.5, length_scale=ours._lengths), alpha=1e-4, optimizer=None, normalize_y=True
     ).fit(X, y)

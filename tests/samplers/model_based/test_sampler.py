@@ -556,7 +556,7 @@ def test_the_papers_gaussian_process_has_a_small_nugget(monkeypatch: pytest.Monk
     sampler = SMSEGOSampler.from_paper(surrogate="gaussian_process", n_startup_trials=6, seed=0)
     study = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
     study.optimize(plane, n_trials=7)
-    assert used == [{"scales": None, "as_published": True}] * 2
+    assert used == [{"scales": None, "plain": True}] * 2
 
 
 def test_the_papers_initial_designs_have_4_trials_per_parameter_or_10_per_number() -> None:

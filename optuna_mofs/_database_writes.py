@@ -55,8 +55,9 @@ def finish_trial(
     from optuna.storages._rdb.models import TrialValueModel
 
     mark = _mark(connection)
-    statement = f"UPDATE trials SET state = '{state.name}', datetime_complete = {mark}"
-    statement += f" WHERE trial_id = {int(trial_id)} AND {_IS_OPEN}"  # nosec B608
+    # Names of Optuna's states, whole numbers, and marks for all else.
+    change = f"state = '{state.name}', datetime_complete = {mark}"
+    statement = f"UPDATE trials SET {change} WHERE trial_id = {int(trial_id)} AND {_IS_OPEN}"  # nosec B608
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
     if connection.exec_driver_sql(statement, (now,)).rowcount != 1:
         return False
@@ -67,7 +68,6 @@ def finish_trial(
             number, kind = TrialValueModel.value_to_stored_repr(value)
             stored += [objective, number, kind.name]
         columns = "(trial_id, objective, value, value_type)"
-        # Whole numbers, and marks for all else.
         insert = f"INSERT INTO trial_values {columns} VALUES {rows}"  # nosec B608
         connection.exec_driver_sql(insert, tuple(stored))
     return True

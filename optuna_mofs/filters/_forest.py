@@ -56,18 +56,18 @@ def _lean_importances(forest: Any, X: Array, y: Array) -> Floats:
     leaf = forest.min_samples_leaf
     found = []
     # One generator for all trees: creating one takes as long as a small tree, a new seed does not.
-    random = np.random.RandomState(0)
+    rng = np.random.RandomState(0)
     for seed in np.random.RandomState(forest.random_state).randint(
         np.iinfo(np.int32).max, size=forest.n_estimators
     ):
         weight = None
         if forest.bootstrap:
             size = n if forest.max_samples is None else forest.max_samples
-            random.seed(seed)
-            drawn = random.randint(0, n, size)
+            rng.seed(seed)
+            drawn = rng.randint(0, n, size)
             weight = np.bincount(drawn, minlength=n).astype(np.float64)
-        random.seed(seed)
-        split = splitter(criterion, max(1, int(share)), leaf, 0.0, random, None)
+        rng.seed(seed)
+        split = splitter(criterion, max(1, int(share)), leaf, 0.0, rng, None)
         tree = Tree(p, n_classes, 1)
         builder = DepthFirstTreeBuilder(
             split, max(2, 2 * leaf), leaf, 0.0, np.iinfo(np.int32).max, 0.0
